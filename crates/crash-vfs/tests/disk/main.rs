@@ -1,0 +1,6 @@
+//! Real SQLite on the in-memory disk: several connections, crashes at every operation, faults.
+
+mod connections;
+mod crashes;
+mod faults;
+mod notebook;

@@ -1,0 +1,147 @@
+//! References to bodies: facts and views hold digest and size, the bytes lie beside them in the same commit.
+//!
+//! `decide` never reads a body.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use crate::Refusal;
+use crate::limits::MAX_BODY_BYTES;
+
+/// What a body is to its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BodyName {
+    /// The caller's request object.
+    Request,
+    /// The prompt for an agent.
+    Prompt,
+    /// The executor's input.
+    Input,
+    /// Where the job came from, as its creator says.
+    Provenance,
+    /// The question that an executor waits on.
+    Question,
+    /// The answer to it.
+    Answer,
+    /// The result's data.
+    Result,
+    /// The error object.
+    Error,
+    /// The list of artifacts.
+    Artifacts,
+    /// The handle on work outside: private.
+    Handle,
+}
+
+impl BodyName {
+    /// Every name, for readers of stored rows.
+    pub const ALL: [Self; 10] = [
+        Self::Request,
+        Self::Prompt,
+        Self::Input,
+        Self::Provenance,
+        Self::Question,
+        Self::Answer,
+        Self::Result,
+        Self::Error,
+        Self::Artifacts,
+        Self::Handle,
+    ];
+
+    /// The word in tables and on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Prompt => "prompt",
+            Self::Input => "input",
+            Self::Provenance => "provenance",
+            Self::Question => "question",
+            Self::Answer => "answer",
+            Self::Result => "result",
+            Self::Error => "error",
+            Self::Artifacts => "artifacts",
+            Self::Handle => "handle",
+        }
+    }
+}
+
+/// A SHA-256 digest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// Reads 64 hex digits.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let text = text.as_bytes();
+        if text.len() != 64 {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+            *byte = hex_digit(pair[0])? << 4 | hex_digit(pair[1])?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = HEX[usize::from(byte >> 4)];
+            pair[1] = HEX[usize::from(byte & 15)];
+        }
+        f.write_str(std::str::from_utf8(&text).expect("hex digits are ASCII"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::from_hex(&text).ok_or_else(|| D::Error::custom("a digest is 64 hex digits"))
+    }
+}
+
+/// Which body, how long, and the digest of its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodyRef {
+    /// What the body is.
+    pub name: BodyName,
+    /// The digest of its bytes.
+    pub sha256: Digest,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+impl BodyRef {
+    /// Refuses a body over the limit.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if self.size > MAX_BODY_BYTES as u64 {
+            return Err(Refusal::TooLarge { what: self.name.as_str(), limit: MAX_BODY_BYTES });
+        }
+        Ok(())
+    }
+}
+
+fn hex_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}

@@ -1,0 +1,65 @@
+//! The three answers of the rules: facts, nothing ("already so"), or a refusal with a stable code.
+
+use crate::{Command, RecordId, Refusal};
+
+/// What a command comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Decision<F> {
+    /// It happens: these facts, and what follows on other records in the same commit.
+    Facts {
+        /// What happened, in order.
+        facts: Vec<F>,
+        /// What must be decided in the same commit, all or nothing.
+        consequences: Vec<Consequence>,
+    },
+    /// It is already so; nothing is written.
+    Nothing,
+    /// It may not happen. Evidence is what the record keeps of the attempt to do it, if anything.
+    Refused {
+        /// Why not.
+        refusal: Refusal,
+        /// A bounded trace of the refused report.
+        evidence: Option<F>,
+    },
+}
+
+/// A command on another record that belongs to the same step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consequence {
+    /// The record that it is for.
+    pub record: RecordId,
+    /// What is ordered.
+    pub command: Command,
+}
+
+impl<F> Decision<F> {
+    /// One fact and nothing else.
+    pub fn fact(fact: F) -> Self {
+        Self::facts([fact])
+    }
+
+    /// These facts and nothing else.
+    pub fn facts(facts: impl Into<Vec<F>>) -> Self {
+        Self::Facts { facts: facts.into(), consequences: Vec::new() }
+    }
+
+    /// A refusal that leaves no trace.
+    pub fn refuse(refusal: Refusal) -> Self {
+        Self::Refused { refusal, evidence: None }
+    }
+
+    /// Adds what follows on another record. Only facts have consequences.
+    pub fn then(mut self, record: impl Into<RecordId>, command: impl Into<Command>) -> Self {
+        if let Self::Facts { consequences, .. } = &mut self {
+            consequences.push(Consequence { record: record.into(), command: command.into() });
+        }
+        self
+    }
+}
+
+impl<F> From<Refusal> for Decision<F> {
+    fn from(refusal: Refusal) -> Self {
+        Self::refuse(refusal)
+    }
+}

@@ -1,0 +1,136 @@
+//! Names of things: one newtype per kind of id, all plain text with a readable prefix.
+//!
+//! Ids are made outside (randomness lives in one file of the engine); here they are only carried and compared.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Refusal;
+use crate::limits::MAX_ID_BYTES;
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The id with this text.
+            pub fn new(text: impl Into<Arc<str>>) -> Self {
+                Self(text.into())
+            }
+
+            /// The text of the id.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// One job: `work-` and a UUIDv7 in hex.
+    JobId
+}
+text_id! {
+    /// One dispatch of a job: `attempt-` and a UUIDv7 in hex. It is the fence of every report.
+    AttemptId
+}
+text_id! {
+    /// One operation going on outside: `op-` and hex.
+    OperationId
+}
+text_id! {
+    /// Who holds a claim: unique per process and boot.
+    OwnerId
+}
+
+/// The kinds of record that have a stream of facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RecordKind {
+    /// A durable piece of tracked work.
+    Job,
+    /// Work going on outside that we poll.
+    Operation,
+}
+
+impl RecordKind {
+    /// Every kind, for walks over all of them.
+    pub const ALL: [Self; 2] = [Self::Job, Self::Operation];
+
+    /// The word of this kind in tables and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Job => "job",
+            Self::Operation => "operation",
+        }
+    }
+}
+
+/// The id of any record; its text is the name of the record's stream.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RecordId {
+    /// A job's id.
+    Job(JobId),
+    /// An operation's id.
+    Operation(OperationId),
+}
+
+impl RecordId {
+    /// Reads a record id by its prefix.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        if text.len() > MAX_ID_BYTES {
+            return Err(Refusal::TooLarge { what: "id", limit: MAX_ID_BYTES });
+        }
+        if text.starts_with("work-") {
+            return Ok(Self::Job(JobId::new(text)));
+        }
+        if text.starts_with("op-") {
+            return Ok(Self::Operation(OperationId::new(text)));
+        }
+        Err(Refusal::UnknownIdForm)
+    }
+
+    /// The kind of record that this id names.
+    pub const fn kind(&self) -> RecordKind {
+        match self {
+            Self::Job(_) => RecordKind::Job,
+            Self::Operation(_) => RecordKind::Operation,
+        }
+    }
+
+    /// The text of the id.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Job(id) => id.as_str(),
+            Self::Operation(id) => id.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl From<JobId> for RecordId {
+    fn from(id: JobId) -> Self {
+        Self::Job(id)
+    }
+}
+
+impl From<OperationId> for RecordId {
+    fn from(id: OperationId) -> Self {
+        Self::Operation(id)
+    }
+}

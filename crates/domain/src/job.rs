@@ -1,0 +1,31 @@
+//! Jobs: durable pieces of tracked work. `decide.rs` says what may happen, `apply.rs` what it leaves behind.
+
+mod apply;
+mod attempt;
+mod attention;
+mod cancel;
+mod command;
+mod decide;
+mod details;
+mod ends;
+mod fact;
+mod report;
+mod spec;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use apply::apply;
+pub use attempt::{Attempt, AttemptEnd, Trigger};
+pub use cancel::{CancelAnswer, CancelRequest, KeptCancelAnswer};
+pub use command::{Dispatch, JobCommand, OperationEnding, Report, Retryable};
+pub use decide::{decide, decide_new};
+pub use details::{Details, Note, ResultRefs};
+pub use fact::{
+    AnswerKept, CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability,
+};
+pub use spec::{JobSpec, NewJob};
+pub use state::{AfterExternal, Job, JobState, JobStateName};
+
+/// Seconds that a cancel of dispatched work may wait to be confirmed.
+pub const CANCEL_LIMIT_SECONDS: u64 = 30;

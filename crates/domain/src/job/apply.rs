@@ -1,0 +1,184 @@
+//! What a fact leaves behind on a job. Folding never judges: a fact has happened.
+
+use super::attempt::{Attempt, AttemptEnd};
+use super::cancel::{CancelRequest, KeptCancelAnswer};
+use super::details::{Details, Note};
+use super::fact::{CancelCause, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability};
+use super::state::{Job, JobState, JobStateName};
+use crate::body::BodyRef;
+use crate::limits::{KEPT_ATTEMPTS, KEPT_CANCEL_ANSWERS, KEPT_EVIDENCE, KEPT_NOTES, keep_last};
+use crate::{Misfold, Timestamp};
+
+/// Folds one fact, recorded at this time, into the job.
+pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold> {
+    match fact {
+        JobFact::Created(_) => return Err(Misfold("the job was created twice")),
+        JobFact::Dispatched { attempt_id, number, owner, trigger } => {
+            let attempt = Attempt {
+                id: attempt_id.clone(),
+                number: *number,
+                owner: owner.clone(),
+                trigger: *trigger,
+                started_at: at,
+                end: None,
+            };
+            job.begin(attempt, at);
+        }
+        JobFact::Delivered => job.go(JobState::Delivered, Some("delivered")),
+        JobFact::Started(details) => job.report(JobState::Running, details, at),
+        JobFact::InputAwaited(details) => job.report(JobState::AwaitingInput, details, at),
+        JobFact::Blocked(details) => job.report(JobState::Blocked, details, at),
+        JobFact::Deferred { operation_id, then } => {
+            let state = JobState::AwaitingExternal { operation: operation_id.clone(), then: *then };
+            job.go(state, Some("awaiting_external"));
+        }
+        JobFact::ExternalArrived(details) => {
+            job.report(JobState::Running, details, at);
+            job.resume_pending = true;
+        }
+        JobFact::Answered(kept) => {
+            job.keep_body(kept.answer);
+            job.go(JobState::Running, Some("answered"));
+            // Unmanaged work has no executor to call: its doer reads the answer from the record.
+            job.resume_pending = !job.attempts.is_empty();
+        }
+        JobFact::Resumed => job.resume_pending = false,
+        JobFact::Noted(details) => job.report(job.state.clone(), details, at),
+        JobFact::Completed(details) => job.end(JobState::Completed, details, None, at),
+        JobFact::Failed(details) => job.end(JobState::Failed, details, Some("failed"), at),
+        JobFact::Requeued { due_at, cause, details } => {
+            let reason = match cause {
+                RequeueCause::AttemptFailed => "attempt_failed",
+                RequeueCause::LeaseLost => "lease_lost",
+            };
+            job.requeue(*due_at, details, reason, at);
+        }
+        JobFact::CancelRequested { by, reason, limit_at } => {
+            job.state_reason = Some("cancel_requested".to_owned());
+            job.cancel = Some(CancelRequest {
+                requested_at: at,
+                by: by.clone(),
+                reason: reason.clone(),
+                limit_at: *limit_at,
+                answers: Vec::new(),
+            });
+        }
+        JobFact::CancelAnswered(answer) => {
+            if let Some(cancel) = &mut job.cancel {
+                let kept = KeptCancelAnswer { at, answer: answer.clone() };
+                keep_last(&mut cancel.answers, kept, KEPT_CANCEL_ANSWERS);
+            }
+        }
+        JobFact::Cancelled(end) => {
+            let reason = match end.cause {
+                CancelCause::NeverStarted | CancelCause::Confirmed => "cancelled",
+                CancelCause::TimedOut => "cancel_unconfirmed",
+                CancelCause::LeaseLost => "cancel_unconfirmed_lease_lost",
+            };
+            job.end(JobState::Cancelled, &end.details, Some(reason), at);
+        }
+        JobFact::Expired(end) => {
+            let reason = match end.cause {
+                ExpiryCause::TimeOver => "deadline_elapsed",
+                ExpiryCause::OperationExpired => "operation_expired",
+                ExpiryCause::Reported => "expired",
+            };
+            job.end(JobState::Expired, &end.details, Some(reason), at);
+        }
+        JobFact::BecameUnavailable(end) => {
+            let lease_lost = end.cause == Unavailability::LeaseLost;
+            let reason = if lease_lost { "runner_interrupted" } else { "unavailable" };
+            job.end(JobState::Unavailable { lease_lost }, &end.details, Some(reason), at);
+        }
+        JobFact::StaleReportKept(report) => {
+            keep_last(&mut job.evidence, StaleReport { at, ..report.clone() }, KEPT_EVIDENCE);
+        }
+        JobFact::Purged => {
+            job.purged = true;
+            job.bodies.clear();
+        }
+        JobFact::Retired => {}
+    }
+    job.updated_at = at;
+    Ok(())
+}
+
+impl Job {
+    /// A new attempt: the previous one's result stays with that attempt and leaves the job.
+    fn begin(&mut self, attempt: Attempt, at: Timestamp) {
+        self.end_attempt(JobStateName::Dispatching, Some("superseded".to_owned()), at);
+        self.attempt_count = attempt.number;
+        keep_last(&mut self.attempts, attempt, KEPT_ATTEMPTS);
+        self.result = super::ResultRefs::default();
+        self.completed_at = None;
+        self.cancel = None;
+        self.resume_pending = false;
+        self.phase = None;
+        self.go(JobState::Dispatching, Some("dispatching"));
+    }
+
+    fn go(&mut self, state: JobState, reason: Option<&str>) {
+        self.state = state;
+        // A pending cancel stays the reason that people see until the job ends.
+        if self.cancel.is_none() {
+            self.state_reason = reason.map(str::to_owned);
+        }
+    }
+
+    fn report(&mut self, state: JobState, details: &Details, at: Timestamp) {
+        let name = state.name();
+        self.go(state, details.reason.as_deref());
+        self.resume_pending &= name == JobStateName::Running;
+        self.take_details(details, name, at);
+    }
+
+    fn requeue(&mut self, due_at: Timestamp, details: &Details, reason: &str, at: Timestamp) {
+        self.result.merge(&details.result);
+        self.end_attempt(JobStateName::Queued, details.reason.clone().or(Some(reason.to_owned())), at);
+        self.result = super::ResultRefs::default();
+        self.resume_pending = false;
+        self.go(JobState::Queued { due_at }, Some(reason));
+        let kept = Details { result: super::ResultRefs::default(), ..details.clone() };
+        self.take_details(&kept, JobStateName::Queued, at);
+    }
+
+    fn end(&mut self, state: JobState, details: &Details, reason: Option<&str>, at: Timestamp) {
+        let name = state.name();
+        self.state = state;
+        self.state_reason = details.reason.clone().or(reason.map(str::to_owned));
+        self.resume_pending = false;
+        self.completed_at = Some(at);
+        self.take_details(details, name, at);
+        self.end_attempt(name, self.state_reason.clone(), at);
+    }
+
+    /// Closes the current attempt. A late report replaces the end that a lost lease had written.
+    fn end_attempt(&mut self, state: JobStateName, reason: Option<String>, at: Timestamp) {
+        let result = self.result.clone();
+        if let Some(attempt) = self.attempts.last_mut()
+            && (attempt.end.is_none() || state != JobStateName::Dispatching)
+        {
+            attempt.end = Some(AttemptEnd { at, state, reason, result });
+        }
+    }
+
+    fn take_details(&mut self, details: &Details, state: JobStateName, at: Timestamp) {
+        if let Some(note) = &details.note {
+            let phase = details.phase.clone().or_else(|| self.phase.clone());
+            keep_last(&mut self.notes, Note { at, note: note.clone(), state, phase }, KEPT_NOTES);
+        }
+        self.phase.clone_from(&details.phase);
+        if details.progress.is_some() {
+            self.progress.clone_from(&details.progress);
+        }
+        self.result.merge(&details.result);
+        for body in details.result.bodies() {
+            self.keep_body(*body);
+        }
+    }
+
+    fn keep_body(&mut self, body: BodyRef) {
+        self.bodies.retain(|kept| kept.name != body.name);
+        self.bodies.push(body);
+    }
+}

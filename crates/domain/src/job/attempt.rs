@@ -1,0 +1,59 @@
+//! Attempts: one dispatch of a job to an executor each. The attempt's id is the fence of every report on it.
+
+use serde::{Deserialize, Serialize};
+
+use super::details::ResultRefs;
+use super::state::JobStateName;
+use crate::{AttemptId, OwnerId, Timestamp};
+
+/// One dispatch of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The fence.
+    pub id: AttemptId,
+    /// 1 for the first; strictly rising.
+    pub number: u32,
+    /// Who took it.
+    pub owner: OwnerId,
+    /// What made it.
+    #[serde(default, skip_serializing_if = "is_automatic")]
+    pub trigger: Trigger,
+    /// When it was taken.
+    pub started_at: Timestamp,
+    /// How it ended, once it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<AttemptEnd>,
+}
+
+/// What made an attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// A worker found it due, or a peer pulled it.
+    #[default]
+    Automatic,
+    /// Someone asked to run it now.
+    Run,
+    /// Someone asked to try it again.
+    Retry,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptEnd {
+    /// When.
+    pub at: Timestamp,
+    /// The state that its end put the job in; `queued` if the job is tried again by itself.
+    pub state: JobStateName,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What it produced. Stays here when a later attempt replaces the job's result.
+    #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
+    pub result: ResultRefs,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+fn is_automatic(trigger: &Trigger) -> bool {
+    *trigger == Trigger::Automatic
+}

@@ -1,0 +1,149 @@
+//! What may be ordered of a job.
+
+use super::attempt::Trigger;
+use super::cancel::CancelAnswer;
+use super::details::{Details, ResultRefs};
+use super::spec::NewJob;
+use super::state::{AfterExternal, JobStateName};
+use crate::body::BodyRef;
+use crate::operation::NewOperation;
+use crate::{AttemptId, Jitter, OperationId, OwnerId};
+
+/// An order to a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobCommand {
+    /// Accept it.
+    Create(Box<NewJob>),
+    /// Take it for a new attempt.
+    Dispatch(Dispatch),
+    /// Call its executor again within the current attempt, with what has come in.
+    Resume {
+        /// The attempt that goes on.
+        attempt_id: AttemptId,
+    },
+    /// The executor has it, and will report.
+    Deliver {
+        /// The current attempt.
+        attempt_id: AttemptId,
+    },
+    /// The executor is alive; the first one starts delivered work.
+    Heartbeat {
+        /// The current attempt.
+        attempt_id: AttemptId,
+    },
+    /// The executor, or the doer of unmanaged work, says where it is.
+    Report(Box<Report>),
+    /// The executor left the work outside, under a handle.
+    Defer {
+        /// The current attempt.
+        attempt_id: AttemptId,
+        /// The id of the operation that follows it.
+        operation_id: OperationId,
+        /// The operation.
+        operation: Box<NewOperation>,
+        /// What its result means.
+        then: AfterExternal,
+    },
+    /// The operation that it waits for is over.
+    ConcludeOperation {
+        /// Which operation.
+        operation_id: OperationId,
+        /// How it ended.
+        ending: OperationEnding,
+        /// For the wait before another attempt.
+        jitter: Jitter,
+    },
+    /// Somebody answered what it waits for.
+    Answer {
+        /// The answer.
+        answer: BodyRef,
+    },
+    /// Stop it.
+    RequestCancel {
+        /// Who asks.
+        by: Option<String>,
+        /// Why.
+        reason: String,
+    },
+    /// The executor of the current attempt answered the cancel.
+    RecordCancelAnswer {
+        /// The current attempt.
+        attempt_id: AttemptId,
+        /// What it answered.
+        answer: CancelAnswer,
+    },
+    /// The time for confirming a cancel is over.
+    TimeOutCancel,
+    /// Its owner's lease ended without a heartbeat. Only whoever took the claim over may say so.
+    LoseLease {
+        /// The attempt whose lease it was.
+        attempt_id: AttemptId,
+        /// For the wait before another attempt.
+        jitter: Jitter,
+    },
+    /// Its deadline or lifetime is over.
+    Expire,
+    /// Its bodies were deleted on request.
+    Purge,
+    /// It was kept long enough.
+    Retire,
+}
+
+/// Takes a job for a new attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The id of the new attempt.
+    pub attempt_id: AttemptId,
+    /// Who takes it.
+    pub owner: OwnerId,
+    /// What made it.
+    pub trigger: Trigger,
+}
+
+/// Where an executor says the job is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The attempt that it is about; none for unmanaged work.
+    pub attempt_id: Option<AttemptId>,
+    /// The state reported; the current one only adds notes.
+    pub state: JobStateName,
+    /// The rest.
+    pub details: Details,
+    /// Whether a failure may be tried again.
+    pub retryable: Retryable,
+    /// For the wait before another attempt.
+    pub jitter: Jitter,
+}
+
+/// Whether a failure may be tried again by the job's policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retryable {
+    /// If attempts are left.
+    Yes,
+    /// The executor says that it is of no use.
+    No,
+}
+
+/// How an operation ended, as its job needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OperationEnding {
+    /// With a result.
+    Completed(ResultRefs),
+    /// Without.
+    Failed {
+        /// Why, short.
+        reason: String,
+        /// The error object and the rest.
+        result: ResultRefs,
+        /// Whether another attempt may help.
+        retryable: Retryable,
+    },
+    /// Its own time budget ran out.
+    TimedOut,
+    /// It was stopped.
+    Cancelled,
+    /// The life that the host granted is over.
+    Expired,
+    /// The service does not know it.
+    Unknown,
+}

@@ -1,0 +1,103 @@
+//! What a report may say besides the state: reason, phase, progress, a note, parts of the result.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::JobStateName;
+use crate::body::BodyRef;
+use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional};
+use crate::{Json, Refusal, Timestamp};
+
+/// The bounded rest of a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Details {
+    /// Why, short and machine-readable. Overwrites what was there, also when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// A free label. Overwrites what was there, also when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// Replaces the progress object, if given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Json>,
+    /// One line for the history, if given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Parts of the result; what is left out stays as it was.
+    #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
+    pub result: ResultRefs,
+}
+
+/// A result: a short summary inline, everything else by reference.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultRefs {
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// The data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<BodyRef>,
+    /// The error object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<BodyRef>,
+    /// The list of artifacts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifacts: Option<BodyRef>,
+}
+
+/// One line of a job's history for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub note: String,
+    /// The state that the report put the job in.
+    pub state: JobStateName,
+    /// The phase sent with it, else the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+}
+
+impl Details {
+    /// Only a reason.
+    pub fn because(reason: &str) -> Self {
+        Self { reason: Some(reason.to_owned()), ..Self::default() }
+    }
+
+    /// Whether it says anything at all.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Refuses what is over a limit.
+    pub fn check(&self) -> Result<(), Refusal> {
+        check_optional("state_reason", self.reason.as_deref(), MAX_LABEL_BYTES)?;
+        check_optional("phase", self.phase.as_deref(), MAX_LABEL_BYTES)?;
+        check_optional("progress_note", self.note.as_deref(), MAX_NOTE_BYTES)?;
+        check_optional("progress", self.progress.as_ref().map(Json::as_str), MAX_PROGRESS_BYTES)?;
+        check_optional("result_summary", self.result.summary.as_deref(), MAX_SUMMARY_BYTES)?;
+        self.result.bodies().try_for_each(BodyRef::check)
+    }
+}
+
+impl ResultRefs {
+    /// Whether there is no result.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The bodies that it refers to.
+    pub fn bodies(&self) -> impl Iterator<Item = &BodyRef> {
+        [&self.data, &self.error, &self.artifacts].into_iter().flatten()
+    }
+
+    /// Takes over what the newer one has and keeps the rest.
+    pub(super) fn merge(&mut self, newer: &Self) {
+        if newer.summary.is_some() {
+            self.summary.clone_from(&newer.summary);
+        }
+        self.data = newer.data.or(self.data);
+        self.error = newer.error.or(self.error);
+        self.artifacts = newer.artifacts.or(self.artifacts);
+    }
+}

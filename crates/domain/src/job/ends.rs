@@ -1,0 +1,75 @@
+//! Shared pieces of the rules: the attempt fence, and the ways in which a job or an attempt ends.
+
+use super::command::Retryable;
+use super::details::Details;
+use super::fact::{CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause};
+use super::state::{Job, JobState, JobStateName};
+use crate::operation::OperationCommand;
+use crate::planted::{Bug, planted};
+use crate::{AttemptId, Decision, Jitter, Refusal, Timestamp};
+
+/// Whether this attempt is the current one. An attempt that was sent back to the queue is not.
+pub(super) fn current(job: &Job, attempt_id: &AttemptId) -> Result<(), Refusal> {
+    let requeued = matches!(job.state, JobState::Queued { .. });
+    match job.last_attempt() {
+        Some(attempt) if attempt.id == *attempt_id && !requeued => Ok(()),
+        Some(_) if planted(Bug::AttemptNotChecked) => Ok(()),
+        Some(_) | None => Err(Refusal::StaleAttempt),
+    }
+}
+
+/// The refusal of a move that the state does not have.
+pub(super) fn no_move(job: &Job, to: JobStateName) -> Decision<JobFact> {
+    let from = job.state.name();
+    if from.is_terminal() {
+        Refusal::Terminal { state: from }.into()
+    } else {
+        Refusal::TransitionRefused { from, to }.into()
+    }
+}
+
+/// A failure: tried again if the executor and the policy allow it and nobody asked to stop.
+pub(super) fn failed_or_requeued(
+    job: &Job,
+    details: Details,
+    retryable: Retryable,
+    jitter: Jitter,
+    now: Timestamp,
+) -> JobFact {
+    match retryable {
+        Retryable::Yes if job.may_retry_by_itself() && !job.attempts.is_empty() => {
+            let due_at = now.plus_micros(job.spec.retry.wait_micros(job.attempt_count, jitter));
+            JobFact::Requeued { due_at, cause: RequeueCause::AttemptFailed, details }
+        }
+        Retryable::Yes | Retryable::No => JobFact::Failed(details),
+    }
+}
+
+/// An end that leaves nobody waiting for the open operation, if there is one: the host gives it up.
+pub(super) fn abandoning(job: &Job, end: JobFact, reason: &str) -> Decision<JobFact> {
+    let decision = Decision::fact(end);
+    match &job.state {
+        JobState::AwaitingExternal { operation, .. } => {
+            decision.then(operation.clone(), OperationCommand::Abandon { reason: reason.to_owned() })
+        }
+        JobState::Queued { .. }
+        | JobState::Dispatching
+        | JobState::Delivered
+        | JobState::Running
+        | JobState::AwaitingInput
+        | JobState::Blocked
+        | JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Unavailable { .. } => decision,
+    }
+}
+
+pub(super) fn cancelled(cause: CancelCause) -> JobFact {
+    JobFact::Cancelled(Conclusion { cause, details: Details::default() })
+}
+
+pub(super) fn expired(cause: ExpiryCause) -> JobFact {
+    JobFact::Expired(Conclusion { cause, details: Details::default() })
+}

@@ -1,0 +1,166 @@
+//! What has happened to a job. Facts are past tense and never edited; variants are added, never repurposed.
+
+use serde::{Deserialize, Serialize};
+
+use super::attempt::Trigger;
+use super::cancel::CancelAnswer;
+use super::details::Details;
+use super::spec::NewJob;
+use super::state::{AfterExternal, JobStateName};
+use crate::body::BodyRef;
+use crate::{AttemptId, OperationId, OwnerId, Timestamp};
+
+/// One thing that happened to a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobFact {
+    /// It was accepted.
+    Created(Box<NewJob>),
+    /// An attempt took it.
+    Dispatched {
+        /// The new attempt.
+        attempt_id: AttemptId,
+        /// Its number.
+        number: u32,
+        /// Who took it.
+        owner: OwnerId,
+        /// What made it.
+        trigger: Trigger,
+    },
+    /// The executor has it.
+    Delivered,
+    /// The executor works on it.
+    Started(Details),
+    /// It paused for input.
+    InputAwaited(Details),
+    /// It paused for a decision.
+    Blocked(Details),
+    /// It went on outside.
+    Deferred {
+        /// The operation that follows it.
+        operation_id: OperationId,
+        /// What its result means.
+        then: AfterExternal,
+    },
+    /// What it waited for outside has come, and the executor goes on.
+    ExternalArrived(Details),
+    /// It got its answer.
+    Answered(AnswerKept),
+    /// Its executor was called again.
+    Resumed,
+    /// The executor told about it, and the state stayed.
+    Noted(Details),
+    /// It is done.
+    Completed(Details),
+    /// It is over without success.
+    Failed(Details),
+    /// It will be tried again.
+    Requeued {
+        /// Not before.
+        due_at: Timestamp,
+        /// Why.
+        cause: RequeueCause,
+        /// What the attempt said.
+        details: Details,
+    },
+    /// Someone asked to stop it.
+    CancelRequested {
+        /// Who.
+        by: Option<String>,
+        /// Why.
+        reason: String,
+        /// When waiting for a confirmation ends.
+        limit_at: Timestamp,
+    },
+    /// Its executor answered the cancel, and the state stayed.
+    CancelAnswered(CancelAnswer),
+    /// It is stopped.
+    Cancelled(Conclusion<CancelCause>),
+    /// Its time is over.
+    Expired(Conclusion<ExpiryCause>),
+    /// What it needs is missing.
+    BecameUnavailable(Conclusion<Unavailability>),
+    /// An attempt that was not current reported; nothing else changed.
+    StaleReportKept(StaleReport),
+    /// Its bodies were deleted.
+    Purged,
+    /// It was kept long enough; the stream ends here and goes.
+    Retired,
+}
+
+/// An end with its cause and what was said with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conclusion<C> {
+    /// Why it ended so.
+    pub cause: C,
+    /// What was said with it.
+    #[serde(default, skip_serializing_if = "Details::is_empty")]
+    pub details: Details,
+}
+
+/// Why a job was cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelCause {
+    /// No executor had been reached.
+    NeverStarted,
+    /// The executor, the operation or the doer confirmed it.
+    Confirmed,
+    /// Nobody confirmed it in time: the work may still run.
+    TimedOut,
+    /// The attempt's lease ended while a cancel was pending: the work may still run.
+    LeaseLost,
+}
+
+/// Why a job expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpiryCause {
+    /// Its deadline or lifetime passed.
+    TimeOver,
+    /// Its operation outlived what the host granted.
+    OperationExpired,
+    /// Its doer said so.
+    Reported,
+}
+
+/// Why a job is unavailable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unavailability {
+    /// The lease ended without a heartbeat; a late report of the same attempt may still land.
+    LeaseLost,
+    /// The executor or the doer said so.
+    Reported,
+}
+
+/// Why a job is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequeueCause {
+    /// The attempt failed and attempts are left.
+    AttemptFailed,
+    /// The lease ended without a heartbeat and attempts are left.
+    LeaseLost,
+}
+
+/// An answer to a waiting job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerKept {
+    /// The answer's body.
+    pub answer: BodyRef,
+}
+
+/// A report that changed nothing but is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StaleReport {
+    /// The attempt that reported.
+    pub attempt_id: AttemptId,
+    /// What it said the state was.
+    pub state: JobStateName,
+    /// When it came. Filled from the fact's own time.
+    #[serde(default)]
+    pub at: Timestamp,
+    /// What it said of its result.
+    #[serde(default, skip_serializing_if = "Details::is_empty")]
+    pub details: Details,
+}

@@ -1,0 +1,116 @@
+//! Reports: where an executor, or the doer of unmanaged work, says a job is.
+//!
+//! The order of the checks is part of the contract: limits, then the fence, then the state. A report of an attempt
+//! that is not current is refused and kept as evidence, up to a limit.
+
+use super::command::Report;
+use super::details::Details;
+use super::ends;
+use super::fact::{CancelCause, Conclusion, ExpiryCause, JobFact, StaleReport, Unavailability};
+use super::state::{Job, JobState, JobStateName};
+use crate::limits::KEPT_EVIDENCE;
+use crate::{AttemptId, Decision, Refusal, Timestamp};
+
+pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<JobFact> {
+    if let Err(refusal) = report.details.check() {
+        return refusal.into();
+    }
+    match fence(job, report.attempt_id.as_ref()) {
+        Ok(()) => {}
+        Err(Refusal::StaleAttempt) => return stale(job, report),
+        Err(refusal) => return refusal.into(),
+    }
+    if report.state == job.state.name() {
+        return same_state(&report.details);
+    }
+    match arrival(job, report, now) {
+        Some(fact) if may_become(job, report.state) => Decision::fact(fact),
+        Some(_) | None => ends::no_move(job, report.state),
+    }
+}
+
+/// A dispatched job is fenced for ever; a job that never was is open to its doer without an attempt id.
+fn fence(job: &Job, attempt_id: Option<&AttemptId>) -> Result<(), Refusal> {
+    match (job.last_attempt(), attempt_id) {
+        (None, None) => Ok(()),
+        (Some(_), None) => Err(Refusal::AttemptRequired),
+        (_, Some(attempt_id)) => ends::current(job, attempt_id),
+    }
+}
+
+fn stale(job: &Job, report: &Report) -> Decision<JobFact> {
+    let evidence = match &report.attempt_id {
+        Some(attempt_id) if job.evidence.len() < KEPT_EVIDENCE => {
+            let kept = StaleReport {
+                attempt_id: attempt_id.clone(),
+                state: report.state,
+                at: Timestamp::default(),
+                details: report.details.clone(),
+            };
+            Some(JobFact::StaleReportKept(kept))
+        }
+        Some(_) | None => None,
+    };
+    Decision::Refused { refusal: Refusal::StaleAttempt, evidence }
+}
+
+/// The same state again, terminal or not, adds notes and bounded metadata.
+fn same_state(details: &Details) -> Decision<JobFact> {
+    if details.is_empty() { Decision::Nothing } else { Decision::fact(JobFact::Noted(details.clone())) }
+}
+
+/// The moves that a report may make, from every state.
+fn may_become(job: &Job, to: JobStateName) -> bool {
+    use JobStateName as To;
+    let managed = job.last_attempt().is_some();
+    let an_end = to.is_terminal();
+    let a_pause = matches!(to, To::AwaitingInput | To::Blocked);
+    match job.state {
+        JobState::Queued { .. } => !managed && (to == To::Running || a_pause || an_end),
+        JobState::Dispatching => matches!(
+            to,
+            To::Delivered
+                | To::Running
+                | To::AwaitingInput
+                | To::Completed
+                | To::Failed
+                | To::Unavailable
+                | To::Cancelled
+        ),
+        JobState::Delivered => {
+            to == To::Running || a_pause || matches!(to, To::Completed | To::Failed | To::Cancelled)
+        }
+        JobState::Running if managed => a_pause || matches!(to, To::Completed | To::Failed | To::Cancelled),
+        JobState::Running => a_pause || an_end,
+        JobState::AwaitingInput | JobState::Blocked => to == To::Running || a_pause || an_end,
+        // What goes on outside is reported on by its operation.
+        JobState::AwaitingExternal { .. } => false,
+        // The documented repair: the attempt that lost its lease has finished after all.
+        JobState::Unavailable { lease_lost: true } => matches!(to, To::Completed | To::Failed),
+        JobState::Unavailable { lease_lost: false }
+        | JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired => false,
+    }
+}
+
+/// The fact that puts a job into the reported state; three states are never reached by a report.
+fn arrival(job: &Job, report: &Report, now: Timestamp) -> Option<JobFact> {
+    let details = report.details.clone();
+    Some(match report.state {
+        JobStateName::Running => JobFact::Started(details),
+        JobStateName::AwaitingInput => JobFact::InputAwaited(details),
+        JobStateName::Blocked => JobFact::Blocked(details),
+        JobStateName::Completed => JobFact::Completed(details),
+        JobStateName::Failed if job.state.name().is_terminal() => JobFact::Failed(details),
+        JobStateName::Failed => ends::failed_or_requeued(job, details, report.retryable, report.jitter, now),
+        JobStateName::Cancelled => JobFact::Cancelled(Conclusion { cause: CancelCause::Confirmed, details }),
+        JobStateName::Expired => JobFact::Expired(Conclusion { cause: ExpiryCause::Reported, details }),
+        JobStateName::Unavailable => {
+            JobFact::BecameUnavailable(Conclusion { cause: Unavailability::Reported, details })
+        }
+        JobStateName::Delivered => JobFact::Delivered,
+        JobStateName::Queued | JobStateName::Dispatching | JobStateName::AwaitingExternal => return None,
+    })
+}

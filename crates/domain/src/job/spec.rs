@@ -1,0 +1,191 @@
+//! What a caller asks for when it creates a job. It never changes afterwards.
+
+use serde::{Deserialize, Serialize};
+
+use crate::body::BodyRef;
+use crate::limits::{
+    MAX_BODIES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES, check_optional, check_text,
+};
+use crate::{Refusal, RetryPolicy, Timestamp};
+
+/// A new job: what is asked for, from when on, and the bodies that come with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewJob {
+    /// What is asked for.
+    pub spec: JobSpec,
+    /// Not before this time; at once if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
+    /// Request, prompt, input, provenance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bodies: Vec<BodyRef>,
+}
+
+/// The lasting part of what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// For people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// A free label.
+    #[serde(default = "general", skip_serializing_if = "is_general")]
+    pub kind: String,
+    /// The executor that shall do it, if one is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<String>,
+    /// The lane that it queues in; its executor's own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<String>,
+    /// Higher goes first within a lane.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: i32,
+    /// How often and how soon it is tried again.
+    pub retry: RetryPolicy,
+    /// How long one attempt may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u64>,
+    /// When its result is of no use any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<Timestamp>,
+    /// The end of its lifetime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// Who created it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by_peer_id: Option<String>,
+    /// Who owns it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_peer_id: Option<String>,
+    /// The peer that shall do it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assigned_peer_id: Option<String>,
+    /// The folder that it is done in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The durable workstream that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// What joins it to other work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// Who may see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circle: Option<String>,
+    /// What made it: a calendar, an event, a flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_kind: Option<String>,
+    /// Which one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
+    /// A free label of the creator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Who may see it, as the creator says.
+    #[serde(default = "circle", skip_serializing_if = "is_circle")]
+    pub visibility: String,
+    /// Labels to find it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// The lane of work that names nobody: no dispatcher asks it, only peers that pull.
+pub const UNASSIGNED_LANE: &str = "unassigned";
+/// Priorities lie between the negative and the positive of this.
+pub const MAX_PRIORITY: i32 = 1_000;
+
+impl JobSpec {
+    /// A plain job for an executor, tried as its policy says.
+    pub fn plain(executor: Option<&str>, retry: RetryPolicy) -> Self {
+        Self {
+            title: String::new(),
+            kind: general(),
+            executor: executor.map(str::to_owned),
+            lane: None,
+            priority: 0,
+            retry,
+            timeout_seconds: None,
+            deadline_at: None,
+            expires_at: None,
+            created_by_peer_id: None,
+            owner_peer_id: None,
+            assigned_peer_id: None,
+            path: None,
+            session_id: None,
+            correlation_id: None,
+            circle: None,
+            source_kind: None,
+            source_id: None,
+            scope: None,
+            visibility: circle(),
+            tags: Vec::new(),
+        }
+    }
+
+    /// The lane that it queues in.
+    pub fn lane(&self) -> &str {
+        self.lane.as_deref().or(self.executor.as_deref()).unwrap_or(UNASSIGNED_LANE)
+    }
+}
+
+impl NewJob {
+    /// Refuses what is over a limit.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let spec = &self.spec;
+        check_text("title", &spec.title, MAX_TITLE_BYTES)?;
+        check_text("kind", &spec.kind, MAX_LABEL_BYTES)?;
+        check_text("visibility", &spec.visibility, MAX_LABEL_BYTES)?;
+        for (what, text, limit) in [
+            ("executor", &spec.executor, MAX_LABEL_BYTES),
+            ("lane", &spec.lane, MAX_LABEL_BYTES),
+            ("created_by_peer_id", &spec.created_by_peer_id, MAX_ID_BYTES),
+            ("owner_peer_id", &spec.owner_peer_id, MAX_ID_BYTES),
+            ("assigned_peer_id", &spec.assigned_peer_id, MAX_ID_BYTES),
+            ("path", &spec.path, MAX_TITLE_BYTES),
+            ("session_id", &spec.session_id, MAX_ID_BYTES),
+            ("correlation_id", &spec.correlation_id, MAX_ID_BYTES),
+            ("circle", &spec.circle, MAX_LABEL_BYTES),
+            ("source_kind", &spec.source_kind, MAX_LABEL_BYTES),
+            ("source_id", &spec.source_id, MAX_ID_BYTES),
+            ("scope", &spec.scope, MAX_LABEL_BYTES),
+        ] {
+            check_optional(what, text.as_deref(), limit)?;
+        }
+        if spec.tags.len() > MAX_TAGS {
+            return Err(Refusal::TooLarge { what: "tags", limit: MAX_TAGS });
+        }
+        for tag in &spec.tags {
+            check_text("tag", tag, MAX_LABEL_BYTES)?;
+        }
+        if self.bodies.len() > MAX_BODIES {
+            return Err(Refusal::TooLarge { what: "bodies", limit: MAX_BODIES });
+        }
+        for body in &self.bodies {
+            body.check()?;
+        }
+        if !(-MAX_PRIORITY..=MAX_PRIORITY).contains(&spec.priority) {
+            return Err(Refusal::InvalidPolicy { field: "priority" });
+        }
+        spec.retry.check()
+    }
+}
+
+fn general() -> String {
+    "general".to_owned()
+}
+
+fn is_general(kind: &str) -> bool {
+    kind == "general"
+}
+
+fn circle() -> String {
+    "circle".to_owned()
+}
+
+fn is_circle(visibility: &str) -> bool {
+    visibility == "circle"
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+const fn is_zero(priority: &i32) -> bool {
+    *priority == 0
+}

@@ -1,0 +1,276 @@
+//! The state of a job: where it is in its life, and what the record remembers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::attempt::Attempt;
+use super::cancel::CancelRequest;
+use super::details::{Note, ResultRefs};
+use super::fact::StaleReport;
+use super::spec::{JobSpec, NewJob};
+use crate::body::BodyRef;
+use crate::time::earliest;
+use crate::{JobId, Json, OperationId, Timestamp};
+
+/// Where a job is in its life.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// Accepted and stored, no executor reached; not taken before `due_at`.
+    Queued {
+        /// When it may be taken.
+        due_at: Timestamp,
+    },
+    /// Taken by a runner under a lease; the executor has not answered.
+    Dispatching,
+    /// Handed over; execution not reported yet.
+    Delivered,
+    /// The executor works.
+    Running,
+    /// Paused for a person, a peer, an approval, a credential or other input.
+    AwaitingInput,
+    /// Going on outside, under an operation that we poll.
+    AwaitingExternal {
+        /// The open operation.
+        operation: OperationId,
+        /// What its result means for the job.
+        then: AfterExternal,
+    },
+    /// Needs a new decision or dependency, beyond ordinary input.
+    Blocked,
+    /// Done.
+    Completed,
+    /// Over without success.
+    Failed,
+    /// Stopped on request.
+    Cancelled,
+    /// Past its deadline or lifetime.
+    Expired,
+    /// The executor or what it needs is missing.
+    Unavailable {
+        /// Whether a late report of the same attempt may still land.
+        lease_lost: bool,
+    },
+}
+
+/// What the result of an operation means for its job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterExternal {
+    /// It is the job's result.
+    #[default]
+    Finish,
+    /// The executor goes on with it.
+    Resume,
+}
+
+/// The name of a state: the word in columns, on the wire and in messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the words of `JobState`")]
+pub enum JobStateName {
+    Queued,
+    Dispatching,
+    Delivered,
+    Running,
+    AwaitingInput,
+    AwaitingExternal,
+    Blocked,
+    Completed,
+    Failed,
+    Cancelled,
+    Expired,
+    Unavailable,
+}
+
+/// One durable piece of tracked work, folded from its facts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its id.
+    #[serde(skip, default = "no_id")]
+    pub id: JobId,
+    /// What was asked for.
+    pub spec: JobSpec,
+    /// Where it is.
+    pub state: JobState,
+    /// Why it is there: short and machine-readable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_reason: Option<String>,
+    /// A free label set by the executor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The newest progress object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Json>,
+    /// The newest notes, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// How many attempts were ever made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempt_count: u32,
+    /// The newest attempts, oldest first; the last one is current while it has not ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
+    /// The executor must be called again with what has come in.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub resume_pending: bool,
+    /// The request to stop it, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<CancelRequest>,
+    /// The result so far.
+    #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
+    pub result: ResultRefs,
+    /// The bodies given at create and since, newest of each name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bodies: Vec<BodyRef>,
+    /// Reports of attempts that were not current any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<StaleReport>,
+    /// Whether its bodies were deleted on request.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub purged: bool,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// When anything last happened to it.
+    pub updated_at: Timestamp,
+    /// When it reached its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+}
+
+impl Job {
+    /// The job right after it was accepted.
+    pub fn new(id: JobId, new: &NewJob, at: Timestamp) -> Self {
+        Self {
+            id,
+            spec: new.spec.clone(),
+            state: JobState::Queued { due_at: new.due_at.unwrap_or(at) },
+            state_reason: None,
+            phase: None,
+            progress: None,
+            notes: Vec::new(),
+            attempt_count: 0,
+            attempts: Vec::new(),
+            resume_pending: false,
+            cancel: None,
+            result: ResultRefs::default(),
+            bodies: new.bodies.clone(),
+            evidence: Vec::new(),
+            purged: false,
+            created_at: at,
+            updated_at: at,
+            completed_at: None,
+        }
+    }
+
+    /// The attempt that holds the job or held it last. Once there is one, the job is fenced for ever.
+    pub fn last_attempt(&self) -> Option<&Attempt> {
+        self.attempts.last()
+    }
+
+    /// When it expires: the earlier of deadline and lifetime.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        earliest(self.spec.deadline_at, self.spec.expires_at)
+    }
+
+    /// Whether another attempt may follow by itself: attempts left, and nobody asked to stop.
+    pub(super) fn may_retry_by_itself(&self) -> bool {
+        self.cancel.is_none() && self.spec.retry.attempts_left(self.attempt_count)
+    }
+}
+
+impl JobState {
+    /// The name of this state.
+    pub const fn name(&self) -> JobStateName {
+        match self {
+            Self::Queued { .. } => JobStateName::Queued,
+            Self::Dispatching => JobStateName::Dispatching,
+            Self::Delivered => JobStateName::Delivered,
+            Self::Running => JobStateName::Running,
+            Self::AwaitingInput => JobStateName::AwaitingInput,
+            Self::AwaitingExternal { .. } => JobStateName::AwaitingExternal,
+            Self::Blocked => JobStateName::Blocked,
+            Self::Completed => JobStateName::Completed,
+            Self::Failed => JobStateName::Failed,
+            Self::Cancelled => JobStateName::Cancelled,
+            Self::Expired => JobStateName::Expired,
+            Self::Unavailable { .. } => JobStateName::Unavailable,
+        }
+    }
+}
+
+impl JobStateName {
+    /// Every state, in the order of life.
+    pub const ALL: [Self; 12] = [
+        Self::Queued,
+        Self::Dispatching,
+        Self::Delivered,
+        Self::Running,
+        Self::AwaitingInput,
+        Self::AwaitingExternal,
+        Self::Blocked,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Expired,
+        Self::Unavailable,
+    ];
+
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Dispatching => "dispatching",
+            Self::Delivered => "delivered",
+            Self::Running => "running",
+            Self::AwaitingInput => "awaiting_input",
+            Self::AwaitingExternal => "awaiting_external",
+            Self::Blocked => "blocked",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::Unavailable => "unavailable",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|name| name.as_str() == word)
+    }
+
+    /// Whether a job in this state is over.
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed | Self::Cancelled | Self::Expired | Self::Unavailable => true,
+            Self::Queued
+            | Self::Dispatching
+            | Self::Delivered
+            | Self::Running
+            | Self::AwaitingInput
+            | Self::AwaitingExternal
+            | Self::Blocked => false,
+        }
+    }
+}
+
+impl fmt::Display for JobStateName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+fn no_id() -> JobId {
+    JobId::new("")
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+pub(crate) const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+pub(crate) const fn is_false(flag: &bool) -> bool {
+    !*flag
+}

@@ -1,0 +1,35 @@
+//! The rules of longhaul: what may happen to a job, an operation and a claim, and nothing else.
+//!
+//! Everything here is pure. `decide(state, command, now)` answers with facts, with nothing ("already so") or
+//! with a refusal; `apply(state, fact)` folds a fact into the state. No async, no clock, no I/O, no
+//! randomness and no hash order in this crate: `clippy.toml` beside it refuses them.
+//!
+//! Read in this order: [`job`] (`state.rs`, `command.rs`, `decide.rs`, `apply.rs`), [`operation`] (the same
+//! files), [`claim`], [`policy`], [`attention`].
+
+pub mod attention;
+pub mod body;
+pub mod claim;
+pub mod decision;
+pub mod id;
+pub mod job;
+pub mod json;
+pub mod limits;
+pub mod operation;
+pub mod planted;
+pub mod policy;
+pub mod record;
+pub mod refusal;
+pub mod retry;
+pub mod time;
+
+pub use attention::Attention;
+pub use body::{BodyName, BodyRef, Digest};
+pub use claim::{Claim, Fence, Lease};
+pub use decision::{Consequence, Decision};
+pub use id::{AttemptId, JobId, OperationId, OwnerId, RecordId, RecordKind};
+pub use json::Json;
+pub use record::{Command, Fact, Misfold, Record};
+pub use refusal::Refusal;
+pub use retry::{Jitter, RetryPolicy};
+pub use time::Timestamp;

@@ -1,0 +1,47 @@
+//! Every limit of the records, by name. A command that passes one is refused with `too_large` and changes nothing.
+
+/// An id, of ours or given.
+pub const MAX_ID_BYTES: usize = 128;
+/// A short label: kind, lane, executor, circle, phase, reason, tag.
+pub const MAX_LABEL_BYTES: usize = 256;
+/// A title.
+pub const MAX_TITLE_BYTES: usize = 1_024;
+/// A note on progress, an error message, a cancel reason, a progress hint.
+pub const MAX_NOTE_BYTES: usize = 2_048;
+/// A result's summary.
+pub const MAX_SUMMARY_BYTES: usize = 4_096;
+/// The progress object; anything larger belongs in a body.
+pub const MAX_PROGRESS_BYTES: usize = 2_048;
+/// Tags on one job.
+pub const MAX_TAGS: usize = 32;
+/// Bodies written by one command.
+pub const MAX_BODIES: usize = 16;
+/// One body: request, prompt, input, result, handle.
+pub const MAX_BODY_BYTES: usize = 1_048_576;
+
+/// Progress notes kept on the record, newest last.
+pub const KEPT_NOTES: usize = 100;
+/// Attempts kept whole on the record; older ones are only counted.
+pub const KEPT_ATTEMPTS: usize = 50;
+/// Stale reports kept as evidence; later ones are refused without a trace on the record.
+pub const KEPT_EVIDENCE: usize = 20;
+/// Answers of executors to one cancel kept on the record.
+pub const KEPT_CANCEL_ANSWERS: usize = 10;
+
+/// Refuses a text over its limit.
+pub fn check_text(what: &'static str, text: &str, limit: usize) -> Result<(), crate::Refusal> {
+    if text.len() > limit { Err(crate::Refusal::TooLarge { what, limit }) } else { Ok(()) }
+}
+
+/// Refuses an optional text over its limit.
+pub fn check_optional(what: &'static str, text: Option<&str>, limit: usize) -> Result<(), crate::Refusal> {
+    text.map_or(Ok(()), |text| check_text(what, text, limit))
+}
+
+/// Appends to a bounded history, dropping the oldest.
+pub fn keep_last<T>(history: &mut Vec<T>, item: T, limit: usize) {
+    if history.len() >= limit {
+        history.drain(..=history.len() - limit);
+    }
+    history.push(item);
+}

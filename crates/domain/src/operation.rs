@@ -1,0 +1,23 @@
+//! Operations: the durable handle on work going on outside that we poll. One belongs to one attempt of one job.
+//!
+//! The job is the truth of the lifecycle; an operation only knows what the service said and what the host granted.
+
+mod apply;
+mod attention;
+mod command;
+mod decide;
+mod fact;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use apply::apply;
+pub use command::{
+    CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollHints,
+};
+pub use decide::{decide, decide_new};
+pub use fact::{Accepted, Ending, ExpiryCause, OperationFact, Polled};
+pub use state::{
+    Diagnostic, Ended, How, Operation, OperationCancel, OperationLink, OperationStatus, OrphanReason,
+    ReportedStatus,
+};

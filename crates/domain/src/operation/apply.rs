@@ -1,0 +1,92 @@
+//! What a fact leaves behind on an operation. Folding never judges: a fact has happened.
+
+use super::fact::{OperationFact, Polled};
+use super::state::{Diagnostic, Ended, How, Operation, OperationCancel};
+use crate::job::KeptCancelAnswer;
+use crate::limits::{KEPT_CANCEL_ANSWERS, keep_last};
+use crate::planted::{Bug, planted};
+use crate::{Misfold, Timestamp};
+
+/// Folds one fact, recorded at this time, into the operation.
+pub fn apply(operation: &mut Operation, fact: &OperationFact, at: Timestamp) -> Result<(), Misfold> {
+    match fact {
+        OperationFact::Dispatched(_) => return Err(Misfold("the operation was dispatched twice")),
+        OperationFact::Polled(polled) => operation.take_poll(polled, at),
+        OperationFact::Resolved(ending) => {
+            operation.last_polled_at = Some(at);
+            operation.end(How::Resolved(ending.clone()), at);
+        }
+        OperationFact::CancelRequested { by, reason } => {
+            operation.cancel = Some(OperationCancel {
+                requested_at: at,
+                by: by.clone(),
+                reason: reason.clone(),
+                tries: 0,
+                next_try_at: Some(at),
+                answers: Vec::new(),
+            });
+        }
+        OperationFact::CancelAnswered { answer, next_try_at } => {
+            if let Some(cancel) = &mut operation.cancel {
+                cancel.tries += 1;
+                cancel.next_try_at = *next_try_at;
+                let kept = KeptCancelAnswer { at, answer: answer.clone() };
+                keep_last(&mut cancel.answers, kept, KEPT_CANCEL_ANSWERS);
+            }
+        }
+        OperationFact::Cancelled => operation.end(How::Cancelled, at),
+        OperationFact::Expired { cause } => operation.end(How::Expired(cause.clone()), at),
+        OperationFact::Contradicted { status } => {
+            operation.diagnose("late-status-ignored", &format!("the service said {status}"), at);
+        }
+        OperationFact::Retired => {}
+    }
+    operation.updated_at = at;
+    Ok(())
+}
+
+impl Operation {
+    fn take_poll(&mut self, polled: &Polled, at: Timestamp) {
+        self.polls = self.polls.saturating_add(1);
+        self.last_polled_at = Some(at);
+        self.next_poll_at = polled.next_poll_at;
+        self.errors_in_row = if polled.error.is_some() { self.errors_in_row.saturating_add(1) } else { 0 };
+        self.last_error.clone_from(&polled.error);
+        self.reported = polled.status.unwrap_or(self.reported);
+        self.interval_seconds = polled.interval_seconds.unwrap_or(self.interval_seconds);
+        self.expires_at = polled.expires_at.unwrap_or(self.expires_at);
+        if polled.progress_hint.is_some() {
+            self.progress_hint.clone_from(&polled.progress_hint);
+        }
+        if polled.progress.is_some() {
+            self.progress.clone_from(&polled.progress);
+        }
+        if let Some(error) = &polled.error {
+            self.diagnose(&error.code, &error.message, at);
+        }
+    }
+
+    /// The first end stays, whatever the stream says later.
+    fn end(&mut self, how: How, at: Timestamp) {
+        if self.ended.is_none() || planted(Bug::LastAnswerWins) {
+            self.ended = Some(Ended { at, how });
+        }
+    }
+
+    fn diagnose(&mut self, code: &str, message: &str, at: Timestamp) {
+        let limit = usize::from(self.policy.diagnostics_max_items.max(1));
+        let most = usize::try_from(self.policy.diagnostics_max_bytes).unwrap_or(usize::MAX);
+        let diagnostic =
+            Diagnostic { at, code: cut(code, most).to_owned(), message: cut(message, most).to_owned() };
+        keep_last(&mut self.diagnostics, diagnostic, limit);
+    }
+}
+
+/// The longest prefix of whole characters within the limit.
+fn cut(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[..end]
+}

@@ -1,0 +1,17 @@
+//! When an operation next needs someone: to be polled, to be cancelled, to be given up, to be forgotten.
+
+use super::state::Operation;
+use crate::attention::{Attention, Retention};
+use crate::time::earliest;
+
+impl Operation {
+    /// What the agenda must know of this operation.
+    pub fn attention(&self, retention: Retention) -> Attention {
+        if let Some(ended) = &self.ended {
+            return Attention::waiting(Some(ended.at.plus_seconds(retention.other_seconds)));
+        }
+        let cancel_at = self.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
+        let due_at = earliest(Some(self.next_poll_at.min(self.expires_at)), cancel_at);
+        Attention { due_at, ..Attention::waiting(Some(self.expires_at)) }
+    }
+}

@@ -1,0 +1,158 @@
+//! What may be ordered of an operation, and what its service may answer.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::ReportedStatus;
+use crate::body::BodyRef;
+use crate::job::{CancelAnswer, ResultRefs, Retryable};
+use crate::policy::{Hint, KindPolicy};
+use crate::{AttemptId, Jitter, JobId, Json, Timestamp};
+
+/// An order to an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OperationCommand {
+    /// The service took the work and gave a handle.
+    Accept(Box<NewOperation>),
+    /// The service answered a poll, or called back.
+    RecordPoll(Box<Poll>),
+    /// The poll itself failed; that says nothing about the work.
+    RecordPollError {
+        /// What failed.
+        error: PollError,
+        /// For the wait before the next poll.
+        jitter: Jitter,
+    },
+    /// Stop it.
+    RequestCancel {
+        /// Who asks.
+        by: Option<String>,
+        /// Why.
+        reason: String,
+        /// Whether a caller or the job asks.
+        origin: CancelOrigin,
+    },
+    /// The service answered the cancel.
+    RecordCancelAnswer {
+        /// What it answered.
+        answer: CancelAnswer,
+        /// For the wait before the next try.
+        jitter: Jitter,
+    },
+    /// The life that the host granted is over.
+    Expire,
+    /// Its job has ended without it.
+    Abandon {
+        /// Why.
+        reason: String,
+    },
+    /// It was kept long enough.
+    Retire,
+}
+
+/// Who asks an operation to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelOrigin {
+    /// A caller, who is told if it cannot.
+    Caller,
+    /// The job, whose own cancel goes on either way.
+    ParentJob,
+}
+
+/// Work that a service took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewOperation {
+    /// The job that it belongs to.
+    pub job_id: JobId,
+    /// The attempt that it belongs to.
+    pub attempt_id: AttemptId,
+    /// Its kind: what the policy and the lookup of its specialist go by.
+    pub kind: String,
+    /// The specialist that dispatched it; kept for the record, never used to look one up.
+    pub specialist: String,
+    /// The service's own id of the work: private.
+    pub handle: BodyRef,
+    /// Whether it can be stopped.
+    pub cancelability: Cancelability,
+    /// When to ask first.
+    pub retry_after: Hint,
+    /// When the service gives up.
+    pub fail_after: Hint,
+    /// How long the action may take at most.
+    pub action_ttl: Hint,
+    /// The caller's deadline.
+    pub deadline_at: Option<Timestamp>,
+    /// A text for people.
+    pub progress_hint: Option<String>,
+    /// What the host grants to this kind.
+    pub policy: KindPolicy,
+    /// For the first wait.
+    pub jitter: Jitter,
+}
+
+/// Whether an operation can be stopped: exactly one of the two.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cancelability {
+    /// Its service has a cancel.
+    Cancelable,
+    /// It has none, and this is why.
+    NotCancelable(String),
+}
+
+/// One answered poll.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Poll {
+    /// What the service said.
+    pub answer: PollAnswer,
+    /// For the wait before the next poll.
+    pub jitter: Jitter,
+}
+
+/// What a service says about the work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PollAnswer {
+    /// Not over.
+    Open(ReportedStatus, PollHints),
+    /// Over, with a result.
+    Completed(ResultRefs),
+    /// Over, without.
+    Failed {
+        /// For people.
+        failure_detail: String,
+        /// For programs.
+        error_code: Option<String>,
+        /// The error object and the rest.
+        result: ResultRefs,
+        /// Whether another attempt may help.
+        retryable: Retryable,
+    },
+    /// Its own time budget ran out.
+    TimedOut,
+    /// It was stopped.
+    Cancelled,
+    /// The service does not know it.
+    Unknown,
+}
+
+/// What came with "not over".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PollHints {
+    /// When to ask again.
+    pub retry_after: Hint,
+    /// When the service gives up; may only shorten the operation's life.
+    pub fail_after: Hint,
+    /// A text for people.
+    pub progress_hint: Option<String>,
+    /// The progress object.
+    pub progress: Option<Json>,
+}
+
+/// Why a poll itself failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollError {
+    /// A short code.
+    pub code: String,
+    /// For people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}

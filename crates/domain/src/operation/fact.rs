@@ -1,0 +1,136 @@
+//! What has happened to an operation. Dispatched, polled and resolved are Loomworks' three; cancel and expiry are
+//! Orbiplex'.
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{Cancelability, PollError};
+use super::state::{OperationLink, OperationStatus, ReportedStatus};
+use crate::body::BodyRef;
+use crate::job::{CancelAnswer, ResultRefs};
+use crate::policy::KindPolicy;
+use crate::{Json, Timestamp};
+
+/// One thing that happened to an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OperationFact {
+    /// The service took the work.
+    Dispatched(Box<Accepted>),
+    /// It was asked; it goes on. Holds only what changed.
+    Polled(Polled),
+    /// The service said how it ended.
+    Resolved(Ending),
+    /// Someone asked to stop it.
+    CancelRequested {
+        /// Who.
+        by: Option<String>,
+        /// Why.
+        reason: String,
+    },
+    /// The service answered the cancel, and the work goes on.
+    CancelAnswered {
+        /// What it answered.
+        answer: CancelAnswer,
+        /// When to try again, if that is of use.
+        next_try_at: Option<Timestamp>,
+    },
+    /// It was stopped.
+    Cancelled,
+    /// The host gave it up: it may still run outside.
+    Expired {
+        /// Why.
+        cause: ExpiryCause,
+    },
+    /// After its end the service said something else; nothing changed.
+    Contradicted {
+        /// What it said.
+        status: OperationStatus,
+    },
+    /// It was kept long enough; the stream ends here and goes.
+    Retired,
+}
+
+/// The beginning of an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// What it belongs to; never changes.
+    pub link: OperationLink,
+    /// The service's own id of the work.
+    pub handle: BodyRef,
+    /// Whether it can be stopped.
+    pub cancelability: Cancelability,
+    /// Seconds between polls, clamped.
+    pub interval_seconds: u32,
+    /// A text for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_hint: Option<String>,
+    /// The first poll.
+    pub next_poll_at: Timestamp,
+    /// The end of its life, clamped.
+    pub expires_at: Timestamp,
+    /// What the host granted when it was accepted.
+    pub policy: KindPolicy,
+}
+
+/// One poll: only what changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Polled {
+    /// The status that the service reports, if it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ReportedStatus>,
+    /// Seconds between polls, if they change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_seconds: Option<u32>,
+    /// A new text for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_hint: Option<String>,
+    /// A new progress object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Json>,
+    /// The end of its life, if it came nearer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// Why the poll itself failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<PollError>,
+    /// The next poll.
+    pub next_poll_at: Timestamp,
+}
+
+/// How the service said it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// With a result.
+    Completed {
+        /// The result.
+        #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
+        result: ResultRefs,
+    },
+    /// Without.
+    Failed {
+        /// For people.
+        failure_detail: String,
+        /// For programs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_code: Option<String>,
+        /// The error object and the rest.
+        #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
+        result: ResultRefs,
+    },
+    /// Its own time budget ran out.
+    TimedOut,
+    /// The service does not know it.
+    Unknown,
+}
+
+/// Why the host gave an operation up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpiryCause {
+    /// The granted life is over.
+    LifetimeOver,
+    /// The granted polls are used up.
+    MaxAttemptsExhausted,
+    /// The job has ended without it.
+    Abandoned(String),
+}

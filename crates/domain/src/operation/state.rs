@@ -1,0 +1,296 @@
+//! The state of an operation: what it belongs to, what the service last said, and how it ended.
+//!
+//! There is no stored status: it derives from the end, or from what was last reported.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{Cancelability, PollError};
+use super::fact::{Accepted, Ending, ExpiryCause};
+use crate::body::BodyRef;
+use crate::job::KeptCancelAnswer;
+use crate::policy::KindPolicy;
+use crate::{AttemptId, JobId, Json, OperationId, Timestamp};
+
+/// Work going on outside, folded from its facts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Its id.
+    #[serde(skip, default = "no_id")]
+    pub id: OperationId,
+    /// What it belongs to.
+    pub link: OperationLink,
+    /// The service's own id of the work: private.
+    pub handle: BodyRef,
+    /// Whether it can be stopped.
+    pub cancelability: Cancelability,
+    /// What the host granted when it was accepted.
+    pub policy: KindPolicy,
+    /// What the service last reported.
+    pub reported: ReportedStatus,
+    /// Seconds between polls: of the newest fact that carried them.
+    pub interval_seconds: u32,
+    /// A text for people: of the newest fact that carried one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_hint: Option<String>,
+    /// The newest progress object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Json>,
+    /// Polls so far; never attempts of the job.
+    pub polls: u32,
+    /// Failed polls in a row.
+    pub errors_in_row: u32,
+    /// The error of the last poll, if it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<PollError>,
+    /// When the service took the work.
+    pub dispatched_at: Timestamp,
+    /// The newest poll or resolution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_polled_at: Option<Timestamp>,
+    /// The next poll.
+    pub next_poll_at: Timestamp,
+    /// The end of its life; only ever comes nearer.
+    pub expires_at: Timestamp,
+    /// The request to stop it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<OperationCancel>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+    /// What is worth knowing and changed nothing, newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Diagnostic>,
+    /// When anything last happened to it.
+    pub updated_at: Timestamp,
+}
+
+/// What an operation belongs to. None of it ever changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationLink {
+    /// The job.
+    pub job_id: JobId,
+    /// The attempt.
+    pub attempt_id: AttemptId,
+    /// The kind that its specialist is looked up by.
+    pub kind: String,
+    /// The specialist that dispatched it: for the record only.
+    pub specialist: String,
+}
+
+/// What a service may report of open work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportedStatus {
+    /// Not begun.
+    Pending,
+    /// Begun.
+    Running,
+}
+
+/// The eight statuses of a deferred operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the words of the contract")]
+pub enum OperationStatus {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    TimedOut,
+    Cancelled,
+    Expired,
+    Unknown,
+}
+
+/// The request to stop an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationCancel {
+    /// When.
+    pub requested_at: Timestamp,
+    /// By whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// How often the service was asked.
+    pub tries: u32,
+    /// When it is asked (again); never if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_try_at: Option<Timestamp>,
+    /// What it answered, newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<KeptCancelAnswer>,
+}
+
+/// How an operation ended, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// When: set once.
+    pub at: Timestamp,
+    /// How.
+    pub how: How,
+}
+
+/// How an operation ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// As the service said.
+    Resolved(Ending),
+    /// Stopped on request.
+    Cancelled,
+    /// Given up by the host.
+    Expired(ExpiryCause),
+}
+
+/// Something worth knowing that changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// When.
+    pub at: Timestamp,
+    /// A stable code.
+    pub code: String,
+    /// What it was about.
+    pub message: String,
+}
+
+/// Why an operation may still run outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrphanReason {
+    /// The host gave it up while it was open.
+    ExpiredWhileOpen,
+    /// Its service does not know it.
+    Unknown,
+}
+
+impl Operation {
+    /// The operation right after its service took the work.
+    pub fn new(id: OperationId, accepted: &Accepted, at: Timestamp) -> Self {
+        Self {
+            id,
+            link: accepted.link.clone(),
+            handle: accepted.handle,
+            cancelability: accepted.cancelability.clone(),
+            policy: accepted.policy.clone(),
+            reported: ReportedStatus::Pending,
+            interval_seconds: accepted.interval_seconds,
+            progress_hint: accepted.progress_hint.clone(),
+            progress: None,
+            polls: 0,
+            errors_in_row: 0,
+            last_error: None,
+            dispatched_at: at,
+            last_polled_at: None,
+            next_poll_at: accepted.next_poll_at,
+            expires_at: accepted.expires_at,
+            cancel: None,
+            ended: None,
+            diagnostics: Vec::new(),
+            updated_at: at,
+        }
+    }
+
+    /// One of the eight statuses, derived.
+    pub fn status(&self) -> OperationStatus {
+        match (&self.ended, self.reported) {
+            (Some(ended), _) => ended.how.status(),
+            (None, ReportedStatus::Pending) => OperationStatus::Pending,
+            (None, ReportedStatus::Running) => OperationStatus::Running,
+        }
+    }
+
+    /// When it ended.
+    pub fn completed_at(&self) -> Option<Timestamp> {
+        self.ended.as_ref().map(|ended| ended.at)
+    }
+
+    /// Why it failed, for people; only if it failed.
+    pub fn failure_detail(&self) -> Option<&str> {
+        match &self.ended.as_ref()?.how {
+            How::Resolved(Ending::Completed { .. }) => None,
+            How::Resolved(Ending::Failed { failure_detail, .. }) => Some(failure_detail),
+            How::Resolved(Ending::TimedOut) => Some("the work outside ran out of its own time"),
+            How::Resolved(Ending::Unknown) => Some("the service does not know the work"),
+            How::Cancelled => Some("cancelled"),
+            How::Expired(ExpiryCause::LifetimeOver) => Some("the life granted by the host is over"),
+            How::Expired(ExpiryCause::MaxAttemptsExhausted) => Some("max-attempts-exhausted"),
+            How::Expired(ExpiryCause::Abandoned(reason)) => Some(reason),
+        }
+    }
+
+    /// Why the work may still run outside, if it may.
+    pub fn orphan(&self) -> Option<OrphanReason> {
+        match &self.ended.as_ref()?.how {
+            How::Expired(_) => Some(OrphanReason::ExpiredWhileOpen),
+            How::Resolved(Ending::Unknown) => Some(OrphanReason::Unknown),
+            How::Resolved(Ending::Completed { .. } | Ending::Failed { .. } | Ending::TimedOut)
+            | How::Cancelled => None,
+        }
+    }
+}
+
+impl How {
+    const fn status(&self) -> OperationStatus {
+        match self {
+            Self::Resolved(Ending::Completed { .. }) => OperationStatus::Completed,
+            Self::Resolved(Ending::Failed { .. }) => OperationStatus::Failed,
+            Self::Resolved(Ending::TimedOut) => OperationStatus::TimedOut,
+            Self::Resolved(Ending::Unknown) => OperationStatus::Unknown,
+            Self::Cancelled => OperationStatus::Cancelled,
+            Self::Expired(_) => OperationStatus::Expired,
+        }
+    }
+}
+
+impl OperationStatus {
+    /// Every status.
+    pub const ALL: [Self; 8] = [
+        Self::Pending,
+        Self::Running,
+        Self::Completed,
+        Self::Failed,
+        Self::TimedOut,
+        Self::Cancelled,
+        Self::Expired,
+        Self::Unknown,
+    ];
+
+    /// The word on the wire and in columns.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed-out",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the operation is over.
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::Pending | Self::Running => false,
+            Self::Completed
+            | Self::Failed
+            | Self::TimedOut
+            | Self::Cancelled
+            | Self::Expired
+            | Self::Unknown => true,
+        }
+    }
+}
+
+impl fmt::Display for OperationStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+fn no_id() -> OperationId {
+    OperationId::new("")
+}

@@ -1,0 +1,115 @@
+//! All kinds of record behind one face, so that the write path is one path.
+
+use thiserror::Error;
+
+use crate::job::{self, Job, JobCommand, JobFact};
+use crate::operation::{self, Operation, OperationCommand, OperationFact};
+use crate::{Decision, RecordId, Refusal, Timestamp};
+
+/// The state of one record, folded from its stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A job.
+    Job(Box<Job>),
+    /// An operation.
+    Operation(Box<Operation>),
+}
+
+/// What may be ordered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Of a job.
+    Job(JobCommand),
+    /// Of an operation.
+    Operation(OperationCommand),
+}
+
+/// What happened to a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// To a job.
+    Job(JobFact),
+    /// To an operation.
+    Operation(OperationFact),
+}
+
+/// A fact that does not fit the state before it: the stream is damaged.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the fact does not fit the record before it: {0}")]
+pub struct Misfold(pub &'static str);
+
+/// Decides a command on the record with this id, present or not.
+pub fn decide(state: Option<&Record>, id: &RecordId, command: &Command, now: Timestamp) -> Decision<Fact> {
+    match (command, id, state) {
+        (Command::Job(command), RecordId::Job(id), None) => job::decide_new(id, command, now).map(Fact::Job),
+        (Command::Job(command), RecordId::Job(_), Some(Record::Job(job))) => {
+            job::decide(job, command, now).map(Fact::Job)
+        }
+        (Command::Operation(command), RecordId::Operation(id), None) => {
+            operation::decide_new(id, command, now).map(Fact::Operation)
+        }
+        (Command::Operation(command), RecordId::Operation(_), Some(Record::Operation(operation))) => {
+            operation::decide(operation, command, now).map(Fact::Operation)
+        }
+        (Command::Job(_) | Command::Operation(_), RecordId::Job(_) | RecordId::Operation(_), _) => {
+            Decision::refuse(Refusal::WrongRecordKind)
+        }
+    }
+}
+
+/// Folds one fact, recorded at this time, into the record.
+pub fn apply(state: &mut Option<Record>, id: &RecordId, fact: &Fact, at: Timestamp) -> Result<(), Misfold> {
+    match (state, fact, id) {
+        (Some(Record::Job(job)), Fact::Job(fact), RecordId::Job(_)) => job::apply(job, fact, at),
+        (Some(Record::Operation(operation)), Fact::Operation(fact), RecordId::Operation(_)) => {
+            operation::apply(operation, fact, at)
+        }
+        (state @ None, Fact::Job(JobFact::Created(new)), RecordId::Job(id)) => {
+            *state = Some(Record::Job(Box::new(Job::new(id.clone(), new, at))));
+            Ok(())
+        }
+        (state @ None, Fact::Operation(OperationFact::Dispatched(new)), RecordId::Operation(id)) => {
+            *state = Some(Record::Operation(Box::new(Operation::new(id.clone(), new, at))));
+            Ok(())
+        }
+        (None, _, _) => Err(Misfold("the stream does not begin with the record's beginning")),
+        (Some(_), _, _) => Err(Misfold("the fact is of another kind of record")),
+    }
+}
+
+impl<F> Decision<F> {
+    /// The same decision with its facts wrapped.
+    fn map<G>(self, wrap: impl Fn(F) -> G) -> Decision<G> {
+        match self {
+            Self::Facts { facts, consequences } => {
+                Decision::Facts { facts: facts.into_iter().map(wrap).collect(), consequences }
+            }
+            Self::Nothing => Decision::Nothing,
+            Self::Refused { refusal, evidence } => {
+                Decision::Refused { refusal, evidence: evidence.map(wrap) }
+            }
+        }
+    }
+}
+
+impl Record {
+    /// The record's id.
+    pub fn id(&self) -> RecordId {
+        match self {
+            Self::Job(job) => job.id.clone().into(),
+            Self::Operation(operation) => operation.id.clone().into(),
+        }
+    }
+}
+
+impl From<JobCommand> for Command {
+    fn from(command: JobCommand) -> Self {
+        Self::Job(command)
+    }
+}
+
+impl From<OperationCommand> for Command {
+    fn from(command: OperationCommand) -> Self {
+        Self::Operation(command)
+    }
+}

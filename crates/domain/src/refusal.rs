@@ -1,0 +1,160 @@
+//! Why something may not happen. Each refusal has a stable code that callers may rely on.
+
+use thiserror::Error;
+
+use crate::Timestamp;
+use crate::job::JobStateName;
+
+/// The domain said no; nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// There is no such record.
+    #[error("there is no such record")]
+    UnknownRecord,
+    /// The id is in no form that names a record.
+    #[error("the id names no kind of record: job ids start with work-, operation ids with op-")]
+    UnknownIdForm,
+    /// The command is for another kind of record.
+    #[error("the command is for another kind of record")]
+    WrongRecordKind,
+    /// The record is there already.
+    #[error("a record with this id exists already")]
+    AlreadyExists,
+    /// A text is not JSON.
+    #[error("the text is not valid JSON")]
+    InvalidJson,
+    /// A value is over its limit.
+    #[error("{what} is over its limit of {limit}")]
+    TooLarge {
+        /// Which value.
+        what: &'static str,
+        /// The limit, in bytes or items.
+        limit: usize,
+    },
+    /// A policy asks for the impossible.
+    #[error("the policy field {field} is outside what the host allows")]
+    InvalidPolicy {
+        /// Which field.
+        field: &'static str,
+    },
+    /// The deadline has passed already.
+    #[error("the deadline has passed already")]
+    DeadlineElapsed,
+    /// It is too early.
+    #[error("not due before {due_at:?}")]
+    NotDue {
+        /// When it may happen.
+        due_at: Timestamp,
+    },
+    /// The state has no move to the one asked for.
+    #[error("a {from} job cannot become {to}")]
+    TransitionRefused {
+        /// The state that it is in.
+        from: JobStateName,
+        /// The state asked for.
+        to: JobStateName,
+    },
+    /// The job is over, and its state stays.
+    #[error("the job is already {state}; a terminal state cannot be changed")]
+    Terminal {
+        /// The state that stays.
+        state: JobStateName,
+    },
+    /// The job is not over yet.
+    #[error("the job is {state}, not over yet")]
+    NotTerminal {
+        /// The state that it is in.
+        state: JobStateName,
+    },
+    /// An attempt holds the job.
+    #[error("an attempt holds the job, which is {state}")]
+    LeaseHeld {
+        /// The state that it is in.
+        state: JobStateName,
+    },
+    /// A job in this state cannot be run.
+    #[error("a job cannot be run from state {state}")]
+    NotRunnable {
+        /// The state that it is in.
+        state: JobStateName,
+    },
+    /// A job in this state cannot be retried.
+    #[error("a job cannot be retried from state {state}")]
+    NotRetryable {
+        /// The state that it is in.
+        state: JobStateName,
+    },
+    /// A dispatched job is reported on only with its attempt's id.
+    #[error("attempt_id is required for reports on a dispatched job")]
+    AttemptRequired,
+    /// The attempt is not the current one.
+    #[error("stale attempt_id: another attempt is current, or none")]
+    StaleAttempt,
+    /// Someone asked to cancel it.
+    #[error("a cancel is pending")]
+    CancelPending,
+    /// Nobody asked to cancel it.
+    #[error("no cancel is pending")]
+    NoCancelPending,
+    /// It waits for no answer.
+    #[error("the job is {state} and waits for no answer")]
+    NotAwaitingInput {
+        /// The state that it is in.
+        state: JobStateName,
+    },
+    /// The job waits for another operation, or for none.
+    #[error("the job does not wait for this operation")]
+    OperationMismatch,
+    /// The operation cannot be cancelled.
+    #[error("the operation cannot be cancelled: {reason}")]
+    NotCancelable {
+        /// Why not, as its executor or the host's policy says.
+        reason: String,
+    },
+    /// The operation is over.
+    #[error("the operation is over")]
+    OperationOver,
+    /// The operation is not over yet.
+    #[error("the operation is not over yet")]
+    OperationOpen,
+    /// Another owner holds the claim.
+    #[error("another owner holds the claim")]
+    ClaimHeld,
+    /// The claim went to another owner.
+    #[error("the claim went to another owner; stop and write nothing")]
+    ClaimLost,
+}
+
+impl Refusal {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownRecord => "unknown_record",
+            Self::UnknownIdForm => "unknown_id_form",
+            Self::WrongRecordKind => "wrong_record_kind",
+            Self::AlreadyExists => "already_exists",
+            Self::InvalidJson => "invalid_json",
+            Self::TooLarge { .. } => "too_large",
+            Self::InvalidPolicy { .. } => "invalid_policy",
+            Self::DeadlineElapsed => "deadline_elapsed",
+            Self::NotDue { .. } => "not_due",
+            Self::TransitionRefused { .. } => "transition_refused",
+            Self::Terminal { .. } => "terminal",
+            Self::NotTerminal { .. } => "not_terminal",
+            Self::LeaseHeld { .. } => "lease_held",
+            Self::NotRunnable { .. } => "not_runnable",
+            Self::NotRetryable { .. } => "not_retryable",
+            Self::AttemptRequired => "attempt_required",
+            Self::StaleAttempt => "stale_attempt",
+            Self::CancelPending => "cancel_pending",
+            Self::NoCancelPending => "no_cancel_pending",
+            Self::NotAwaitingInput { .. } => "not_awaiting_input",
+            Self::OperationMismatch => "operation_mismatch",
+            Self::NotCancelable { .. } => "not_cancelable",
+            Self::OperationOver => "operation_over",
+            Self::OperationOpen => "operation_open",
+            Self::ClaimHeld => "claim_held",
+            Self::ClaimLost => "claim_lost",
+        }
+    }
+}

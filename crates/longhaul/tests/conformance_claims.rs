@@ -1,0 +1,189 @@
+//! Makes `docs/conformance.md` from the `// conforms: L53 L54` lines in the sources.
+//! Every claim stands above a test, and the page is never stale: this fails until `LONGHAUL_BLESS=1` has written it.
+//! Does not judge whether the test would fail without the rule; that is for whoever reviews the claim.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Letter, name, and number of the last rule. Rules are only ever appended.
+const DIALECTS: [(char, &str, u16); 5] = [
+    ('L', "Loomworks", 92),
+    ('A', "Azolla", 63),
+    ('D', "Ductile", 74),
+    ('O', "Orbiplex", 126),
+    ('R', "Repowire", 107),
+];
+
+const TEST_ATTRIBUTES: [&str; 3] = ["#[test]", "#[tokio::test]", "#[tokio::test("];
+
+const BLESS: &str = "LONGHAUL_BLESS=1 cargo test -p longhaul --test conformance_claims";
+
+/// One rule; orders by dialect, then number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rule {
+    dialect: usize,
+    number: u16,
+}
+
+/// The tests that show each rule, as `file: test`.
+type Claims = BTreeMap<Rule, BTreeSet<String>>;
+
+#[test]
+fn every_claim_stands_above_a_test_and_the_page_is_current() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut claims = Claims::new();
+    let mut complaints = Vec::new();
+    for file in rust_files(&root) {
+        let source = fs::read_to_string(root.join(&file)).expect("sources are readable");
+        if let Err(complaint) = collect(&mut claims, &file.display().to_string(), &source) {
+            complaints.push(complaint);
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+
+    let page = root.join("docs/conformance.md");
+    let rendered = render(&claims);
+    if std::env::var_os("LONGHAUL_BLESS").is_some_and(|value| value == "1") {
+        fs::write(&page, &rendered).expect("docs/ is writable");
+    }
+    let stored = fs::read_to_string(&page).unwrap_or_default();
+    assert!(stored == rendered, "docs/conformance.md is stale; run {BLESS}");
+}
+
+#[test]
+fn a_claim_reaches_its_test_through_attributes_and_comments() {
+    let source = "// conforms: A2 L1\n/// Why.\n#[tokio::test(start_paused = true)]\nasync fn it_waits() {}";
+    let mut claims = Claims::new();
+    collect(&mut claims, "a.rs", source).unwrap();
+    let shown: Vec<String> = claims.iter().map(|(rule, tests)| format!("{rule} {tests:?}")).collect();
+    assert_eq!(shown, [r#"L1 {"a.rs: it_waits"}"#, r#"A2 {"a.rs: it_waits"}"#]);
+}
+
+#[test]
+fn a_claim_above_anything_but_a_test_is_refused_with_file_and_line() {
+    for below in ["fn plain() {}", "struct Job;\n#[test]\nfn later() {}", "#[inline]\nfn plain() {}", ""] {
+        let complaint = collect(&mut Claims::new(), "a.rs", &format!("\n// conforms: L1\n{below}"));
+        assert_eq!(
+            complaint.unwrap_err(),
+            "a.rs:2: a claim stands above the attributes of a test",
+            "{below}"
+        );
+    }
+}
+
+#[test]
+fn a_malformed_claim_is_refused_with_file_and_line() {
+    for line in [
+        "// conforms: L0",
+        "// conforms: L93",
+        "// conforms: L01",
+        "// conforms: L1,",
+        "// conforms: X1",
+        "// conforms: L1 and L2",
+        "// conforms:",
+        "//conforms: L1",
+        "/// Conforms: L1",
+    ] {
+        let complaint = collect(&mut Claims::new(), "a.rs", &format!("{line}\n#[test]\nfn it_works() {{}}"));
+        assert!(complaint.unwrap_err().starts_with("a.rs:1: malformed"), "{line}");
+    }
+}
+
+/// Every source under `crates/` and `bench/`, relative to the root.
+fn rust_files(root: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![PathBuf::from("crates"), PathBuf::from("bench")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder)).expect("source folders are readable") {
+            let entry = entry.expect("source folders are readable");
+            let path = folder.join(entry.file_name());
+            if entry.file_type().expect("entries have a type").is_dir() {
+                if entry.file_name() != "target" {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
+
+/// Adds the claims of one file, or says which line is wrong.
+fn collect(claims: &mut Claims, file: &str, source: &str) -> Result<(), String> {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| is_claim(line)) {
+        let at = format!("{file}:{}", index + 1);
+        let rules = claimed_rules(line).ok_or_else(|| format!("{at}: malformed claim {line:?}"))?;
+        let test = claiming_test(&lines[index + 1..])
+            .ok_or_else(|| format!("{at}: a claim stands above the attributes of a test"))?;
+        for rule in rules {
+            claims.entry(rule).or_default().insert(format!("{file}: {test}"));
+        }
+    }
+    Ok(())
+}
+
+/// Also true of near misses such as `//Conforms:`, so that none is silently passed over.
+fn is_claim(line: &str) -> bool {
+    line.strip_prefix("//")
+        .is_some_and(|rest| rest.trim_start_matches(['/', '!', ' ']).to_lowercase().starts_with("conforms:"))
+}
+
+fn claimed_rules(line: &str) -> Option<Vec<Rule>> {
+    let rules: Vec<Rule> =
+        line.strip_prefix("// conforms: ")?.split_whitespace().map(rule).collect::<Option<_>>()?;
+    (!rules.is_empty()).then_some(rules)
+}
+
+fn rule(id: &str) -> Option<Rule> {
+    let dialect = DIALECTS.iter().position(|(letter, _, _)| id.starts_with(*letter))?;
+    let number = id[1..].parse().ok().filter(|number| (1..=DIALECTS[dialect].2).contains(number))?;
+    let rule = Rule { dialect, number };
+    // One spelling only: not "L+1", not "L01".
+    (rule.to_string() == id).then_some(rule)
+}
+
+/// The name of the test that starts below a claim, if the next item is one.
+fn claiming_test<'a>(below: &[&'a str]) -> Option<&'a str> {
+    let mut is_test = false;
+    for line in below.iter().filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        if !line.starts_with("#[") {
+            let (_, from_name) = line.split_once("fn ").filter(|_| is_test)?;
+            return from_name.split(['(', '<']).next();
+        }
+        is_test |= TEST_ATTRIBUTES.iter().any(|attribute| line.starts_with(attribute));
+    }
+    None
+}
+
+fn render(claims: &Claims) -> String {
+    let mut page = format!(
+        "# Conformance\n\n\
+         Which rules of the five dialects are shown by which tests. Generated by\n\
+         `crates/longhaul/tests/conformance_claims.rs` from the `// conforms:` lines above the tests. Do not edit; run\n\
+         `{BLESS}`.\n\n\
+         | dialect | rules | shown |\n| --- | ---: | ---: |\n"
+    );
+    for (dialect, (letter, name, rules)) in DIALECTS.iter().enumerate() {
+        let shown = claims.keys().filter(|rule| rule.dialect == dialect).count();
+        writeln!(page, "| {letter} {name} | {rules} | {shown} |").expect("a string takes every write");
+    }
+    let rules: u16 = DIALECTS.iter().map(|(_, _, rules)| rules).sum();
+    writeln!(page, "| all | {rules} | {} |", claims.len()).expect("a string takes every write");
+
+    page.push_str("\n| rule | shown by |\n| --- | --- |\n");
+    for (rule, tests) in claims {
+        let tests: Vec<String> = tests.iter().map(|test| format!("`{test}`")).collect();
+        writeln!(page, "| {rule} | {} |", tests.join("<br>")).expect("a string takes every write");
+    }
+    page
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", DIALECTS[self.dialect].0, self.number)
+    }
+}
