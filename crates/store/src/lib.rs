@@ -1,1 +1,88 @@
-//! placeholder
+//! The contract of the store: what may be committed and read, and `MemoryStore`, the model of it.
+//!
+//! A commit is the unit of atomicity and may span records. The ledger of facts is the truth; views, agenda and
+//! bodies are written with the facts, in one transaction. Nothing here decides what may happen to a record.
+
+mod agenda;
+mod checksum;
+mod codec;
+mod commit;
+mod error;
+mod facts;
+mod keys;
+mod memory;
+mod query;
+mod upcast;
+mod view;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use domain::{Fence, Lease, OwnerId, RecordId, RecordKind, Timestamp};
+
+pub use agenda::{AgendaRow, Taken};
+pub use checksum::{Checksum, FactText, body_ref, sha256};
+pub use codec::{CodecError, decode_fact, encode_fact, fact_kind};
+pub use commit::{Change, Commit, Committed, NewBody, NewFact, Removal, Urgency, limits};
+pub use error::StoreError;
+pub use facts::{FactId, StoredFact};
+pub use keys::{IdempotencyKey, KeptKey};
+pub use memory::MemoryStore;
+pub use query::{Cursor, Head, JobFilter, JobQuery, Loaded, Page};
+pub use view::{JobColumns, OperationColumns, VIEW_FORMAT, decode_view, encode_view};
+
+/// What a store answers, later.
+pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// Where the records live.
+pub trait Store: Send + Sync {
+    /// Writes a commit, all or nothing, and answers only when it is on stable storage. Safe to repeat: a commit whose
+    /// facts are there already is answered as done.
+    fn commit(&self, commit: Commit) -> Reply<'_, Committed>;
+
+    /// One record with the head of its stream and its claim.
+    fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>>;
+    /// The bytes of one body.
+    fn body<'a>(&'a self, id: &'a RecordId, body: domain::BodyRef) -> Reply<'a, Option<Vec<u8>>>;
+    /// What was answered under an idempotency key.
+    fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>>;
+    /// Jobs that fit, newest change first, a page at a time.
+    fn jobs(&self, query: JobQuery) -> Reply<'_, Page>;
+    /// How many jobs are in each state.
+    fn job_counts(&self) -> Reply<'_, Vec<(domain::job::JobStateName, u64)>>;
+    /// The facts of one record after a version, oldest first.
+    fn facts_of<'a>(
+        &'a self,
+        id: &'a RecordId,
+        after_version: u64,
+        limit: usize,
+    ) -> Reply<'a, Vec<StoredFact>>;
+    /// The facts of all records after a position, in the order of their commits.
+    fn facts_after(&self, position: u64, limit: usize) -> Reply<'_, Vec<StoredFact>>;
+
+    /// Takes records that are due: a lease each, oldest first.
+    fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>>;
+    /// Takes jobs that are ready in a lane: a lease each, by priority and age.
+    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>>;
+    /// Takes one record, if nobody holds it.
+    fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken>;
+    /// Prolongs a lease; the fence that comes back replaces the old one.
+    fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken>;
+    /// Gives a record back before its lease ends; it is due at once.
+    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()>;
+    /// When the next record of this kind is due.
+    fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>>;
+}
+
+/// Who takes, when, for how long, and how many at most.
+#[derive(Clone, Debug)]
+pub struct Take {
+    /// Who takes.
+    pub owner: OwnerId,
+    /// The time of taking.
+    pub now: Timestamp,
+    /// The lease that the taker gets.
+    pub lease: Lease,
+    /// The most records.
+    pub limit: usize,
+}

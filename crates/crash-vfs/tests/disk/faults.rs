@@ -3,12 +3,7 @@
 use crash_vfs::{Disk, Fault};
 use rusqlite::{Connection, Error, Result, ffi};
 
-use crate::notebook::{Remains, count_notes, create_in_wal, remains, write_note};
-
-/// Enough for a few checkpoints.
-const NOTES: u32 = 30;
-const CHECKPOINT_PAGES: u32 = 10;
-const IMAGES_PER_FAULT: u64 = 5;
+use crate::notebook::{count_notes, create_in_wal, write_note};
 
 fn notebook_with_one_note(disk: &Disk) -> Result<Connection> {
     let mut connection = create_in_wal(disk)?;
@@ -78,40 +73,4 @@ fn fault_waits_for_its_operation() {
     assert_eq!(disk.faults_fired(), 0);
     write_note(&mut connection, 4).unwrap_err();
     assert_eq!(disk.faults_fired(), 1);
-}
-
-#[test]
-fn whoever_stops_at_the_first_failed_write_or_sync_loses_nothing_acknowledged() {
-    let undisturbed = Disk::new();
-    let mut written = 0;
-    write_until_failure(&undisturbed, &mut written).unwrap();
-    assert_eq!(written, NOTES);
-
-    for fault in [Fault::WriteFails, Fault::SyncFails] {
-        for operation in 0..undisturbed.operations() {
-            let disk = Disk::new();
-            disk.fail_after(operation, fault);
-            let mut acknowledged = 0;
-            // A checkpoint that fails is not reported: the note before it was committed.
-            let _ = write_until_failure(&disk, &mut acknowledged);
-            let log = disk.log();
-            for seed in 0..IMAGES_PER_FAULT {
-                match remains(&log.power_lost_at(log.len(), seed)) {
-                    Remains::Whole(notes) => assert!(notes >= acknowledged, "{fault:?} at {operation}"),
-                    Remains::Broken(why) => panic!("{fault:?} at {operation}: {why}"),
-                }
-            }
-        }
-    }
-}
-
-fn write_until_failure(disk: &Disk, acknowledged: &mut u32) -> Result<()> {
-    let mut connection = create_in_wal(disk)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    for note in 1..=NOTES {
-        write_note(&mut connection, note)?;
-        *acknowledged = note;
-    }
-    Ok(())
 }

@@ -2,5 +2,6 @@
 
 mod connections;
 mod crashes;
+mod failures;
 mod faults;
 mod notebook;

@@ -16,7 +16,7 @@ pub struct Attempt {
     /// Who took it.
     pub owner: OwnerId,
     /// What made it.
-    #[serde(default, skip_serializing_if = "is_automatic")]
+    #[serde(default, skip_serializing_if = "Trigger::is_automatic")]
     pub trigger: Trigger,
     /// When it was taken.
     pub started_at: Timestamp,
@@ -53,7 +53,9 @@ pub struct AttemptEnd {
     pub result: ResultRefs,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-fn is_automatic(trigger: &Trigger) -> bool {
-    *trigger == Trigger::Automatic
+impl Trigger {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+    pub(super) fn is_automatic(&self) -> bool {
+        *self == Self::Automatic
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::command::JobCommand;
 use super::state::{Job, JobState};
-use crate::Timestamp;
 use crate::attention::{Attention, Holding, Place, Retention};
 use crate::time::earliest;
+use crate::{Jitter, Timestamp};
 
 impl Job {
     /// What the agenda must know of this job.
@@ -25,6 +26,26 @@ impl Job {
             JobState::Failed | JobState::Cancelled | JobState::Expired | JobState::Unavailable { .. } => {
                 self.kept_for(retention.other_seconds)
             }
+        }
+    }
+
+    /// What time alone brings about, for whoever took the job because it was due: the order to give, if any.
+    pub fn due_command(&self, retention: Retention, jitter: Jitter, now: Timestamp) -> Option<JobCommand> {
+        if self.state.name().is_terminal() {
+            let kept_until = self.attention(retention).due_at;
+            return kept_until.is_some_and(|until| until <= now).then_some(JobCommand::Retire);
+        }
+        if self.expires_at().is_some_and(|limit| limit <= now) {
+            return Some(JobCommand::Expire);
+        }
+        if self.cancel.as_ref().is_some_and(|cancel| cancel.limit_at <= now) {
+            return Some(JobCommand::TimeOutCancel);
+        }
+        match (self.attention(retention).holding, self.last_attempt()) {
+            (Holding::LeaseBound, Some(attempt)) => {
+                Some(JobCommand::LoseLease { attempt_id: attempt.id.clone(), jitter })
+            }
+            (Holding::LeaseBound, None) | (Holding::Free, _) => None,
         }
     }
 

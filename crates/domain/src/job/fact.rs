@@ -11,7 +11,8 @@ use crate::body::BodyRef;
 use crate::{AttemptId, OperationId, OwnerId, Timestamp};
 
 /// One thing that happened to a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum JobFact {
     /// It was accepted.
     Created(Box<NewJob>),
@@ -24,6 +25,7 @@ pub enum JobFact {
         /// Who took it.
         owner: OwnerId,
         /// What made it.
+        #[serde(default, skip_serializing_if = "Trigger::is_automatic")]
         trigger: Trigger,
     },
     /// The executor has it.
@@ -60,11 +62,13 @@ pub enum JobFact {
         /// Why.
         cause: RequeueCause,
         /// What the attempt said.
+        #[serde(default, skip_serializing_if = "Details::is_empty")]
         details: Details,
     },
     /// Someone asked to stop it.
     CancelRequested {
         /// Who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
         /// Why.
         reason: String,

@@ -1,6 +1,8 @@
 //! When an operation next needs someone: to be polled, to be cancelled, to be given up, to be forgotten.
 
+use super::command::OperationCommand;
 use super::state::Operation;
+use crate::Timestamp;
 use crate::attention::{Attention, Retention};
 use crate::time::earliest;
 
@@ -13,5 +15,16 @@ impl Operation {
         let cancel_at = self.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
         let due_at = earliest(Some(self.next_poll_at.min(self.expires_at)), cancel_at);
         Attention { due_at, ..Attention::waiting(Some(self.expires_at)) }
+    }
+
+    /// What time alone brings about; a poll that is due is the poller's to make.
+    pub fn due_command(&self, retention: Retention, now: Timestamp) -> Option<OperationCommand> {
+        match &self.ended {
+            Some(ended) if ended.at.plus_seconds(retention.other_seconds) <= now => {
+                Some(OperationCommand::Retire)
+            }
+            None if self.expires_at <= now => Some(OperationCommand::Expire),
+            Some(_) | None => None,
+        }
     }
 }

@@ -11,7 +11,8 @@ use crate::policy::KindPolicy;
 use crate::{Json, Timestamp};
 
 /// One thing that happened to an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OperationFact {
     /// The service took the work.
     Dispatched(Box<Accepted>),
@@ -22,6 +23,7 @@ pub enum OperationFact {
     /// Someone asked to stop it.
     CancelRequested {
         /// Who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
         /// Why.
         reason: String,
@@ -31,6 +33,7 @@ pub enum OperationFact {
         /// What it answered.
         answer: CancelAnswer,
         /// When to try again, if that is of use.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         next_try_at: Option<Timestamp>,
     },
     /// It was stopped.

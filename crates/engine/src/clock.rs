@@ -1,0 +1,93 @@
+//! The one file that reads the clock. `now` never goes back.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Instant, SystemTime};
+
+use domain::Timestamp;
+
+/// Where `now` comes from.
+pub trait Clock: Send + Sync {
+    /// The time. Never earlier than the last answer.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock, which runs on by the monotonic clock when the wall clock jumps back.
+pub struct SystemClock {
+    last: Mutex<(Timestamp, Instant)>,
+}
+
+/// A clock that stands until it is moved: for tests.
+#[derive(Default)]
+pub struct ManualClock {
+    micros: AtomicI64,
+}
+
+impl SystemClock {
+    /// Starts no earlier than this: the newest fact of the store.
+    pub fn starting_at(earliest: Timestamp) -> Self {
+        Self { last: Mutex::new((wall_clock().max(earliest), Instant::now())) }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let mut last = self.last.lock().expect("no holder of the lock panics");
+        let (time, read_at) = *last;
+        let instant = Instant::now();
+        let passed = instant.duration_since(read_at).as_micros();
+        let by_monotonic = time.plus_micros(i64::try_from(passed).unwrap_or(0));
+        let wall = wall_clock();
+        // Behind our own time after a backward jump: the monotonic clock carries us until the wall catches up.
+        let now = if wall < time { by_monotonic } else { wall };
+        *last = (now, instant);
+        now
+    }
+}
+
+impl ManualClock {
+    /// A clock that stands at this time.
+    pub fn at(time: Timestamp) -> Self {
+        Self { micros: AtomicI64::new(time.micros()) }
+    }
+
+    /// Moves it forward.
+    pub fn advance_seconds(&self, seconds: u32) {
+        self.micros.fetch_add(i64::from(seconds) * 1_000_000, Ordering::Relaxed);
+    }
+
+    /// Sets it, forward only.
+    pub fn set(&self, time: Timestamp) {
+        self.micros.fetch_max(time.micros(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.micros.load(Ordering::Relaxed))
+    }
+}
+
+fn wall_clock() -> Timestamp {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_clock_starts_no_earlier_than_the_newest_fact() {
+        let far = wall_clock().plus_seconds(3_600);
+        let clock = SystemClock::starting_at(far);
+        assert!(clock.now() >= far);
+    }
+
+    #[test]
+    fn the_system_clock_never_goes_back() {
+        let clock = SystemClock::starting_at(wall_clock().plus_seconds(3_600));
+        let readings: Vec<_> = (0..1_000).map(|_| clock.now()).collect();
+        assert!(readings.is_sorted());
+    }
+}

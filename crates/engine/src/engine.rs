@@ -1,0 +1,123 @@
+//! `execute(order)`: the only way to the ledger.
+
+use std::sync::Arc;
+
+use domain::attention::Retention;
+use domain::planted::{Bug, planted};
+use domain::{Command, Record, Refusal};
+use store::{Commit, Committed, Store, StoreError, Taken};
+
+use crate::plan::{Plan, Planner};
+use crate::{Clock, EngineError, Ids, Order, Outcome};
+
+/// How often an order is decided anew because another commit was first.
+const MAX_TRIES: usize = 16;
+/// How often a commit of unknown outcome is repeated before its caller is told.
+const MAX_REPEATS: usize = 4;
+
+/// The write path, over any store.
+#[derive(Clone)]
+pub struct Engine {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    retention: Retention,
+}
+
+impl Engine {
+    /// An engine on this store, with this clock and these ids.
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+        retention: Retention,
+    ) -> Self {
+        Self { store, clock, ids, retention }
+    }
+
+    /// The store, for reads and claims.
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    /// The ids.
+    pub fn ids(&self) -> &dyn Ids {
+        &*self.ids
+    }
+
+    /// Decides an order with its consequences and commits it: all or nothing, answered when it is durable.
+    pub async fn execute(&self, order: Order) -> Result<Outcome, EngineError> {
+        for _ in 0..MAX_TRIES {
+            match self.planner().plan(&order).await? {
+                Plan::Nothing(record) => return Ok(Outcome::AlreadySo { record }),
+                Plan::Write { commit, answer } => match self.commit_surely(commit).await {
+                    Ok(committed) => {
+                        let record = answer?;
+                        return Ok(Outcome::Changed { record, position: committed.position });
+                    }
+                    Err(StoreError::Conflict) => {}
+                    Err(error) => return Err(error.into()),
+                },
+            }
+        }
+        Err(EngineError::Contended)
+    }
+
+    /// Does what time alone brings about for a record that was taken because it was due, and brings its agenda up to
+    /// date. A poll that is due is the poller's business.
+    pub async fn attend(&self, taken: &Taken, actor: Arc<str>) -> Result<Outcome, EngineError> {
+        for _ in 0..MAX_TRIES {
+            let Some(loaded) = self.store.load(&taken.id).await? else {
+                return Err(Refusal::UnknownRecord.into());
+            };
+            let planner = self.planner();
+            let due = due_command(&loaded.record, self.retention, &*self.ids, planner.now);
+            if let Some(command) = due {
+                let order = Order::new(taken.id.clone(), command, actor.clone()).under(taken.claim.fence());
+                return self.execute(order).await;
+            }
+            let record = loaded.record.clone();
+            match self.commit_surely(planner.refresh(taken, loaded, actor.clone())).await {
+                Ok(_) => return Ok(Outcome::AlreadySo { record }),
+                Err(StoreError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(EngineError::Contended)
+    }
+
+    /// An error at the commit is usually a success: the same commit, under the same fact ids, finds out.
+    async fn commit_surely(&self, commit: Commit) -> Result<Committed, StoreError> {
+        for _ in 0..MAX_REPEATS {
+            match self.store.commit(commit.clone()).await {
+                Err(StoreError::OutcomeUnknown) if planted(Bug::UnknownOutcomeDecidedAnew) => {
+                    return Err(StoreError::Conflict);
+                }
+                Err(StoreError::OutcomeUnknown) => {}
+                answer => return answer,
+            }
+        }
+        Err(StoreError::OutcomeUnknown)
+    }
+
+    fn planner(&self) -> Planner<'_> {
+        Planner { store: &*self.store, ids: &*self.ids, retention: self.retention, now: self.clock.now() }
+    }
+}
+
+fn due_command(
+    record: &Record,
+    retention: Retention,
+    ids: &dyn Ids,
+    now: domain::Timestamp,
+) -> Option<Command> {
+    match record {
+        Record::Job(job) => job.due_command(retention, ids.jitter(), now).map(Command::Job),
+        Record::Operation(operation) => operation.due_command(retention, now).map(Command::Operation),
+    }
+}

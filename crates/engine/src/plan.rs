@@ -1,0 +1,185 @@
+//! A plan: an order decided together with its consequences, as one commit.
+//!
+//! The records that a step touches are loaded as the decisions name them; each is decided on the state that the
+//! decisions before it left. Either everything is allowed, or nothing is written.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use domain::attention::{Retention, attention};
+use domain::job::JobFact;
+use domain::operation::OperationFact;
+use domain::record::{apply, decide};
+use domain::{Command, Consequence, Decision, Fact, Record, RecordId, Refusal, Timestamp};
+use store::{Change, Commit, Head, Loaded, NewFact, Removal, Store, Taken, Urgency};
+
+use crate::{EngineError, Ids, Order};
+
+/// Consequences that one commit may hold.
+const MAX_CONSEQUENCES: usize = 1_000;
+
+/// What an order comes to.
+pub(crate) enum Plan {
+    /// This is to be committed, and then this is the answer.
+    Write { commit: Commit, answer: Result<Arc<Record>, Refusal> },
+    /// It is so already.
+    Nothing(Arc<Record>),
+}
+
+/// A record as the step has left it so far.
+struct Working {
+    expected: Head,
+    state: Option<Record>,
+    facts: Vec<NewFact>,
+}
+
+pub(crate) struct Planner<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) ids: &'a dyn Ids,
+    pub(crate) retention: Retention,
+    pub(crate) now: Timestamp,
+}
+
+impl Planner<'_> {
+    /// Decides the order and all that follows from it.
+    pub(crate) async fn plan(&self, order: &Order) -> Result<Plan, EngineError> {
+        let mut records = BTreeMap::new();
+        let mut waiting =
+            VecDeque::from([Consequence { record: order.record.clone(), command: order.command.clone() }]);
+        let mut refusal = None;
+        let mut decided = 0;
+        while let Some(step) = waiting.pop_front() {
+            decided += 1;
+            if decided > MAX_CONSEQUENCES {
+                return Err(EngineError::TooManyConsequences);
+            }
+            if !records.contains_key(&step.record) {
+                let working = self.load(&step.record).await?;
+                records.insert(step.record.clone(), working);
+            }
+            let working = records.get_mut(&step.record).expect("it was loaded above");
+            match decide(working.state.as_ref(), &step.record, &step.command, self.now) {
+                Decision::Facts { facts, consequences } => {
+                    self.fold(&step.record, working, facts)?;
+                    waiting.extend(consequences);
+                }
+                Decision::Nothing => {}
+                Decision::Refused { refusal: said, evidence: Some(evidence) } if decided == 1 => {
+                    self.fold(&step.record, working, vec![evidence])?;
+                    refusal = Some(said);
+                }
+                Decision::Refused { refusal, .. } => return Err(refusal.into()),
+            }
+        }
+        self.finish(order, records, refusal)
+    }
+
+    /// The commit without facts that only brings the agenda of a taken record up to date.
+    pub(crate) fn refresh(&self, taken: &Taken, loaded: Loaded, actor: Arc<str>) -> Commit {
+        let change = Change {
+            id: taken.id.clone(),
+            expected: loaded.head,
+            facts: Vec::new(),
+            agenda: attention(&loaded.record, self.retention).entry(self.now),
+            record: loaded.record,
+            bodies: Vec::new(),
+            fence: Some(taken.claim.fence()),
+            removal: Removal::Nothing,
+        };
+        Commit {
+            at: self.now,
+            actor,
+            causation_id: None,
+            correlation_id: None,
+            changes: vec![change],
+            keys: Vec::new(),
+            urgency: Urgency::Result,
+        }
+    }
+
+    async fn load(&self, id: &RecordId) -> Result<Working, EngineError> {
+        let loaded = self.store.load(id).await?;
+        Ok(match loaded {
+            None => Working { expected: Head::default(), state: None, facts: Vec::new() },
+            Some(loaded) => Working {
+                expected: loaded.head,
+                state: Some(Arc::unwrap_or_clone(loaded.record)),
+                facts: Vec::new(),
+            },
+        })
+    }
+
+    fn fold(&self, id: &RecordId, working: &mut Working, facts: Vec<Fact>) -> Result<(), EngineError> {
+        for fact in facts {
+            apply(&mut working.state, id, &fact, self.now)
+                .map_err(|misfold| EngineError::Store(store::StoreError::Broken(misfold.to_string())))?;
+            working.facts.push(NewFact { id: self.ids.fact_id(), fact });
+        }
+        Ok(())
+    }
+
+    fn finish(
+        &self,
+        order: &Order,
+        records: BTreeMap<RecordId, Working>,
+        refusal: Option<Refusal>,
+    ) -> Result<Plan, EngineError> {
+        let mut changes = Vec::with_capacity(records.len());
+        let mut answered = None;
+        for (id, mut working) in records {
+            let Some(record) = working.state.take().map(Arc::new) else { continue };
+            if id == order.record {
+                answered = Some(record.clone());
+            }
+            if !working.facts.is_empty() {
+                changes.push(self.change(order, id, working, record));
+            }
+        }
+        let Some(record) = answered else { return Err(Refusal::UnknownRecord.into()) };
+        if changes.is_empty() {
+            return Ok(Plan::Nothing(record));
+        }
+        let answer = refusal.map_or(Ok(record), Err);
+        Ok(Plan::Write { commit: self.commit(order, changes), answer })
+    }
+
+    fn change(&self, order: &Order, id: RecordId, working: Working, record: Arc<Record>) -> Change {
+        let bodies = order.bodies.iter().filter(|body| body.record == id).map(|body| body.body.clone());
+        Change {
+            expected: working.expected,
+            removal: removal(&working.facts),
+            facts: working.facts,
+            bodies: bodies.collect(),
+            agenda: attention(&record, self.retention).entry(self.now),
+            fence: order.fence.clone().filter(|_| id == order.record),
+            record,
+            id,
+        }
+    }
+
+    fn commit(&self, order: &Order, changes: Vec<Change>) -> Commit {
+        let urgency = match &order.command {
+            Command::Job(domain::job::JobCommand::Create(_)) => Urgency::NewWork,
+            Command::Job(_) | Command::Operation(_) => Urgency::Result,
+        };
+        Commit {
+            at: self.now,
+            actor: order.actor.clone(),
+            causation_id: order.causation_id.clone(),
+            correlation_id: order.correlation_id.clone(),
+            changes,
+            keys: order.keys.clone(),
+            urgency,
+        }
+    }
+}
+
+/// What the facts of a step take away.
+fn removal(facts: &[NewFact]) -> Removal {
+    facts.iter().fold(Removal::Nothing, |removal, new| match &new.fact {
+        Fact::Job(JobFact::Retired) | Fact::Operation(OperationFact::Retired) => Removal::Record,
+        Fact::Job(JobFact::Purged) => Removal::Bodies,
+        Fact::Job(_) | Fact::Operation(_) => removal,
+    })
+}

@@ -1,0 +1,121 @@
+//! The agenda: one plain row per record with its stream's head, its claim and its next due time.
+//!
+//! These are the rules of the row; every store applies them to the row that it has locked. `due_at` is the one time that
+//! is indexed: while a record is held it is the end of the lease or the record's own limit, whichever is first.
+
+use domain::attention::{Entry, Holding, Place};
+use domain::planted::{Bug, planted};
+use domain::{Claim, Fence, Lease, OwnerId, RecordId, Refusal, Timestamp, claim};
+
+use crate::query::Head;
+
+/// What the agenda knows of one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgendaRow {
+    /// The end of the record's stream.
+    pub head: Head,
+    /// Who holds it or held it last.
+    pub claim: Option<Claim>,
+    /// Whether the claim counts.
+    pub held: bool,
+    /// Where it queues.
+    pub place: Option<Place>,
+    /// Whether it may be taken from there.
+    pub ready: bool,
+    /// When it needs someone.
+    pub due_at: Option<Timestamp>,
+    /// When anyone may take it although it is held.
+    pub limit_at: Option<Timestamp>,
+}
+
+/// A record that was taken, with the fence that its taker shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The record.
+    pub id: RecordId,
+    /// The claim.
+    pub claim: Claim,
+}
+
+impl AgendaRow {
+    /// The row of a new record.
+    pub fn new(head: Head, entry: Entry, now: Timestamp) -> Self {
+        let mut row =
+            Self { head, claim: None, held: false, place: None, ready: false, due_at: None, limit_at: None };
+        row.commit(head, entry, now);
+        row
+    }
+
+    /// What a commit leaves: a lease-bound record stays with its holder, any other is released.
+    pub fn commit(&mut self, head: Head, entry: Entry, now: Timestamp) {
+        self.head = head;
+        if planted(Bug::AgendaNotUpdated) && entry.holding == Holding::Free && self.held {
+            return;
+        }
+        self.ready = entry.ready;
+        self.place = entry.place;
+        self.limit_at = entry.limit_at;
+        match entry.holding {
+            Holding::LeaseBound => self.due_at = Some(self.due_while_held(now)),
+            Holding::Free => {
+                self.release(now);
+                self.due_at = entry.due_at;
+            }
+        }
+    }
+
+    /// Whether a write under this fence may happen.
+    pub fn admit(&self, fence: &Fence) -> Result<(), Refusal> {
+        claim::admit(self.claim.as_ref(), fence)
+    }
+
+    /// Takes the row if nobody holds it, or if its own limit has passed.
+    pub fn take(&mut self, owner: &OwnerId, now: Timestamp, lease: Lease) -> Result<Claim, Refusal> {
+        let over = self.limit_at.is_some_and(|limit| limit <= now);
+        let claim = match &self.claim {
+            Some(held) if self.held && over => claim::take_over(held, owner, now, lease),
+            other => claim::acquire(other.as_ref(), owner, now, lease)?,
+        };
+        self.hold(claim.clone(), now);
+        Ok(claim)
+    }
+
+    /// Prolongs the lease of whoever shows the fence.
+    pub fn renew(&mut self, fence: &Fence, now: Timestamp, lease: Lease) -> Result<Claim, Refusal> {
+        let held = self.claim.as_ref().ok_or(Refusal::ClaimLost)?;
+        let claim = claim::renew(held, fence, now, lease)?;
+        self.hold(claim.clone(), now);
+        Ok(claim)
+    }
+
+    /// Ends the lease of whoever shows the fence; the record is due at once.
+    pub fn hand_back(&mut self, fence: &Fence, now: Timestamp) -> Result<(), Refusal> {
+        let held = self.claim.as_ref().ok_or(Refusal::ClaimLost)?;
+        self.claim = Some(claim::release(held, fence, now)?);
+        self.due_at = Some(now);
+        Ok(())
+    }
+
+    fn hold(&mut self, claim: Claim, now: Timestamp) {
+        self.claim = Some(claim);
+        self.held = true;
+        self.ready = false;
+        self.due_at = Some(self.due_while_held(now));
+    }
+
+    fn release(&mut self, now: Timestamp) {
+        self.held = false;
+        if let Some(claim) = &mut self.claim {
+            claim.lease_expires_at = claim.lease_expires_at.min(now);
+        }
+    }
+
+    /// A limit that has passed is its taker's business; only the end of the taker's lease is due then.
+    fn due_while_held(&self, now: Timestamp) -> Timestamp {
+        let lease_ends = self.claim.as_ref().map_or(now, |claim| claim.lease_expires_at);
+        match self.limit_at {
+            Some(limit) if limit > now => limit.min(lease_ends),
+            Some(_) | None => lease_ends,
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! `MemoryStore`: the model of the contract, small enough to be checked by eye. It keeps nothing over a restart.
+//!
+//! Where a database has an index, this walks everything: it is for tests and the simulator, with few records.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use domain::job::JobStateName;
+use domain::planted::{Bug, planted};
+use domain::{BodyRef, Digest, Fact, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
+
+use crate::commit::limits::MAX_PAGE;
+use crate::query::Head;
+use crate::{
+    AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Loaded, Page,
+    Removal, Reply, Store, StoreError, StoredFact, Take, Taken,
+};
+
+/// A store in memory.
+#[derive(Default)]
+pub struct MemoryStore {
+    tables: Mutex<Tables>,
+}
+
+/// What a database would hold.
+#[derive(Clone, Default)]
+pub struct Tables {
+    /// The ledger, by position.
+    pub facts: BTreeMap<u64, StoredFact>,
+    /// The position of each stream's facts, by version.
+    pub streams: BTreeMap<RecordId, BTreeMap<u64, u64>>,
+    /// The state of each record.
+    pub views: BTreeMap<RecordId, Arc<Record>>,
+    /// The agenda.
+    pub agenda: BTreeMap<RecordId, AgendaRow>,
+    /// The bodies.
+    pub bodies: BTreeMap<(RecordId, &'static str, Digest), Arc<[u8]>>,
+    /// The idempotency records.
+    pub keys: BTreeMap<IdempotencyKey, KeptKey>,
+    last_position: u64,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks at everything at once: for checkers.
+    pub fn inspect<T>(&self, look: impl FnOnce(&Tables) -> T) -> T {
+        look(&self.tables())
+    }
+
+    /// Applies a commit without waiting.
+    pub fn commit_now(&self, commit: &Commit) -> Result<Committed, StoreError> {
+        commit.check()?;
+        self.tables().commit(commit)
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().expect("no holder of the lock panics")
+    }
+}
+
+impl Tables {
+    fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
+        for change in &commit.changes {
+            if self.version(&change.id) != change.expected.version && !planted(Bug::VersionNotChecked) {
+                return self.repeated(commit).ok_or(StoreError::Conflict);
+            }
+        }
+        for change in &commit.changes {
+            if let Some(fence) = &change.fence {
+                let row = self.agenda.get(&change.id).ok_or(StoreError::Fenced)?;
+                row.admit(fence).map_err(StoreError::from)?;
+            }
+        }
+        for key in &commit.keys {
+            if let Some(kept) = self.keys.get(&key.key)
+                && !planted(Bug::KeyNotUnique)
+            {
+                return Err(StoreError::KeyTaken(Box::new(kept.clone())));
+            }
+        }
+        if planted(Bug::AckWithoutApply) && self.last_position % 16 == 15 {
+            self.last_position += 1;
+            return Ok(Committed { position: self.last_position });
+        }
+        for change in &commit.changes {
+            self.apply(commit, change);
+        }
+        for key in &commit.keys {
+            self.keys.insert(key.key.clone(), key.clone());
+        }
+        let wrote_facts = commit.changes.iter().any(|change| !change.facts.is_empty());
+        Ok(Committed { position: if wrote_facts { self.last_position } else { 0 } })
+    }
+
+    /// A commit that is there already, fact by fact, is done.
+    fn repeated(&self, commit: &Commit) -> Option<Committed> {
+        let mut position = 0;
+        for change in &commit.changes {
+            let stream = self.streams.get(&change.id)?;
+            for (offset, fact) in change.facts.iter().enumerate() {
+                position = *stream.get(&(change.expected.version + 1 + offset as u64))?;
+                if self.facts[&position].id != fact.id {
+                    return None;
+                }
+            }
+        }
+        (position > 0).then_some(Committed { position })
+    }
+
+    fn apply(&mut self, commit: &Commit, change: &Change) {
+        let mut version = change.expected.version;
+        if planted(Bug::VersionNotChecked) {
+            version = self.version(&change.id);
+        }
+        for new in &change.facts {
+            version += 1;
+            self.last_position += 1;
+            let stored = StoredFact {
+                position: self.last_position,
+                stream: change.id.clone(),
+                version,
+                id: new.id,
+                at: commit.at,
+                actor: commit.actor.clone(),
+                causation_id: commit.causation_id.clone(),
+                correlation_id: commit.correlation_id.clone(),
+                fact: new.fact.clone(),
+                checksum: Checksum::default(),
+            };
+            self.streams.entry(change.id.clone()).or_default().insert(version, self.last_position);
+            self.facts.insert(self.last_position, stored);
+        }
+        let expired = |new: &crate::NewFact| matches!(new.fact, Fact::Job(domain::job::JobFact::Expired(_)));
+        if !(planted(Bug::ViewSkippedOnExpiry) && change.facts.iter().any(expired)) {
+            self.views.insert(change.id.clone(), change.record.clone());
+        }
+        let head = Head { version, checksum: Checksum::default() };
+        if let Some(row) = self.agenda.get_mut(&change.id) {
+            row.commit(head, change.agenda.clone(), commit.at);
+        } else {
+            let row = AgendaRow::new(head, change.agenda.clone(), commit.at);
+            self.agenda.insert(change.id.clone(), row);
+        }
+        for new in &change.bodies {
+            let place = (change.id.clone(), new.body.name.as_str(), new.body.sha256);
+            self.bodies.insert(place, new.bytes.clone());
+        }
+        self.remove(&change.id, change.removal);
+    }
+
+    fn remove(&mut self, id: &RecordId, removal: Removal) {
+        match removal {
+            Removal::Nothing => {}
+            Removal::Bodies => self.bodies.retain(|(record, _, _), _| record != id),
+            Removal::Record => {
+                self.bodies.retain(|(record, _, _), _| record != id);
+                self.keys.retain(|_, kept| kept.record != *id);
+                self.views.remove(id);
+                self.agenda.remove(id);
+                for position in self.streams.remove(id).unwrap_or_default().into_values() {
+                    self.facts.remove(&position);
+                }
+            }
+        }
+    }
+
+    fn version(&self, id: &RecordId) -> u64 {
+        self.agenda.get(id).map_or(0, |row| row.head.version)
+    }
+
+    fn due(&self, kind: RecordKind) -> impl Iterator<Item = (Timestamp, &RecordId)> {
+        self.agenda
+            .iter()
+            .filter(move |(id, _)| id.kind() == kind)
+            .filter_map(|(id, row)| row.due_at.map(|due_at| (due_at, id)))
+    }
+
+    fn take(&mut self, ids: impl IntoIterator<Item = RecordId>, take: &Take) -> Vec<Taken> {
+        let mut taken = Vec::new();
+        for id in ids {
+            let Some(row) = self.agenda.get_mut(&id) else { continue };
+            // A record that someone else holds is skipped, never waited for.
+            if let Ok(claim) = row.take(&take.owner, take.now, take.lease) {
+                taken.push(Taken { id, claim });
+            }
+        }
+        taken
+    }
+
+    fn jobs(&self, query: &JobQuery) -> Page {
+        let limit = query.limit.min(MAX_PAGE);
+        let mut found: Vec<(Cursor, &Arc<Record>)> = Vec::new();
+        for record in self.views.values() {
+            if let Record::Job(job) = record.as_ref()
+                && query.filter.fits(job)
+            {
+                let cursor = Cursor { updated_at: job.updated_at, id: job.id.clone() };
+                if query.after.as_ref().is_none_or(|after| cursor < *after) {
+                    found.push((cursor, record));
+                }
+            }
+        }
+        found.sort_by(|(a, _), (b, _)| b.cmp(a));
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = if more { found.last().map(|(cursor, _)| cursor.clone()) } else { None };
+        Page { jobs: found.into_iter().map(|(_, record)| record.clone()).collect(), next }
+    }
+}
+
+impl Store for MemoryStore {
+    fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
+        ready(self.commit_now(&commit))
+    }
+
+    fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
+        let tables = self.tables();
+        let loaded = tables.views.get(id).zip(tables.agenda.get(id)).map(|(record, row)| Loaded {
+            record: record.clone(),
+            head: row.head,
+            claim: row.claim.clone(),
+        });
+        ready(Ok(loaded))
+    }
+
+    fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
+        let place = (id.clone(), body.name.as_str(), body.sha256);
+        ready(Ok(self.tables().bodies.get(&place).map(|bytes| bytes.to_vec())))
+    }
+
+    fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
+        ready(Ok(self.tables().keys.get(key).cloned()))
+    }
+
+    fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
+        ready(Ok(self.tables().jobs(&query)))
+    }
+
+    fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
+        let mut counts = BTreeMap::new();
+        for record in self.tables().views.values() {
+            if let Record::Job(job) = record.as_ref() {
+                *counts.entry(job.state.name()).or_insert(0) += 1;
+            }
+        }
+        ready(Ok(counts.into_iter().collect()))
+    }
+
+    fn facts_of<'a>(
+        &'a self,
+        id: &'a RecordId,
+        after_version: u64,
+        limit: usize,
+    ) -> Reply<'a, Vec<StoredFact>> {
+        let tables = self.tables();
+        let positions = tables.streams.get(id).into_iter().flatten();
+        let facts = positions
+            .filter(|(version, _)| **version > after_version)
+            .take(limit.min(MAX_PAGE))
+            .map(|(_, position)| tables.facts[position].clone())
+            .collect();
+        ready(Ok(facts))
+    }
+
+    fn facts_after(&self, position: u64, limit: usize) -> Reply<'_, Vec<StoredFact>> {
+        let tables = self.tables();
+        let after = tables.facts.range(position.saturating_add(1)..);
+        ready(Ok(after.take(limit.min(MAX_PAGE)).map(|(_, fact)| fact.clone()).collect()))
+    }
+
+    fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
+        let mut tables = self.tables();
+        let mut due: Vec<_> = tables.due(kind).filter(|(due_at, _)| *due_at <= take.now).collect();
+        due.sort();
+        due.truncate(take.limit);
+        let ids: Vec<RecordId> = due.into_iter().map(|(_, id)| id.clone()).collect();
+        ready(Ok(tables.take(ids, &take)))
+    }
+
+    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {
+        let mut tables = self.tables();
+        let mut waiting: Vec<_> = tables
+            .agenda
+            .iter()
+            .filter(|(_, row)| row.ready)
+            .filter_map(|(id, row)| row.place.as_ref().map(|place| (place, id)))
+            .filter(|(place, _)| &*place.lane == lane)
+            .map(|(place, id)| ((-place.priority, place.sequence), id.clone()))
+            .collect();
+        waiting.sort();
+        waiting.truncate(take.limit);
+        ready(Ok(tables.take(waiting.into_iter().map(|(_, id)| id), &take)))
+    }
+
+    fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
+        let mut tables = self.tables();
+        let taken = match tables.agenda.get_mut(id) {
+            None => Err(StoreError::UnknownRecord),
+            Some(row) => row
+                .take(&take.owner, take.now, take.lease)
+                .map(|claim| Taken { id: id.clone(), claim })
+                .map_err(StoreError::from),
+        };
+        ready(taken)
+    }
+
+    fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
+        let mut tables = self.tables();
+        let renewed = match tables.agenda.get_mut(id) {
+            None => Err(StoreError::UnknownRecord),
+            Some(row) => row
+                .renew(&fence, now, lease)
+                .map(|claim| Taken { id: id.clone(), claim })
+                .map_err(StoreError::from),
+        };
+        ready(renewed)
+    }
+
+    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()> {
+        let mut tables = self.tables();
+        let handed = match tables.agenda.get_mut(id) {
+            None => Err(StoreError::UnknownRecord),
+            Some(row) => row.hand_back(&fence, now).map_err(StoreError::from),
+        };
+        ready(handed)
+    }
+
+    fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
+        ready(Ok(self.tables().due(kind).map(|(due_at, _)| due_at).min()))
+    }
+}
+
+fn ready<'a, T: Send + 'a>(answer: Result<T, StoreError>) -> Reply<'a, T> {
+    Box::pin(std::future::ready(answer))
+}

@@ -1,0 +1,95 @@
+//! Views as text and columns: the state of a record as JSON, and beside it what is sorted or filtered by.
+//!
+//! Columns are a pure function of the state, so that `verify` can compare every one of them.
+
+use std::sync::Arc;
+
+use domain::job::{Job, JobStateName};
+use domain::operation::{Operation, OperationStatus};
+use domain::{Record, RecordId, Timestamp};
+
+use crate::StoreError;
+
+/// The format of the stored views. Raise it when the JSON of a state changes; lower ones are rebuilt at start.
+pub const VIEW_FORMAT: i64 = 1;
+
+/// The columns of a job beside its JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobColumns<'a> {
+    /// Where it is.
+    pub state: JobStateName,
+    /// When anything last happened to it.
+    pub updated_at: Timestamp,
+    /// Who owns it.
+    pub owner_peer_id: Option<&'a str>,
+    /// Who created it.
+    pub created_by_peer_id: Option<&'a str>,
+    /// Its workstream.
+    pub session_id: Option<&'a str>,
+    /// Who may see it.
+    pub circle: Option<&'a str>,
+}
+
+/// The columns of an operation beside its JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationColumns<'a> {
+    /// The job that it belongs to.
+    pub job_id: &'a str,
+    /// One of the eight statuses.
+    pub status: OperationStatus,
+    /// When anything last happened to it.
+    pub updated_at: Timestamp,
+    /// When it ended while the work may still run outside.
+    pub orphaned_at: Option<Timestamp>,
+}
+
+impl<'a> From<&'a Job> for JobColumns<'a> {
+    fn from(job: &'a Job) -> Self {
+        Self {
+            state: job.state.name(),
+            updated_at: job.updated_at,
+            owner_peer_id: job.spec.owner_peer_id.as_deref(),
+            created_by_peer_id: job.spec.created_by_peer_id.as_deref(),
+            session_id: job.spec.session_id.as_deref(),
+            circle: job.spec.circle.as_deref(),
+        }
+    }
+}
+
+impl<'a> From<&'a Operation> for OperationColumns<'a> {
+    fn from(operation: &'a Operation) -> Self {
+        Self {
+            job_id: operation.link.job_id.as_str(),
+            status: operation.status(),
+            updated_at: operation.updated_at,
+            orphaned_at: operation.orphan().and(operation.completed_at()),
+        }
+    }
+}
+
+/// The state as JSON.
+pub fn encode_view(record: &Record) -> String {
+    let encoded = match record {
+        Record::Job(job) => serde_json::to_string(job),
+        Record::Operation(operation) => serde_json::to_string(operation),
+    };
+    encoded.expect("states have only string keys and finite numbers")
+}
+
+/// The state from its JSON.
+pub fn decode_view(id: &RecordId, view: &str) -> Result<Arc<Record>, StoreError> {
+    let broken =
+        |error: serde_json::Error| StoreError::Broken(format!("the view of {id} cannot be read: {error}"));
+    Ok(Arc::new(match id {
+        RecordId::Job(job_id) => {
+            let mut job: Box<Job> = serde_json::from_str(view).map_err(broken)?;
+            job.id = job_id.clone();
+            Record::Job(job)
+        }
+        RecordId::Operation(operation_id) => {
+            let mut operation: Box<Operation> = serde_json::from_str(view).map_err(broken)?;
+            operation.id = operation_id.clone();
+            Record::Operation(operation)
+        }
+    }))
+}
