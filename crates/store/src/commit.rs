@@ -117,7 +117,11 @@ impl Commit {
         };
         within(self.changes.len(), "records in one commit", limits::MAX_CHANGES)?;
         let mut body_bytes = 0;
+        let mut touched = std::collections::BTreeSet::new();
         for change in &self.changes {
+            if !touched.insert(&change.id) {
+                return Err(StoreError::Broken(format!("the commit changes {} twice", change.id)));
+            }
             within(change.facts.len(), "facts on one record", limits::MAX_FACTS_PER_CHANGE)?;
             for body in &change.bodies {
                 within(body.bytes.len(), body.body.name.as_str(), domain::limits::MAX_BODY_BYTES)?;

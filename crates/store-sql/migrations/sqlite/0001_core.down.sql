@@ -1,0 +1,9 @@
+DROP TABLE idempotency_keys;
+DROP TABLE operations;
+DROP TABLE jobs;
+DROP TABLE agenda;
+DROP TABLE bodies;
+DROP TRIGGER facts_go_only_when_retired;
+DROP TRIGGER facts_are_never_changed;
+DROP TABLE facts;
+DROP TABLE meta;

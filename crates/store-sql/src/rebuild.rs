@@ -1,0 +1,115 @@
+//! Rebuild: views and agenda written anew from the facts, in one transaction, or not at all.
+//!
+//! Claims are not in the facts: the ones that are there stay. A record without an agenda row gets one whose claim version is
+//! above any that was ever given, so that no old owner is let in.
+
+use domain::attention::{Retention, attention};
+use domain::{Claim, OwnerId, Timestamp};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use store::{AgendaRow, StoreError, VIEW_FORMAT, encode_view};
+
+use crate::dialect::Sql;
+use crate::sqlite::{agenda_row, insert_agenda, insert_view, update_agenda};
+use crate::walk::{Place, Stream, next_page};
+
+/// What was rebuilt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Facts read.
+    pub facts: u64,
+    /// Records written.
+    pub records: u64,
+}
+
+/// Writes every view and the agenda anew. If any stream is damaged nothing is changed, and the error names it.
+pub fn rebuild(
+    connection: &mut Connection,
+    retention: Retention,
+    now: Timestamp,
+) -> Result<Rebuilt, StoreError> {
+    let database = |error: rusqlite::Error| StoreError::Broken(error.to_string());
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
+    transaction.execute_batch("DELETE FROM jobs; DELETE FROM operations").map_err(database)?;
+    let mut rebuilt = Rebuilt::default();
+    let mut place = Place::default();
+    let mut open: Option<Stream> = None;
+    loop {
+        let page = next_page(&transaction, &mut place).map_err(database)?;
+        for fact in &page.facts {
+            if open.as_ref().is_none_or(|stream| stream.id.as_str() != fact.stream) {
+                if let Some(done) = open.take() {
+                    write(&transaction, &done, retention, now).map_err(database)?;
+                    rebuilt.records += 1;
+                }
+                open = Some(Stream::begin(&fact.stream).map_err(|what| damaged(&fact.stream, &what))?);
+            }
+            if let Some(stream) = &mut open {
+                stream.fold(fact).map_err(|what| damaged(&fact.stream, &what))?;
+            }
+            rebuilt.facts += 1;
+        }
+        if page.last {
+            break;
+        }
+    }
+    if let Some(done) = open {
+        write(&transaction, &done, retention, now).map_err(database)?;
+        rebuilt.records += 1;
+    }
+    transaction.execute(DROP_STRAY_AGENDA.sqlite(), []).map_err(database)?;
+    transaction.execute(SET_VIEW_FORMAT.sqlite(), [VIEW_FORMAT]).map_err(database)?;
+    transaction.commit().map_err(database)?;
+    Ok(rebuilt)
+}
+
+static DROP_STRAY_AGENDA: Sql =
+    Sql::new("DELETE FROM agenda WHERE NOT EXISTS (SELECT 1 FROM facts WHERE stream = record_id)");
+static SET_VIEW_FORMAT: Sql = Sql::new(
+    "INSERT INTO meta (name, value) VALUES ('view_format', $1) \
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+);
+
+fn write(
+    connection: &Connection,
+    stream: &Stream,
+    retention: Retention,
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    let Some(record) = &stream.record else { return Ok(()) };
+    insert_view(connection, record, &stream.id, &encode_view(record))?;
+    let entry = attention(record, retention).entry(now);
+    if let Some(mut row) = agenda_row(connection, &stream.id)? {
+        row.commit(stream.head, entry, now);
+        return update_agenda(connection, &stream.id, &row);
+    }
+    let mut row = AgendaRow::new(stream.head, entry, now);
+    row.claim = Some(Claim {
+        owner: OwnerId::new("rebuild"),
+        lease_expires_at: now,
+        heartbeat_at: now,
+        // Counts stay far below microseconds since 1970.
+        claim_version: u64::try_from(now.micros()).unwrap_or_default(),
+    });
+    insert_agenda(connection, &stream.id, &row)
+}
+
+static VIEW_FORMAT_OF: Sql = Sql::new("SELECT value FROM meta WHERE name = 'view_format'");
+
+/// The format of the views that are there; none before the first.
+pub(crate) fn view_format(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    connection.query_row(VIEW_FORMAT_OF.sqlite(), [], |row| row.get(0)).optional()
+}
+
+static NEWEST_FACT: Sql =
+    Sql::new("SELECT max(at) FROM (SELECT at FROM facts ORDER BY position DESC LIMIT 1)");
+
+/// The time of the newest fact: the clock starts no earlier.
+pub(crate) fn newest_fact(connection: &Connection) -> rusqlite::Result<Timestamp> {
+    let micros: Option<i64> = connection.query_row(NEWEST_FACT.sqlite(), [], |row| row.get(0))?;
+    Ok(Timestamp::from_micros(micros.unwrap_or_default()))
+}
+
+fn damaged(stream: &str, what: &str) -> StoreError {
+    StoreError::Broken(format!("{stream}: {what}"))
+}

@@ -1,0 +1,245 @@
+//! The store on one SQLite file: one writer thread with group commit, readers beside it, checkpoints on their own.
+//!
+//! An answer is given only after the sync. Idle, every thread waits on its queue and nothing is asked of the file.
+
+mod apply;
+mod check;
+mod checkpoint;
+mod claims;
+mod connect;
+mod failure;
+mod lock;
+mod queue;
+mod readers;
+mod reads;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use domain::job::JobStateName;
+use domain::{BodyRef, Fence, Lease, RecordId, RecordKind, Timestamp};
+use store::{
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Page, Reply, Store, StoreError, StoredFact,
+    Take, Taken, Urgency,
+};
+use tokio::sync::{oneshot, watch};
+
+use crate::OpenError;
+use crate::prepare::Prepared;
+use checkpoint::Checkpointer;
+use claims::ClaimRequest;
+use lock::FileLock;
+use queue::Queue;
+use readers::Readers;
+use writer::{Answer, Item, Request, Writer};
+
+pub(crate) use apply::{insert_agenda, insert_view, update_agenda};
+pub(crate) use check::agenda_row;
+pub use writer::WriterFigures;
+
+/// How a store on a file is opened.
+#[derive(Clone, Debug)]
+pub struct SqliteOptions {
+    /// The database file.
+    pub path: PathBuf,
+    /// When a commit counts as done.
+    pub durability: Durability,
+    /// Connections for reading.
+    pub readers: usize,
+    /// Another file layer under SQLite, for tests; then there is no lock file either.
+    pub vfs: Option<String>,
+}
+
+/// When a commit counts as done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When it survives power loss.
+    #[default]
+    Full,
+    /// When it survives the end of the process; power loss may take the last commits. An explicit choice.
+    Relaxed,
+}
+
+/// A store on one SQLite file.
+pub struct SqliteStore {
+    queue: Arc<Queue<Item>>,
+    readers: Readers,
+    checkpointer: Checkpointer,
+    writer: Option<JoinHandle<()>>,
+    stopped: watch::Receiver<Option<String>>,
+    figures: Arc<WriterFigures>,
+    _lock: Option<FileLock>,
+}
+
+impl SqliteOptions {
+    /// The usual settings for a file.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), durability: Durability::Full, readers: 2, vfs: None }
+    }
+}
+
+/// Opens a connection that only reads, beside a running daemon: for `verify` and `export`.
+pub fn open_for_reading(path: &Path) -> Result<rusqlite::Connection, OpenError> {
+    if !path.exists() {
+        return Err(OpenError::Missing { path: path.to_owned() });
+    }
+    connect::reader(path, None)
+}
+
+/// Opens a connection for `rebuild`; refused while a daemon has the file. The lock lasts as long as the guard.
+pub fn open_for_rebuilding(path: &Path) -> Result<(rusqlite::Connection, impl Sized), OpenError> {
+    if !path.exists() {
+        return Err(OpenError::Missing { path: path.to_owned() });
+    }
+    let lock = FileLock::acquire(path)?;
+    Ok((connect::writer(&SqliteOptions::at(path))?, lock))
+}
+
+impl SqliteStore {
+    /// Opens the file, making it if it is not there, and brings it up to date.
+    pub fn open(options: &SqliteOptions) -> Result<Self, OpenError> {
+        let lock = match options.vfs {
+            None => Some(FileLock::acquire(&options.path)?),
+            Some(_) => None,
+        };
+        let connection = connect::writer(options)?;
+        let (stop, stopped) = watch::channel(None);
+        let stop = Arc::new(stop);
+        let checkpointer = Checkpointer::start(connect::checkpointer(options)?, stop.clone())?;
+        let queue = Arc::new(Queue::new());
+        let figures = Arc::new(WriterFigures::default());
+        let writer = Writer::new(connection, queue.clone(), stop, figures.clone(), checkpointer.wake_up())?;
+        let writer = spawn("longhaul-writer", move || writer.run())?;
+        let readers = Readers::start(options)?;
+        Ok(Self { queue, readers, checkpointer, writer: Some(writer), stopped, figures, _lock: lock })
+    }
+
+    /// Waits until the store stops for good, because the disk failed, and says why. The process must end then.
+    pub async fn stopped(&self) -> String {
+        let mut stopped = self.stopped.clone();
+        let reason = match stopped.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone(),
+            Err(_) => None,
+        };
+        reason.unwrap_or_else(|| "the writer has ended".to_owned())
+    }
+
+    /// What the writer has done so far.
+    pub fn figures(&self) -> &WriterFigures {
+        &self.figures
+    }
+
+    /// Queues work for the writer; the answer comes after the sync.
+    fn write<'a, T: Send + 'a>(
+        &'a self,
+        request: Result<Request, StoreError>,
+        urgency: Urgency,
+        pick: fn(Answer) -> Option<T>,
+    ) -> Reply<'a, T> {
+        let (reply, answer) = oneshot::channel();
+        let queued = request.and_then(|request| {
+            let weight = request.weight();
+            self.queue.push(Item::new(request, reply), urgency, weight)
+        });
+        Box::pin(async move {
+            queued?;
+            // A writer that ended without an answer may have committed.
+            let answer = answer.await.unwrap_or(Err(StoreError::OutcomeUnknown))?;
+            Ok(pick(answer).expect("every request is answered in kind"))
+        })
+    }
+
+    fn claim<T: Send + 'static>(&self, request: ClaimRequest, pick: fn(Answer) -> Option<T>) -> Reply<'_, T> {
+        self.write(Ok(Request::Claim(request)), Urgency::Result, pick)
+    }
+}
+
+impl Store for SqliteStore {
+    fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
+        let urgency = commit.urgency;
+        self.write(Prepared::new(commit).map(Request::Commit), urgency, Answer::committed)
+    }
+
+    fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
+        let id = id.clone();
+        self.readers.read(move |connection| reads::load(connection, &id))
+    }
+
+    fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
+        let id = id.clone();
+        self.readers.read(move |connection| reads::body(connection, &id, body))
+    }
+
+    fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
+        let key = key.clone();
+        self.readers.read(move |connection| reads::key(connection, &key))
+    }
+
+    fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
+        self.readers.read(move |connection| reads::jobs(connection, &query))
+    }
+
+    fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
+        self.readers.read(reads::job_counts)
+    }
+
+    fn facts_of<'a>(
+        &'a self,
+        id: &'a RecordId,
+        after_version: u64,
+        limit: usize,
+    ) -> Reply<'a, Vec<StoredFact>> {
+        let id = id.clone();
+        self.readers.read(move |connection| reads::facts_of(connection, &id, after_version, limit))
+    }
+
+    fn facts_after(&self, position: u64, limit: usize) -> Reply<'_, Vec<StoredFact>> {
+        self.readers.read(move |connection| reads::facts_after(connection, position, limit))
+    }
+
+    fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
+        self.claim(ClaimRequest::TakeDue { kind, take }, Answer::taken)
+    }
+
+    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {
+        self.claim(ClaimRequest::TakeReady { lane: lane.to_owned(), take }, Answer::taken)
+    }
+
+    fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
+        self.claim(ClaimRequest::Take { id: id.clone(), take }, Answer::one_taken)
+    }
+
+    fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
+        self.claim(ClaimRequest::Renew { id: id.clone(), fence, now, lease }, Answer::one_taken)
+    }
+
+    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()> {
+        self.claim(ClaimRequest::HandBack { id: id.clone(), fence, now }, Answer::done)
+    }
+
+    fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
+        self.readers.read(move |connection| reads::earliest_due(connection, kind))
+    }
+}
+
+impl Drop for SqliteStore {
+    /// What waits is still written; then the threads end.
+    fn drop(&mut self) {
+        self.queue.close();
+        if let Some(writer) = self.writer.take() {
+            // A panicking writer has told its callers; there is nobody left to tell.
+            let _ = writer.join();
+        }
+        self.readers.stop();
+        self.checkpointer.stop();
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map_err(|source| OpenError::Io { path: PathBuf::from(name), source })
+}

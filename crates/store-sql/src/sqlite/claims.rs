@@ -1,0 +1,119 @@
+//! Taking, renewing and handing back: only the agenda row, never a fact. The rules are the row's own.
+
+use domain::{Fence, Lease, RecordId, RecordKind, Timestamp};
+use rusqlite::{Connection, Row};
+use store::{AgendaRow, StoreError, Take, Taken};
+
+use super::apply::update_agenda;
+use super::check::agenda_row;
+use super::writer::Answer;
+use crate::dialect::Sql;
+use crate::rows::{agenda_columns, read_agenda};
+
+/// A request about claims.
+pub(crate) enum ClaimRequest {
+    TakeDue { kind: RecordKind, take: Take },
+    TakeReady { lane: String, take: Take },
+    Take { id: RecordId, take: Take },
+    Renew { id: RecordId, fence: Fence, now: Timestamp, lease: Lease },
+    HandBack { id: RecordId, fence: Fence, now: Timestamp },
+}
+
+/// Carries it out in the open transaction. The outer error is the database's, the inner one the answer.
+pub(crate) fn carry_out(
+    connection: &Connection,
+    request: &ClaimRequest,
+) -> rusqlite::Result<Result<Answer, StoreError>> {
+    match request {
+        ClaimRequest::TakeDue { kind, take } => take_all(connection, due(connection, *kind, take)?, take),
+        ClaimRequest::TakeReady { lane, take } => take_all(connection, ready(connection, lane, take)?, take),
+        ClaimRequest::Take { id, take } => change(connection, id, |row| {
+            let claim = row.take(&take.owner, take.now, take.lease)?;
+            Ok(Answer::Taken(vec![Taken { id: id.clone(), claim }]))
+        }),
+        ClaimRequest::Renew { id, fence, now, lease } => change(connection, id, |row| {
+            let claim = row.renew(fence, *now, *lease)?;
+            Ok(Answer::Taken(vec![Taken { id: id.clone(), claim }]))
+        }),
+        ClaimRequest::HandBack { id, fence, now } => change(connection, id, |row| {
+            row.hand_back(fence, *now)?;
+            Ok(Answer::Done)
+        }),
+    }
+}
+
+/// Whether an answer means that a row was changed.
+pub(crate) fn wrote(answer: &Result<Answer, StoreError>) -> bool {
+    match answer {
+        Ok(Answer::Taken(taken)) => !taken.is_empty(),
+        Ok(Answer::Done | Answer::Committed(_)) => true,
+        Err(_) => false,
+    }
+}
+
+static DUE: Sql = Sql::new(concat!(
+    "SELECT record_id, ",
+    agenda_columns!(),
+    " FROM agenda WHERE kind = $1 AND due_at <= $2 ORDER BY due_at, record_id LIMIT $3"
+));
+
+fn due(connection: &Connection, kind: RecordKind, take: &Take) -> rusqlite::Result<Vec<(String, AgendaRow)>> {
+    connection
+        .prepare_cached(DUE.sqlite())?
+        .query_map((kind.as_str(), take.now.micros(), limit(take)), with_id)?
+        .collect()
+}
+
+static READY: Sql = Sql::new(concat!(
+    "SELECT record_id, ",
+    agenda_columns!(),
+    " FROM agenda WHERE ready = 1 AND lane = $1 ORDER BY priority DESC, sequence, record_id LIMIT $2"
+));
+
+fn ready(connection: &Connection, lane: &str, take: &Take) -> rusqlite::Result<Vec<(String, AgendaRow)>> {
+    connection.prepare_cached(READY.sqlite())?.query_map((lane, limit(take)), with_id)?.collect()
+}
+
+fn take_all(
+    connection: &Connection,
+    rows: Vec<(String, AgendaRow)>,
+    take: &Take,
+) -> rusqlite::Result<Result<Answer, StoreError>> {
+    let mut taken = Vec::with_capacity(rows.len());
+    for (id, mut row) in rows {
+        let Ok(id) = RecordId::parse(&id) else {
+            return Ok(Err(StoreError::Broken(format!(
+                "the agenda has a row for {id:?}, which names no record"
+            ))));
+        };
+        // A record that someone else holds is skipped, never waited for.
+        if let Ok(claim) = row.take(&take.owner, take.now, take.lease) {
+            update_agenda(connection, &id, &row)?;
+            taken.push(Taken { id, claim });
+        }
+    }
+    Ok(Ok(Answer::Taken(taken)))
+}
+
+fn change(
+    connection: &Connection,
+    id: &RecordId,
+    change: impl FnOnce(&mut AgendaRow) -> Result<Answer, domain::Refusal>,
+) -> rusqlite::Result<Result<Answer, StoreError>> {
+    let Some(mut row) = agenda_row(connection, id)? else { return Ok(Err(StoreError::UnknownRecord)) };
+    match change(&mut row) {
+        Ok(answer) => {
+            update_agenda(connection, id, &row)?;
+            Ok(Ok(answer))
+        }
+        Err(refusal) => Ok(Err(refusal.into())),
+    }
+}
+
+fn with_id(row: &Row<'_>) -> rusqlite::Result<(String, AgendaRow)> {
+    Ok((row.get(0)?, read_agenda(row, 1)?))
+}
+
+fn limit(take: &Take) -> i64 {
+    i64::try_from(take.limit.min(store::limits::MAX_PAGE)).unwrap_or_default()
+}

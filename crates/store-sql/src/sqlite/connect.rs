@@ -1,0 +1,132 @@
+//! Connections: how each of them is set up, and the checks before a file is touched.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use store::VIEW_FORMAT;
+
+use super::{Durability, SqliteOptions};
+use crate::migrate::{SCHEMA_VERSION, migrate_to, schema_version};
+use crate::{OpenError, rebuild};
+
+/// Says in the file that it is ours: "LHLD".
+const APPLICATION_ID: i64 = 0x4c48_4c44;
+const STATEMENTS_KEPT: usize = 64;
+const BUSY_TIMEOUT_MS: u32 = 30_000;
+/// 8 MiB.
+const READER_CACHE_KIB: i64 = 8_192;
+/// 64 MiB.
+const WRITER_CACHE_KIB: i64 = 65_536;
+
+/// Opens the connection that writes: brings schema and views up to date.
+pub(crate) fn writer(options: &SqliteOptions) -> Result<Connection, OpenError> {
+    let mut connection = open(
+        &options.path,
+        options.vfs.as_deref(),
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+    )?;
+    identify(&connection, &options.path)?;
+    // Before the first table, or never.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // `journal_mode` commits after its answer: the mode is asked for again, so that a failure cannot hide.
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(OpenError::NotADatabase {
+            path: options.path.clone(),
+            reason: format!("it cannot be put into WAL mode, it stays in {mode}"),
+        });
+    }
+    connection.pragma_update(
+        None,
+        "synchronous",
+        match options.durability {
+            Durability::Full => "FULL",
+            Durability::Relaxed => "NORMAL",
+        },
+    )?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    // Before the first table too: a file with tables and without our mark is taken for another program's.
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    migrate_to(&mut connection, SCHEMA_VERSION)?;
+    bring_views_up_to_date(&mut connection)?;
+    Ok(connection)
+}
+
+/// Opens a connection that only reads; the store must be there and up to date.
+pub(crate) fn reader(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenError> {
+    let connection = open(path, vfs, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    identify(&connection, path)?;
+    connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    let found = schema_version(&connection)?;
+    if found < SCHEMA_VERSION {
+        return Err(OpenError::OlderSchema { found, known: SCHEMA_VERSION });
+    }
+    Ok(connection)
+}
+
+/// Opens the connection that moves the log into the file.
+pub(crate) fn checkpointer(options: &SqliteOptions) -> Result<Connection, OpenError> {
+    let connection = open(&options.path, options.vfs.as_deref(), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    Ok(connection)
+}
+
+fn open(path: &Path, vfs: Option<&str>, flags: OpenFlags) -> Result<Connection, OpenError> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = match vfs {
+        None => Connection::open_with_flags(path, flags),
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+    };
+    let connection = opened.map_err(|error| unreadable(path, error))?;
+    connection.busy_timeout(std::time::Duration::from_millis(u64::from(BUSY_TIMEOUT_MS)))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    Ok(connection)
+}
+
+/// Refuses files that are damaged, another program's, or of a newer longhaul, before anything is written.
+fn identify(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let number = |name| {
+        connection
+            .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
+            .map_err(|error| unreadable(path, error))
+    };
+    let application = number("application_id")?;
+    let found = number("user_version")?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(|error| unreadable(path, error))?;
+    if application != APPLICATION_ID && (application != 0 || tables > 0) {
+        return Err(OpenError::Foreign { path: path.to_owned() });
+    }
+    if found > SCHEMA_VERSION {
+        return Err(OpenError::NewerSchema { found, known: SCHEMA_VERSION });
+    }
+    Ok(())
+}
+
+fn bring_views_up_to_date(connection: &mut Connection) -> Result<(), OpenError> {
+    match rebuild::view_format(connection)? {
+        Some(found) if found > VIEW_FORMAT => Err(OpenError::NewerViews { found, known: VIEW_FORMAT }),
+        Some(VIEW_FORMAT) => Ok(()),
+        Some(_) | None => {
+            let now = rebuild::newest_fact(connection)?;
+            rebuild::rebuild(connection, domain::attention::Retention::DEFAULT, now)
+                .map(|_| ())
+                .map_err(|error| OpenError::Rebuild(error.to_string()))
+        }
+    }
+}
+
+fn unreadable(path: &Path, error: rusqlite::Error) -> OpenError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            OpenError::NotADatabase { path: path.to_owned(), reason: error.to_string() }
+        }
+        Some(ErrorCode::CannotOpen) if !path.exists() => OpenError::Missing { path: PathBuf::from(path) },
+        _ => OpenError::Database(error),
+    }
+}

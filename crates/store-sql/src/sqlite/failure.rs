@@ -1,0 +1,40 @@
+//! What an error of SQLite means for the caller and for the store.
+
+use rusqlite::ErrorCode;
+use store::StoreError;
+
+/// Whether the store can go on.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// No space: nothing was written, and it may work later.
+    Full,
+    /// The disk failed; nothing that was not synced may be trusted. The store stops.
+    Fatal(String),
+    /// This statement failed; other work may be fine.
+    Statement(String),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(
+                ErrorCode::SystemIoFailure
+                | ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::OutOfMemory
+                | ErrorCode::FileLockingProtocolFailed,
+            ) => Self::Fatal(error.to_string()),
+            _ => Self::Statement(error.to_string()),
+        }
+    }
+}
+
+/// What the caller of a read is told.
+pub(crate) fn read_failed(error: rusqlite::Error) -> StoreError {
+    match Failure::from(error) {
+        Failure::Full => StoreError::Full,
+        Failure::Fatal(reason) => StoreError::Broken(reason),
+        Failure::Statement(reason) => StoreError::Unavailable(reason),
+    }
+}

@@ -1,0 +1,41 @@
+//! One daemon per file: a lock beside the database that names its holder.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use crate::OpenError;
+
+/// Held as long as the store is open; the operating system frees it when the process ends, however it ends.
+pub(crate) struct FileLock {
+    _file: File,
+}
+
+impl FileLock {
+    /// Takes the lock, or says who has it.
+    pub(crate) fn acquire(database: &Path) -> Result<Self, OpenError> {
+        let path = lock_path(database);
+        let io = |source| OpenError::Io { path: path.clone(), source };
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                file.read_to_string(&mut pid).map_err(io)?;
+                return Err(OpenError::Locked { path: database.to_owned(), pid: pid.trim().to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(io(source)),
+        }
+        file.set_len(0).map_err(io)?;
+        file.rewind().map_err(io)?;
+        write!(file, "{}", std::process::id()).map_err(io)?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn lock_path(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}

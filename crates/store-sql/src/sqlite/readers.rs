@@ -1,0 +1,68 @@
+//! Reader threads: each with its own connection, each read one short transaction.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use store::{Reply, StoreError, Urgency};
+use tokio::sync::oneshot;
+
+use super::queue::Queue;
+use super::{SqliteOptions, connect, spawn};
+use crate::OpenError;
+
+type Read = Box<dyn FnOnce(&Connection) + Send>;
+
+/// Reads that a thread takes at once: one, so that the others get theirs.
+const ONE: usize = 1;
+
+/// A few threads that read.
+pub(crate) struct Readers {
+    queue: Arc<Queue<Read>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Readers {
+    pub(crate) fn start(options: &SqliteOptions) -> Result<Self, OpenError> {
+        let queue: Arc<Queue<Read>> = Arc::new(Queue::new());
+        let mut threads = Vec::new();
+        for _ in 0..options.readers.max(1) {
+            let connection = connect::reader(&options.path, options.vfs.as_deref())?;
+            let queue = queue.clone();
+            threads.push(spawn("longhaul-reader", move || {
+                while let Some(reads) = queue.take(ONE) {
+                    for read in reads {
+                        read(&connection);
+                    }
+                }
+            })?);
+        }
+        Ok(Self { queue, threads })
+    }
+
+    /// Reads on one of the threads.
+    pub(crate) fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Reply<'_, T> {
+        let (reply, answer) = oneshot::channel();
+        let queued = self.queue.push(
+            Box::new(move |connection| {
+                let _ = reply.send(read(connection));
+            }),
+            Urgency::Result,
+            0,
+        );
+        Box::pin(async move {
+            queued?;
+            answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the reader has ended".to_owned())))
+        })
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.queue.close();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The writer: one thread, one transaction per batch, one sync, then all answers.
+//!
+//! In a batch claims come first, then every commit is checked against what is there, then those that fit are written.
+//! Conflicts are answered before anything is written, so no savepoint is needed. If a statement still fails, the batch is
+//! rolled back and run again one by one.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rusqlite::Connection;
+use store::{Committed, StoreError, Taken};
+use tokio::sync::{oneshot, watch};
+
+use super::apply;
+use super::check::{self, Checked};
+use super::checkpoint::WakeUp;
+use super::claims::{self, ClaimRequest};
+use super::failure::Failure;
+use super::queue::Queue;
+use crate::prepare::Prepared;
+
+/// Requests in one transaction.
+const MAX_BATCH: usize = 1_024;
+
+/// What the writer can be asked.
+pub(crate) enum Request {
+    /// Write a commit.
+    Commit(Prepared),
+    /// Take, renew or hand back.
+    Claim(ClaimRequest),
+}
+
+/// A request, and who waits for its answer.
+pub(crate) struct Item {
+    request: Request,
+    reply: oneshot::Sender<Result<Answer, StoreError>>,
+}
+
+/// What the writer answers.
+pub(crate) enum Answer {
+    Committed(Committed),
+    Taken(Vec<Taken>),
+    Done,
+}
+
+/// What the writer has done so far: for the bench and the metrics.
+#[derive(Default)]
+pub struct WriterFigures {
+    batches: AtomicU64,
+    requests: AtomicU64,
+}
+
+pub(crate) struct Writer {
+    connection: Connection,
+    queue: Arc<Queue<Item>>,
+    stop: Arc<watch::Sender<Option<String>>>,
+    figures: Arc<WriterFigures>,
+    last_position: u64,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        mut connection: Connection,
+        queue: Arc<Queue<Item>>,
+        stop: Arc<watch::Sender<Option<String>>>,
+        figures: Arc<WriterFigures>,
+        checkpointer: WakeUp,
+    ) -> rusqlite::Result<Self> {
+        connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages| {
+            checkpointer.log_has(pages);
+            Ok(())
+        }))?;
+        let last_position = apply::last_position(&connection)?;
+        Ok(Self { connection, queue, stop, figures, last_position })
+    }
+
+    pub(crate) fn run(mut self) {
+        while let Some(batch) = self.queue.take(MAX_BATCH) {
+            self.figures.batches.fetch_add(1, Ordering::Relaxed);
+            self.figures.requests.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            self.process(batch);
+        }
+    }
+
+    fn process(&mut self, batch: Vec<Item>) {
+        if let Some(reason) = self.stop.borrow().clone() {
+            return refuse(batch, &StoreError::Unavailable(reason));
+        }
+        let (requests, replies): (Vec<Request>, Vec<_>) =
+            batch.into_iter().map(|item| (item.request, item.reply)).unzip();
+        match self.transact(&requests) {
+            Ok(answers) => {
+                for (reply, answer) in replies.into_iter().zip(answers) {
+                    // Whoever stopped waiting asks again by key.
+                    let _ = reply.send(answer);
+                }
+            }
+            Err(Failure::Statement(_)) if requests.len() > 1 => {
+                for (request, reply) in requests.into_iter().zip(replies) {
+                    self.process(vec![Item { request, reply }]);
+                }
+            }
+            Err(failure) => {
+                let error = self.judge(failure);
+                for reply in replies {
+                    let _ = reply.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    /// One transaction for all: claims, checks, writes, sync.
+    fn transact(&mut self, requests: &[Request]) -> Result<Vec<Result<Answer, StoreError>>, Failure> {
+        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let mut position = self.last_position;
+        let outcome = fill(&self.connection, requests, &mut position);
+        let wrote = match &outcome {
+            Ok(filled) => filled.wrote,
+            Err(_) => false,
+        };
+        if !wrote {
+            // Nothing to sync: refusals and empty takes cost no write.
+            self.roll_back();
+            return outcome.map(|filled| filled.answers).map_err(Failure::from);
+        }
+        if let Err(error) = self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]))
+        {
+            self.roll_back();
+            return Err(error.into());
+        }
+        self.last_position = position;
+        Ok(outcome?.answers)
+    }
+
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit() {
+            // If even this fails, the next BEGIN does, and its caller is told.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+    }
+
+    /// A disk that failed once is not asked again: the cache may hold what the disk does not.
+    fn judge(&self, failure: Failure) -> StoreError {
+        match failure {
+            Failure::Full => StoreError::Full,
+            Failure::Statement(reason) => StoreError::Broken(reason),
+            Failure::Fatal(reason) => {
+                self.stop.send_replace(Some(reason));
+                StoreError::OutcomeUnknown
+            }
+        }
+    }
+}
+
+struct Filled {
+    answers: Vec<Result<Answer, StoreError>>,
+    wrote: bool,
+}
+
+/// Puts the batch into the open transaction.
+fn fill(connection: &Connection, requests: &[Request], position: &mut u64) -> rusqlite::Result<Filled> {
+    let mut wrote = false;
+    let mut answers: Vec<Option<Result<Answer, StoreError>>> = Vec::with_capacity(requests.len());
+    for request in requests {
+        answers.push(match request {
+            Request::Claim(request) => {
+                let answer = claims::carry_out(connection, request)?;
+                wrote |= claims::wrote(&answer);
+                Some(answer)
+            }
+            Request::Commit(_) => None,
+        });
+    }
+    let mut fitting: Vec<(usize, &Prepared, Checked)> = Vec::new();
+    let mut touched = HashSet::new();
+    for (index, request) in requests.iter().enumerate() {
+        let Request::Commit(prepared) = request else { continue };
+        if prepared.records().any(|id| touched.contains(id)) {
+            answers[index] = Some(Err(StoreError::Conflict));
+            continue;
+        }
+        match check::check(connection, prepared)? {
+            Ok(Checked::Repeated(committed)) => answers[index] = Some(Ok(Answer::Committed(committed))),
+            Ok(checked @ Checked::Fits(_)) => {
+                touched.extend(prepared.records());
+                fitting.push((index, prepared, checked));
+            }
+            Err(error) => answers[index] = Some(Err(error)),
+        }
+    }
+    for (index, prepared, checked) in fitting {
+        let Checked::Fits(rows) = checked else { continue };
+        let committed = apply::apply(connection, prepared, rows, position)?;
+        answers[index] = Some(Ok(Answer::Committed(committed)));
+        wrote = true;
+    }
+    let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
+    Ok(Filled { answers, wrote })
+}
+
+fn refuse(batch: Vec<Item>, error: &StoreError) {
+    for item in batch {
+        let _ = item.reply.send(Err(error.clone()));
+    }
+}
+
+impl Item {
+    pub(crate) fn new(request: Request, reply: oneshot::Sender<Result<Answer, StoreError>>) -> Self {
+        Self { request, reply }
+    }
+}
+
+impl Request {
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Commit(prepared) => prepared.weight(),
+            Self::Claim(_) => 0,
+        }
+    }
+}
+
+impl Answer {
+    pub(crate) fn committed(self) -> Option<Committed> {
+        if let Self::Committed(committed) = self { Some(committed) } else { None }
+    }
+
+    pub(crate) fn taken(self) -> Option<Vec<Taken>> {
+        if let Self::Taken(taken) = self { Some(taken) } else { None }
+    }
+
+    pub(crate) fn one_taken(self) -> Option<Taken> {
+        self.taken().and_then(|taken| taken.into_iter().next())
+    }
+
+    pub(crate) fn done(self) -> Option<()> {
+        matches!(self, Self::Done).then_some(())
+    }
+}
+
+impl WriterFigures {
+    /// Transactions so far.
+    pub fn batches(&self) -> u64 {
+        self.batches.load(Ordering::Relaxed)
+    }
+
+    /// Requests in them.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,105 @@
+//! A walk over all streams in order of their ids, a page of facts at a time, folding as it goes.
+//!
+//! Facts are only ever appended, so pages may be read at different times. Memory stays constant: the facts of one page and the
+//! state of one stream.
+
+use domain::record::apply;
+use domain::{Record, RecordId};
+use rusqlite::{Connection, params};
+use store::{FactText, Head, decode_fact};
+
+use crate::dialect::Sql;
+use crate::rows::{RawFact, fact_columns, read_fact, signed};
+
+/// Rows of one page: no read is longer.
+pub(crate) const PAGE: usize = 1_000;
+
+/// Facts in the order of streams.
+pub(crate) struct FactPage {
+    pub(crate) facts: Vec<RawFact>,
+    /// Whether there is nothing after it.
+    pub(crate) last: bool,
+}
+
+/// Where a walk stands: the fact read last.
+#[derive(Clone, Default)]
+pub(crate) struct Place {
+    stream: String,
+    version: u64,
+}
+
+static FACTS_BY_STREAM: Sql = Sql::new(concat!(
+    "SELECT ",
+    fact_columns!(),
+    " FROM facts WHERE (stream, version) > ($1, $2) ORDER BY stream, version LIMIT $3"
+));
+
+/// The next page.
+pub(crate) fn next_page(connection: &Connection, place: &mut Place) -> rusqlite::Result<FactPage> {
+    let facts: Vec<RawFact> = connection
+        .prepare_cached(FACTS_BY_STREAM.sqlite())?
+        .query_map(params![place.stream, signed(place.version), signed(PAGE as u64)], read_fact)?
+        .collect::<Result<_, _>>()?;
+    if let Some(fact) = facts.last() {
+        *place = Place { stream: fact.stream.clone(), version: fact.version };
+    }
+    let last = facts.len() < PAGE;
+    Ok(FactPage { facts, last })
+}
+
+/// One stream as far as it has been folded.
+pub(crate) struct Stream {
+    pub(crate) id: RecordId,
+    pub(crate) head: Head,
+    pub(crate) record: Option<Record>,
+    last_at: i64,
+}
+
+impl Stream {
+    /// The beginning of a stream with this name.
+    pub(crate) fn begin(name: &str) -> Result<Self, String> {
+        let id = RecordId::parse(name).map_err(|refusal| refusal.to_string())?;
+        Ok(Self { id, head: Head::default(), record: None, last_at: i64::MIN })
+    }
+
+    /// Folds the next fact, or says what is wrong with it.
+    pub(crate) fn fold(&mut self, fact: &RawFact) -> Result<(), String> {
+        let expected = self.head.version + 1;
+        if fact.version != expected {
+            return Err(format!("fact {expected} is missing, the next is {}", fact.version));
+        }
+        let checksum = fact.text().checksum(self.head.checksum);
+        if checksum != fact.checksum {
+            return Err(format!(
+                "fact {expected} has checksum {}, its content gives {checksum}",
+                fact.checksum
+            ));
+        }
+        if fact.at.micros() < self.last_at {
+            return Err(format!("fact {expected} is older than the one before it"));
+        }
+        let decoded =
+            decode_fact(&fact.kind, &fact.payload).map_err(|error| format!("fact {expected}: {error}"))?;
+        apply(&mut self.record, &self.id, &decoded, fact.at)
+            .map_err(|misfold| format!("fact {expected}: {misfold}"))?;
+        self.head = Head { version: fact.version, checksum };
+        self.last_at = fact.at.micros();
+        Ok(())
+    }
+}
+
+impl RawFact {
+    fn text(&self) -> FactText<'_> {
+        FactText {
+            stream: &self.stream,
+            version: self.version,
+            id: self.id,
+            kind: &self.kind,
+            at: self.at,
+            actor: &self.actor,
+            causation_id: self.causation_id.as_deref(),
+            correlation_id: self.correlation_id.as_deref(),
+            payload: &self.payload,
+        }
+    }
+}
