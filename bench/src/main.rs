@@ -1,2 +1,64 @@
-//! placeholder
-fn main() {}
+//! The bench of the core: what a durable job costs, beside the raw database and the bare disk in the same run.
+//!
+//! It prints ratios; absolute figures differ from machine to machine.
+
+mod cycle;
+mod disk;
+mod latency;
+mod raw;
+mod sizes;
+mod walks;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+
+/// Measures create + claim + complete of no-op jobs on SQLite, and raw SQLite writing the same rows.
+#[derive(Parser)]
+struct Arguments {
+    /// Jobs at 256 callers; the other runs scale with it.
+    #[arg(long, default_value_t = 60_000)]
+    jobs: usize,
+    /// Where the scratch databases go: the disk that is measured. They are deleted afterwards.
+    #[arg(long, default_value = ".")]
+    dir: PathBuf,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let scratch = tempfile::Builder::new().prefix("longhaul-bench-").tempdir_in(&arguments.dir)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+
+    let syncs = disk::syncs_per_second(scratch.path())?;
+    println!("bare disk: {syncs:.0} fdatasync/s of one appended 4 KiB page\n");
+
+    println!(
+        "| callers | jobs/s | commits/s | requests per transaction | raw jobs/s in such batches | ratio |"
+    );
+    println!("| ---: | ---: | ---: | ---: | ---: | ---: |");
+    let mut largest = None;
+    for (callers, jobs) in [(1, arguments.jobs / 30), (32, arguments.jobs / 3), (256, arguments.jobs)] {
+        let path = scratch.path().join(format!("callers-{callers}.sqlite"));
+        let cycle = runtime.block_on(cycle::run(&path, callers, jobs.max(1)))?;
+        let raw_path = scratch.path().join(format!("raw-{callers}.sqlite"));
+        let raw = raw::run(&raw_path, &path, jobs.max(1), cycle.requests_per_batch)?;
+        println!(
+            "| {callers} | {:.0} | {:.0} | {:.1} | {raw:.0} | {:.2} |",
+            cycle.jobs_per_second,
+            cycle.jobs_per_second * 3.0,
+            cycle.requests_per_batch,
+            cycle.jobs_per_second / raw,
+        );
+        largest = Some((path, jobs.max(1)));
+    }
+    let (path, jobs) = largest.expect("three runs were made");
+
+    println!();
+    latency::print(&runtime, scratch.path())?;
+    println!();
+    sizes::print(&path, jobs)?;
+    println!();
+    walks::print(&path)?;
+    Ok(())
+}

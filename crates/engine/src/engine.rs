@@ -7,7 +7,7 @@ use domain::planted::{Bug, planted};
 use domain::{Command, Record, Refusal};
 use store::{Commit, Committed, Store, StoreError, Taken};
 
-use crate::plan::{Plan, Planner};
+use crate::plan::{Assume, Plan, Planner};
 use crate::{Clock, EngineError, Ids, Order, Outcome};
 
 /// How often an order is decided anew because another commit was first.
@@ -52,15 +52,16 @@ impl Engine {
 
     /// Decides an order with its consequences and commits it: all or nothing, answered when it is durable.
     pub async fn execute(&self, order: Order) -> Result<Outcome, EngineError> {
+        let mut assume = Assume::NewIdsAreFree;
         for _ in 0..MAX_TRIES {
-            match self.planner().plan(&order).await? {
+            match self.planner().plan(&order, assume).await? {
                 Plan::Nothing(record) => return Ok(Outcome::AlreadySo { record }),
                 Plan::Write { commit, answer } => match self.commit_surely(commit).await {
                     Ok(committed) => {
                         let record = answer?;
                         return Ok(Outcome::Changed { record, position: committed.position });
                     }
-                    Err(StoreError::Conflict) => {}
+                    Err(StoreError::Conflict) => assume = Assume::Nothing,
                     Err(error) => return Err(error.into()),
                 },
             }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use domain::attention::{Retention, attention};
-use domain::job::JobFact;
+use domain::job::{JobCommand, JobFact};
 use domain::operation::OperationFact;
 use domain::record::{apply, decide};
 use domain::{Command, Consequence, Decision, Fact, Record, RecordId, Refusal, Timestamp};
@@ -34,6 +34,12 @@ struct Working {
     facts: Vec<NewFact>,
 }
 
+impl Working {
+    fn absent() -> Self {
+        Self { expected: Head::default(), state: None, facts: Vec::new() }
+    }
+}
+
 pub(crate) struct Planner<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) ids: &'a dyn Ids,
@@ -41,10 +47,22 @@ pub(crate) struct Planner<'a> {
     pub(crate) now: Timestamp,
 }
 
+/// What may be taken for granted without a read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Assume {
+    /// A new id is hardly ever taken: the commit finds out, and the next try loads.
+    NewIdsAreFree,
+    /// Nothing.
+    Nothing,
+}
+
 impl Planner<'_> {
     /// Decides the order and all that follows from it.
-    pub(crate) async fn plan(&self, order: &Order) -> Result<Plan, EngineError> {
+    pub(crate) async fn plan(&self, order: &Order, assume: Assume) -> Result<Plan, EngineError> {
         let mut records = BTreeMap::new();
+        if assume == Assume::NewIdsAreFree && creates(&order.command) {
+            records.insert(order.record.clone(), Working::absent());
+        }
         let mut waiting =
             VecDeque::from([Consequence { record: order.record.clone(), command: order.command.clone() }]);
         let mut refusal = None;
@@ -101,7 +119,7 @@ impl Planner<'_> {
     async fn load(&self, id: &RecordId) -> Result<Working, EngineError> {
         let loaded = self.store.load(id).await?;
         Ok(match loaded {
-            None => Working { expected: Head::default(), state: None, facts: Vec::new() },
+            None => Working::absent(),
             Some(loaded) => Working {
                 expected: loaded.head,
                 state: Some(Arc::unwrap_or_clone(loaded.record)),
@@ -159,10 +177,7 @@ impl Planner<'_> {
     }
 
     fn commit(&self, order: &Order, changes: Vec<Change>) -> Commit {
-        let urgency = match &order.command {
-            Command::Job(domain::job::JobCommand::Create(_)) => Urgency::NewWork,
-            Command::Job(_) | Command::Operation(_) => Urgency::Result,
-        };
+        let urgency = if creates(&order.command) { Urgency::NewWork } else { Urgency::Result };
         Commit {
             at: self.now,
             actor: order.actor.clone(),
@@ -173,6 +188,10 @@ impl Planner<'_> {
             urgency,
         }
     }
+}
+
+fn creates(command: &Command) -> bool {
+    matches!(command, Command::Job(JobCommand::Create(_)))
 }
 
 /// What the facts of a step take away.

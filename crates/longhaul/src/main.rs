@@ -1,2 +1,72 @@
-//! placeholder
-fn main() {}
+//! The binary: command line, wiring, exit codes. It is the only crate that names a database.
+
+mod commands;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// longhaul keeps work that outlives the request that asked for it.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  longhaul verify --data-dir ./longhaul-data      compare every stored row with the ledger
+  longhaul rebuild --data-dir ./longhaul-data     write views and agenda anew from the ledger
+  longhaul export facts > facts.jsonl             the whole ledger as JSON lines
+
+Exit codes: 0 done and clean, 1 something differs or failed (the reason is printed), 2 wrong usage.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compare views, agenda, checksums and bodies with what the facts say; may run beside a daemon
+    Verify(Store),
+    /// Write views and agenda anew from the facts, all or nothing; refused while a daemon has the store
+    Rebuild(Store),
+    /// Write what is stored to standard output
+    #[command(subcommand)]
+    Export(Export),
+}
+
+#[derive(Subcommand)]
+enum Export {
+    /// The ledger, one fact per line as JSON, in the order of commits; may run beside a daemon
+    Facts {
+        #[command(flatten)]
+        store: Store,
+        /// Only facts after this position
+        #[arg(long, default_value_t = 0, value_name = "POSITION")]
+        after: u64,
+    },
+}
+
+/// Where the store is.
+#[derive(Args)]
+struct Store {
+    /// The directory with longhaul.sqlite in it
+    #[arg(long, default_value = "./longhaul-data", env = "LONGHAUL_DATA_DIR", value_name = "DIR")]
+    data_dir: PathBuf,
+}
+
+impl Store {
+    fn path(&self) -> PathBuf {
+        self.data_dir.join("longhaul.sqlite")
+    }
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Verify(store) => commands::verify::run(&store.path()),
+        Command::Rebuild(store) => commands::rebuild::run(&store.path()),
+        Command::Export(Export::Facts { store, after }) => commands::export::facts(&store.path(), after),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("longhaul: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -12,6 +12,7 @@ mod lock;
 mod queue;
 mod readers;
 mod reads;
+mod recent;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -33,6 +34,7 @@ use claims::ClaimRequest;
 use lock::FileLock;
 use queue::Queue;
 use readers::Readers;
+use recent::Recent;
 use writer::{Answer, Item, Request, Writer};
 
 pub(crate) use apply::{insert_agenda, insert_view, update_agenda};
@@ -66,6 +68,7 @@ pub enum Durability {
 pub struct SqliteStore {
     queue: Arc<Queue<Item>>,
     readers: Readers,
+    recent: Arc<Recent>,
     checkpointer: Checkpointer,
     writer: Option<JoinHandle<()>>,
     stopped: watch::Receiver<Option<String>>,
@@ -110,10 +113,12 @@ impl SqliteStore {
         let checkpointer = Checkpointer::start(connect::checkpointer(options)?, stop.clone())?;
         let queue = Arc::new(Queue::new());
         let figures = Arc::new(WriterFigures::default());
-        let writer = Writer::new(connection, queue.clone(), stop, figures.clone(), checkpointer.wake_up())?;
+        let recent = Arc::new(Recent::default());
+        let wake_up = checkpointer.wake_up();
+        let writer = Writer::new(connection, queue.clone(), stop, figures.clone(), recent.clone(), wake_up)?;
         let writer = spawn("longhaul-writer", move || writer.run())?;
         let readers = Readers::start(options)?;
-        Ok(Self { queue, readers, checkpointer, writer: Some(writer), stopped, figures, _lock: lock })
+        Ok(Self { queue, readers, recent, checkpointer, writer: Some(writer), stopped, figures, _lock: lock })
     }
 
     /// Waits until the store stops for good, because the disk failed, and says why. The process must end then.
@@ -163,6 +168,9 @@ impl Store for SqliteStore {
     }
 
     fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
+        if let Some(loaded) = self.recent.get(id) {
+            return Box::pin(std::future::ready(Ok(Some(loaded))));
+        }
         let id = id.clone();
         self.readers.read(move |connection| reads::load(connection, &id))
     }

@@ -27,7 +27,7 @@ pub use commit::{Change, Commit, Committed, NewBody, NewFact, Removal, Urgency, 
 pub use error::StoreError;
 pub use facts::{FactId, StoredFact};
 pub use keys::{IdempotencyKey, KeptKey};
-pub use memory::MemoryStore;
+pub use memory::{MemoryStore, Tables};
 pub use query::{Cursor, Head, JobFilter, JobQuery, Loaded, Page};
 pub use view::{JobColumns, OperationColumns, VIEW_FORMAT, decode_view, encode_view};
 

@@ -10,23 +10,25 @@ use crate::dialect::Sql;
 use crate::prepare::{ChangeText, Prepared};
 use crate::rows::{AgendaValues, agenda_columns, fact_columns, signed, unsigned};
 
-/// Writes the commit into the open transaction.
+/// Writes the commit into the open transaction; the agenda rows that it leaves come back.
 pub(crate) fn apply(
     connection: &Connection,
     prepared: &Prepared,
     rows: Vec<Option<AgendaRow>>,
     position: &mut u64,
-) -> rusqlite::Result<Committed> {
+) -> rusqlite::Result<(Committed, Vec<AgendaRow>)> {
     let commit = &prepared.commit;
+    let mut written = Vec::with_capacity(rows.len());
     let mut wrote_facts = false;
     for ((change, text), row) in commit.changes.iter().zip(&prepared.texts).zip(rows) {
         insert_facts(connection, commit, change, text, position)?;
         wrote_facts |= !text.facts.is_empty();
-        match row {
+        let row = match row {
             None => {
                 insert_view(connection, &change.record, &change.id, &text.view)?;
                 let row = AgendaRow::new(text.head, change.agenda.clone(), commit.at);
                 insert_agenda(connection, &change.id, &row)?;
+                row
             }
             Some(mut row) => {
                 if !text.facts.is_empty() {
@@ -34,15 +36,17 @@ pub(crate) fn apply(
                 }
                 row.commit(text.head, change.agenda.clone(), commit.at);
                 update_agenda(connection, &change.id, &row)?;
+                row
             }
-        }
+        };
+        written.push(row);
         insert_bodies(connection, change)?;
         remove(connection, change, *position)?;
     }
     for key in &commit.keys {
         insert_key(connection, key)?;
     }
-    Ok(Committed { position: if wrote_facts { *position } else { 0 } })
+    Ok((Committed { position: if wrote_facts { *position } else { 0 } }, written))
 }
 
 static INSERT_FACT: Sql = Sql::new(concat!(

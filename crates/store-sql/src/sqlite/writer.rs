@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
-use store::{Committed, StoreError, Taken};
+use store::{AgendaRow, Committed, Loaded, Removal, StoreError, Taken};
 use tokio::sync::{oneshot, watch};
 
 use super::apply;
@@ -18,6 +18,7 @@ use super::checkpoint::WakeUp;
 use super::claims::{self, ClaimRequest};
 use super::failure::Failure;
 use super::queue::Queue;
+use super::recent::Recent;
 use crate::prepare::Prepared;
 
 /// Requests in one transaction.
@@ -56,6 +57,7 @@ pub(crate) struct Writer {
     queue: Arc<Queue<Item>>,
     stop: Arc<watch::Sender<Option<String>>>,
     figures: Arc<WriterFigures>,
+    recent: Arc<Recent>,
     last_position: u64,
 }
 
@@ -65,6 +67,7 @@ impl Writer {
         queue: Arc<Queue<Item>>,
         stop: Arc<watch::Sender<Option<String>>>,
         figures: Arc<WriterFigures>,
+        recent: Arc<Recent>,
         checkpointer: WakeUp,
     ) -> rusqlite::Result<Self> {
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages| {
@@ -72,7 +75,7 @@ impl Writer {
             Ok(())
         }))?;
         let last_position = apply::last_position(&connection)?;
-        Ok(Self { connection, queue, stop, figures, last_position })
+        Ok(Self { connection, queue, stop, figures, recent, last_position })
     }
 
     pub(crate) fn run(mut self) {
@@ -130,7 +133,43 @@ impl Writer {
             return Err(error.into());
         }
         self.last_position = position;
-        Ok(outcome?.answers)
+        let filled = outcome?;
+        self.remember(requests, filled.written, &filled.answers);
+        Ok(filled.answers)
+    }
+
+    /// What was written is known without a read, from now on.
+    fn remember(
+        &self,
+        requests: &[Request],
+        written: Vec<(usize, Vec<AgendaRow>)>,
+        answers: &[Result<Answer, StoreError>],
+    ) {
+        for (request, answer) in requests.iter().zip(answers) {
+            match (request, answer) {
+                (Request::Claim(_), Ok(Answer::Taken(taken))) => {
+                    for taken in taken {
+                        self.recent.claimed(&taken.id, &taken.claim);
+                    }
+                }
+                (Request::Claim(ClaimRequest::HandBack { id, .. }), Ok(Answer::Done)) => {
+                    self.recent.forget(id);
+                }
+                (Request::Claim(_) | Request::Commit(_), _) => {}
+            }
+        }
+        for (index, rows) in written {
+            let Request::Commit(prepared) = &requests[index] else { continue };
+            for (change, row) in prepared.commit.changes.iter().zip(rows) {
+                match change.removal {
+                    Removal::Record => self.recent.forget(&change.id),
+                    Removal::Nothing | Removal::Bodies => {
+                        let record = change.record.clone();
+                        self.recent.wrote(&change.id, Loaded { record, head: row.head, claim: row.claim });
+                    }
+                }
+            }
+        }
     }
 
     fn roll_back(&self) {
@@ -156,6 +195,8 @@ impl Writer {
 struct Filled {
     answers: Vec<Result<Answer, StoreError>>,
     wrote: bool,
+    /// The agenda rows that each written commit left.
+    written: Vec<(usize, Vec<AgendaRow>)>,
 }
 
 /// Puts the batch into the open transaction.
@@ -172,7 +213,7 @@ fn fill(connection: &Connection, requests: &[Request], position: &mut u64) -> ru
             Request::Commit(_) => None,
         });
     }
-    let mut fitting: Vec<(usize, &Prepared, Checked)> = Vec::new();
+    let mut fitting: Vec<(usize, &Prepared, Vec<Option<AgendaRow>>)> = Vec::new();
     let mut touched = HashSet::new();
     for (index, request) in requests.iter().enumerate() {
         let Request::Commit(prepared) = request else { continue };
@@ -182,21 +223,22 @@ fn fill(connection: &Connection, requests: &[Request], position: &mut u64) -> ru
         }
         match check::check(connection, prepared)? {
             Ok(Checked::Repeated(committed)) => answers[index] = Some(Ok(Answer::Committed(committed))),
-            Ok(checked @ Checked::Fits(_)) => {
+            Ok(Checked::Fits(rows)) => {
                 touched.extend(prepared.records());
-                fitting.push((index, prepared, checked));
+                fitting.push((index, prepared, rows));
             }
             Err(error) => answers[index] = Some(Err(error)),
         }
     }
-    for (index, prepared, checked) in fitting {
-        let Checked::Fits(rows) = checked else { continue };
-        let committed = apply::apply(connection, prepared, rows, position)?;
+    let mut written = Vec::with_capacity(fitting.len());
+    for (index, prepared, rows) in fitting {
+        let (committed, rows) = apply::apply(connection, prepared, rows, position)?;
         answers[index] = Some(Ok(Answer::Committed(committed)));
+        written.push((index, rows));
         wrote = true;
     }
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
-    Ok(Filled { answers, wrote })
+    Ok(Filled { answers, wrote, written })
 }
 
 fn refuse(batch: Vec<Item>, error: &StoreError) {

@@ -1,0 +1,139 @@
+//! Our side: jobs created, claimed and completed through `execute`, each step durable before the next.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+use domain::attention::Retention;
+use domain::job::{
+    Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, ResultRefs, Retryable, Trigger,
+};
+use domain::{BodyName, Jitter, JobId, Lease, OwnerId, RecordId, RetryPolicy, Timestamp};
+use engine::{Engine, Order, OrderBody, RandomIds, SystemClock};
+use store::{NewBody, Take, Taken, body_ref};
+use store_sql::{SqliteOptions, SqliteStore};
+use tokio::sync::{Mutex, mpsc};
+
+/// The lane of the bench's executor.
+pub const EXECUTOR: &str = "noop";
+const INPUT: &[u8] = br#"{"url":"https://example.org/a/b/c","width":1280,"height":720,"format":"png"}"#;
+const RESULT: &[u8] = br#"{"ok":true,"path":"out/0001.png"}"#;
+const TAKE_BATCH: usize = 256;
+
+/// What a run came to.
+pub struct Cycle {
+    pub jobs_per_second: f64,
+    pub requests_per_batch: f64,
+}
+
+/// Runs this many jobs with this many callers on a new file.
+pub async fn run(path: &Path, callers: usize, jobs: usize) -> Result<Cycle> {
+    let store = Arc::new(SqliteStore::open(&SqliteOptions::at(path))?);
+    let engine = engine(store.clone());
+    let owner = OwnerId::new("node-bench-boot-1");
+    let (batches, requests) = (store.figures().batches(), store.figures().requests());
+    let begin = Instant::now();
+    // A dispatcher takes what is ready in batches, as the daemon does, and hands it to whoever is free.
+    let (give, taken) = mpsc::channel(TAKE_BATCH);
+    let (created, mut wake) = mpsc::unbounded_channel::<()>();
+    let taken = Arc::new(Mutex::new(taken));
+    let dispatcher = tokio::spawn({
+        let (engine, owner) = (engine.clone(), owner.clone());
+        async move {
+            while wake.recv().await.is_some() {
+                loop {
+                    let take = take(&owner, engine.clock().now(), TAKE_BATCH);
+                    let batch = engine.store().take_ready(EXECUTOR, take).await?;
+                    let full = batch.len() == TAKE_BATCH;
+                    for one in batch {
+                        give.send(one).await?;
+                    }
+                    if !full {
+                        break;
+                    }
+                }
+                while wake.try_recv().is_ok() {}
+            }
+            anyhow::Ok(())
+        }
+    });
+    let mut tasks = Vec::new();
+    for caller in 0..callers {
+        let share = jobs / callers + usize::from(caller < jobs % callers);
+        let (engine, owner, created, taken) = (engine.clone(), owner.clone(), created.clone(), taken.clone());
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..share {
+                create(&engine).await?;
+                created.send(())?;
+                let one = taken.lock().await.recv().await.expect("as many are taken as are created");
+                finish(&engine, &owner, one).await?;
+            }
+            anyhow::Ok(())
+        }));
+    }
+    drop(created);
+    for task in tasks {
+        task.await??;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    dispatcher.await??;
+    #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
+    let requests_per_batch =
+        (store.figures().requests() - requests) as f64 / (store.figures().batches() - batches).max(1) as f64;
+    #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
+    let jobs_per_second = jobs as f64 / seconds;
+    Ok(Cycle { jobs_per_second, requests_per_batch })
+}
+
+/// An engine on this store.
+pub fn engine(store: Arc<SqliteStore>) -> Engine {
+    let clock = Arc::new(SystemClock::starting_at(Timestamp::default()));
+    Engine::new(store, clock, Arc::new(RandomIds), Retention::DEFAULT)
+}
+
+/// Creates one job.
+pub async fn create(engine: &Engine) -> Result<JobId> {
+    let id = engine.ids().job_id();
+    let input = body_ref(BodyName::Input, INPUT);
+    let retry = RetryPolicy { max_attempts: 3, backoff_seconds: 1, max_backoff_seconds: 60 };
+    let mut spec = JobSpec::plain(Some(EXECUTOR), retry);
+    "render the cover".clone_into(&mut spec.title);
+    let new = NewJob { spec, due_at: None, bodies: vec![input] };
+    let mut order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), Arc::from("token:bench"));
+    order.bodies.push(body(&id, input, INPUT));
+    engine.execute(order).await?;
+    Ok(id)
+}
+
+async fn finish(engine: &Engine, owner: &OwnerId, taken: Taken) -> Result<()> {
+    let attempt_id = engine.ids().attempt_id();
+    let dispatch =
+        Dispatch { attempt_id: attempt_id.clone(), owner: owner.clone(), trigger: Trigger::Automatic };
+    let actor: Arc<str> = Arc::from("worker:dispatch");
+    let order = Order::new(taken.id.clone(), JobCommand::Dispatch(dispatch), actor.clone());
+    engine.execute(order.under(taken.claim.fence())).await?;
+    let RecordId::Job(id) = &taken.id else { unreachable!("only jobs are ready") };
+    let data = body_ref(BodyName::Result, RESULT);
+    let details =
+        Details { result: ResultRefs { data: Some(data), ..ResultRefs::default() }, ..Details::default() };
+    let report = Report {
+        attempt_id: Some(attempt_id),
+        state: JobStateName::Completed,
+        details,
+        retryable: Retryable::Yes,
+        jitter: Jitter::default(),
+    };
+    let mut order = Order::new(taken.id.clone(), JobCommand::Report(Box::new(report)), actor);
+    order.bodies.push(body(id, data, RESULT));
+    engine.execute(order.under(taken.claim.fence())).await?;
+    Ok(())
+}
+
+fn body(id: &JobId, body: domain::BodyRef, bytes: &[u8]) -> OrderBody {
+    OrderBody { record: id.clone().into(), body: NewBody { body, bytes: Arc::from(bytes) } }
+}
+
+fn take(owner: &OwnerId, now: Timestamp, limit: usize) -> Take {
+    Take { owner: owner.clone(), now, lease: Lease::DEFAULT, limit }
+}

@@ -1,0 +1,22 @@
+//! The bare disk: how often it can make one small write durable.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const PAGE: [u8; 4_096] = [7; 4_096];
+const FOR: Duration = Duration::from_secs(1);
+
+/// Appends a page and syncs its data, over and over.
+pub fn syncs_per_second(dir: &Path) -> std::io::Result<f64> {
+    let mut file = File::create(dir.join("syncs"))?;
+    let begin = Instant::now();
+    let mut syncs = 0_u32;
+    while begin.elapsed() < FOR {
+        file.write_all(&PAGE)?;
+        file.sync_data()?;
+        syncs += 1;
+    }
+    Ok(f64::from(syncs) / begin.elapsed().as_secs_f64())
+}

@@ -1,0 +1,155 @@
+//! The store's commands on the real binary: verify, rebuild, export.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use domain::attention::Retention;
+use domain::job::{Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, Retryable, Trigger};
+use domain::{Jitter, JobId, Lease, OwnerId, RetryPolicy, Timestamp};
+use engine::{Clock, Engine, Ids, Order, RandomIds, SystemClock};
+use store::{Store, Take};
+use store_sql::{SqliteOptions, SqliteStore};
+
+const JOBS: usize = 5;
+
+fn longhaul(data_dir: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(arguments)
+        .arg("--data-dir")
+        .arg(data_dir)
+        .output()
+        .expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn open(data_dir: &Path) -> Arc<SqliteStore> {
+    let path = data_dir.join("longhaul.sqlite");
+    Arc::new(SqliteStore::open(&SqliteOptions::at(path)).expect("the store opens"))
+}
+
+/// A store with a few finished jobs.
+async fn filled(data_dir: &Path) -> Arc<SqliteStore> {
+    let store = open(data_dir);
+    let clock = Arc::new(SystemClock::starting_at(Timestamp::default()));
+    let engine = Engine::new(store.clone(), clock.clone(), Arc::new(RandomIds), Retention::DEFAULT);
+    for _ in 0..JOBS {
+        let id = RandomIds.job_id();
+        let spec = JobSpec::plain(Some("noop"), RetryPolicy::ONCE);
+        let new = NewJob { spec, due_at: None, bodies: Vec::new() };
+        execute(&engine, &id, JobCommand::Create(Box::new(new))).await;
+        let owner = OwnerId::new("test");
+        let take = Take { owner: owner.clone(), now: clock.now(), lease: Lease::DEFAULT, limit: 1 };
+        let taken = store.take(&id.clone().into(), take).await.expect("it is free");
+        let attempt_id = RandomIds.attempt_id();
+        let dispatch = Dispatch { attempt_id: attempt_id.clone(), owner, trigger: Trigger::Automatic };
+        execute(&engine, &id, JobCommand::Dispatch(dispatch)).await;
+        let report = Report {
+            attempt_id: Some(attempt_id),
+            state: JobStateName::Completed,
+            details: Details::default(),
+            retryable: Retryable::No,
+            jitter: Jitter::default(),
+        };
+        let order = Order::new(id, JobCommand::Report(Box::new(report)), Arc::from("test"));
+        engine.execute(order.under(taken.claim.fence())).await.expect("it completes");
+    }
+    store
+}
+
+async fn execute(engine: &Engine, id: &JobId, command: JobCommand) {
+    engine.execute(Order::new(id.clone(), command, Arc::from("test"))).await.expect("it is allowed");
+}
+
+fn damage(data_dir: &Path, sql: &str) {
+    let connection = rusqlite::Connection::open(data_dir.join("longhaul.sqlite")).expect("the file opens");
+    connection.execute_batch(sql).expect("the damage is done");
+}
+
+#[tokio::test]
+async fn verify_beside_an_open_store_finds_it_clean() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path()).await;
+    let output = longhaul(dir.path(), &["verify"]);
+    assert!(output.status.success(), "{}", text(&output.stdout));
+    assert_eq!(text(&output.stdout), "15 facts, 5 records, 0 differences\n");
+    drop(store);
+}
+
+#[tokio::test]
+async fn verify_names_what_differs_and_rebuild_repairs_it() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(filled(dir.path()).await);
+    damage(dir.path(), "UPDATE jobs SET state = 'queued' WHERE rowid = 2");
+    let output = longhaul(dir.path(), &["verify"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("its columns are"), "{}", text(&output.stdout));
+    let output = longhaul(dir.path(), &["rebuild"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "rebuilt 5 records from 15 facts\n");
+    assert!(longhaul(dir.path(), &["verify"]).status.success());
+}
+
+#[tokio::test]
+async fn a_damaged_fact_is_found_and_rebuild_refuses_it() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(filled(dir.path()).await);
+    damage(
+        dir.path(),
+        "DROP TRIGGER facts_are_never_changed; UPDATE facts SET actor = 'nobody' WHERE position = 5",
+    );
+    let output = longhaul(dir.path(), &["verify"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("has checksum"), "{}", text(&output.stdout));
+    let output = longhaul(dir.path(), &["rebuild"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("has checksum"), "{}", text(&output.stderr));
+}
+
+#[tokio::test]
+async fn rebuild_is_refused_while_the_store_is_open_and_names_the_holder() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path()).await;
+    let output = longhaul(dir.path(), &["rebuild"]);
+    assert_eq!(output.status.code(), Some(1));
+    let pid = std::process::id().to_string();
+    assert!(text(&output.stderr).contains(&pid), "{}", text(&output.stderr));
+    drop(store);
+}
+
+#[tokio::test]
+async fn export_writes_every_fact_as_a_json_line_in_the_order_of_commits() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(filled(dir.path()).await);
+    let output = longhaul(dir.path(), &["export", "facts"]);
+    assert!(output.status.success());
+    let lines: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let positions: Vec<u64> = lines.iter().map(|line| line["position"].as_u64().unwrap()).collect();
+    assert_eq!(positions, (1..=15).collect::<Vec<_>>());
+    assert_eq!(lines[0]["kind"], "job.created/1");
+    assert_eq!(lines[2]["kind"], "job.completed/1");
+    assert!(lines[0]["at"].as_str().unwrap().ends_with('Z'));
+    let output = longhaul(dir.path(), &["export", "facts", "--after", "12"]);
+    assert_eq!(text(&output.stdout).lines().count(), 3);
+}
+
+#[test]
+fn a_missing_store_is_said_and_nothing_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    for arguments in [&["verify"][..], &["rebuild"], &["export", "facts"]] {
+        let output = longhaul(dir.path(), arguments);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains("there is no store at"), "{}", text(&output.stderr));
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn help_teaches_with_examples() {
+    let output = Command::new(env!("CARGO_BIN_EXE_longhaul")).arg("--help").output().unwrap();
+    assert!(text(&output.stdout).contains("longhaul export facts > facts.jsonl"));
+}
