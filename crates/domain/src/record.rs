@@ -102,6 +102,16 @@ impl Record {
     }
 }
 
+impl Record {
+    /// When anything last happened to it.
+    pub fn updated_at(&self) -> Timestamp {
+        match self {
+            Self::Job(job) => job.updated_at,
+            Self::Operation(operation) => operation.updated_at,
+        }
+    }
+}
+
 impl From<JobCommand> for Command {
     fn from(command: JobCommand) -> Self {
         Self::Job(command)

@@ -94,12 +94,14 @@ impl Engine {
 
     /// An error at the commit is usually a success: the same commit, under the same fact ids, finds out.
     async fn commit_surely(&self, commit: Commit) -> Result<Committed, StoreError> {
-        for _ in 0..MAX_REPEATS {
+        for repeat in 0..MAX_REPEATS {
             match self.store.commit(commit.clone()).await {
                 Err(StoreError::OutcomeUnknown) if planted(Bug::UnknownOutcomeDecidedAnew) => {
                     return Err(StoreError::Conflict);
                 }
                 Err(StoreError::OutcomeUnknown) => {}
+                // "Nothing was written" is true of this repeat, not of the commit before it.
+                Err(StoreError::Busy | StoreError::Full | StoreError::Unavailable(_)) if repeat > 0 => {}
                 answer => return answer,
             }
         }

@@ -47,6 +47,20 @@ pub(crate) struct Planner<'a> {
     pub(crate) now: Timestamp,
 }
 
+/// Why a plan was not finished.
+enum Halt {
+    /// A record was changed at a later time than the plan's.
+    RecordIsLater(Timestamp),
+    /// It cannot be.
+    Failed(EngineError),
+}
+
+impl From<EngineError> for Halt {
+    fn from(error: EngineError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// What may be taken for granted without a read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Assume {
@@ -58,7 +72,20 @@ pub(crate) enum Assume {
 
 impl Planner<'_> {
     /// Decides the order and all that follows from it.
-    pub(crate) async fn plan(&self, order: &Order, assume: Assume) -> Result<Plan, EngineError> {
+    ///
+    /// Another caller may have read the clock later and committed first. Time never goes back within a stream: such a
+    /// record is decided at its own last time, and so is everything with it.
+    pub(crate) async fn plan(&mut self, order: &Order, assume: Assume) -> Result<Plan, EngineError> {
+        loop {
+            match self.plan_at(self.now, order, assume).await {
+                Ok(plan) => return Ok(plan),
+                Err(Halt::RecordIsLater(at)) => self.now = at,
+                Err(Halt::Failed(error)) => return Err(error),
+            }
+        }
+    }
+
+    async fn plan_at(&self, now: Timestamp, order: &Order, assume: Assume) -> Result<Plan, Halt> {
         let mut records = BTreeMap::new();
         if assume == Assume::NewIdsAreFree && creates(&order.command) {
             records.insert(order.record.clone(), Working::absent());
@@ -70,14 +97,18 @@ impl Planner<'_> {
         while let Some(step) = waiting.pop_front() {
             decided += 1;
             if decided > MAX_CONSEQUENCES {
-                return Err(EngineError::TooManyConsequences);
+                return Err(EngineError::TooManyConsequences.into());
             }
             if !records.contains_key(&step.record) {
                 let working = self.load(&step.record).await?;
+                match working.state.as_ref().map(Record::updated_at) {
+                    Some(at) if at > now => return Err(Halt::RecordIsLater(at)),
+                    Some(_) | None => {}
+                }
                 records.insert(step.record.clone(), working);
             }
             let working = records.get_mut(&step.record).expect("it was loaded above");
-            match decide(working.state.as_ref(), &step.record, &step.command, self.now) {
+            match decide(working.state.as_ref(), &step.record, &step.command, now) {
                 Decision::Facts { facts, consequences } => {
                     self.fold(&step.record, working, facts)?;
                     waiting.extend(consequences);
@@ -87,10 +118,10 @@ impl Planner<'_> {
                     self.fold(&step.record, working, vec![evidence])?;
                     refusal = Some(said);
                 }
-                Decision::Refused { refusal, .. } => return Err(refusal.into()),
+                Decision::Refused { refusal, .. } => return Err(EngineError::from(refusal).into()),
             }
         }
-        self.finish(order, records, refusal)
+        Ok(self.finish(order, records, refusal)?)
     }
 
     /// The commit without facts that only brings the agenda of a taken record up to date.

@@ -73,6 +73,7 @@ pub struct SqliteStore {
     writer: Option<JoinHandle<()>>,
     stopped: watch::Receiver<Option<String>>,
     figures: Arc<WriterFigures>,
+    newest_fact: Timestamp,
     _lock: Option<FileLock>,
 }
 
@@ -108,6 +109,7 @@ impl SqliteStore {
             Some(_) => None,
         };
         let connection = connect::writer(options)?;
+        let newest_fact = crate::rebuild::newest_fact(&connection)?;
         let (stop, stopped) = watch::channel(None);
         let stop = Arc::new(stop);
         let checkpointer = Checkpointer::start(connect::checkpointer(options)?, stop.clone())?;
@@ -118,7 +120,17 @@ impl SqliteStore {
         let writer = Writer::new(connection, queue.clone(), stop, figures.clone(), recent.clone(), wake_up)?;
         let writer = spawn("longhaul-writer", move || writer.run())?;
         let readers = Readers::start(options)?;
-        Ok(Self { queue, readers, recent, checkpointer, writer: Some(writer), stopped, figures, _lock: lock })
+        Ok(Self {
+            queue,
+            readers,
+            recent,
+            checkpointer,
+            newest_fact,
+            writer: Some(writer),
+            stopped,
+            figures,
+            _lock: lock,
+        })
     }
 
     /// Waits until the store stops for good, because the disk failed, and says why. The process must end then.
@@ -129,6 +141,11 @@ impl SqliteStore {
             Err(_) => None,
         };
         reason.unwrap_or_else(|| "the writer has ended".to_owned())
+    }
+
+    /// The time of the newest fact when the store was opened: the clock starts no earlier.
+    pub fn newest_fact(&self) -> Timestamp {
+        self.newest_fact
     }
 
     /// What the writer has done so far.

@@ -10,6 +10,8 @@ pub(crate) enum Failure {
     Full,
     /// The disk failed; nothing that was not synced may be trusted. The store stops.
     Fatal(String),
+    /// Another program keeps the file locked; nothing was written.
+    Locked,
     /// This statement failed; other work may be fine.
     Statement(String),
 }
@@ -18,6 +20,7 @@ impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
             Some(
                 ErrorCode::SystemIoFailure
                 | ErrorCode::DatabaseCorrupt
@@ -34,7 +37,13 @@ impl From<rusqlite::Error> for Failure {
 pub(crate) fn read_failed(error: rusqlite::Error) -> StoreError {
     match Failure::from(error) {
         Failure::Full => StoreError::Full,
+        Failure::Locked => locked(),
         Failure::Fatal(reason) => StoreError::Broken(reason),
         Failure::Statement(reason) => StoreError::Unavailable(reason),
     }
+}
+
+/// What callers are told while another program keeps the file locked.
+pub(crate) fn locked() -> StoreError {
+    StoreError::Unavailable("another program keeps the database locked".to_owned())
 }

@@ -16,7 +16,7 @@ use super::apply;
 use super::check::{self, Checked};
 use super::checkpoint::WakeUp;
 use super::claims::{self, ClaimRequest};
-use super::failure::Failure;
+use super::failure::{self, Failure};
 use super::queue::Queue;
 use super::recent::Recent;
 use crate::prepare::Prepared;
@@ -183,6 +183,7 @@ impl Writer {
     fn judge(&self, failure: Failure) -> StoreError {
         match failure {
             Failure::Full => StoreError::Full,
+            Failure::Locked => failure::locked(),
             Failure::Statement(reason) => StoreError::Broken(reason),
             Failure::Fatal(reason) => {
                 self.stop.send_replace(Some(reason));
