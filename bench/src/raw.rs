@@ -26,16 +26,16 @@ const COMMITS_PER_JOB: f64 = 3.0;
 pub fn run(path: &Path, ours: &Path, jobs: usize, requests_per_batch: f64) -> Result<f64> {
     let pattern = pattern(ours)?;
     let connection = open(path)?;
+    // As in our run, a transaction holds commits of all three kinds: three groups of jobs take turns. A lone caller's
+    // transactions hold one commit each.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a batch has few thousand requests"
     )]
-    let group = (requests_per_batch.round() as usize).max(1);
+    let per_step = (requests_per_batch / COMMITS_PER_JOB).ceil().max(1.0) as usize;
+    let mixed = requests_per_batch >= COMMITS_PER_JOB;
     let begin = Instant::now();
-    // As in our run, a transaction holds about `group` commits of all three kinds: three groups of jobs take turns.
-    let per_step = ((requests_per_batch / COMMITS_PER_JOB).ceil().max(1.0)) as usize;
-    let mixed = group >= 3;
     let mut position = 0_i64;
     let groups = jobs.div_ceil(per_step);
     let size = |index: usize| per_step.min(jobs - (index * per_step).min(jobs));
@@ -65,19 +65,27 @@ pub fn run(path: &Path, ours: &Path, jobs: usize, requests_per_batch: f64) -> Re
     Ok(rate)
 }
 
-/// One bare transaction with the rows of a new job; seconds each.
-pub fn create_seconds(path: &Path, ours: &Path, count: usize) -> Result<Vec<f64>> {
-    let pattern = pattern(ours)?;
-    let connection = open(path)?;
-    (0..count)
-        .map(|job| {
-            let begin = Instant::now();
-            connection.execute_batch("BEGIN IMMEDIATE")?;
-            pattern.step(&connection, job, 0, i64::try_from(job)? + 1)?;
-            connection.execute_batch("COMMIT")?;
-            Ok(begin.elapsed().as_secs_f64())
-        })
-        .collect()
+/// Bare transactions with the rows of a new job each.
+pub struct Creator {
+    pattern: Pattern,
+    connection: Connection,
+    created: usize,
+}
+
+impl Creator {
+    /// On a new file, with the rows of a finished job of our run as the pattern.
+    pub fn new(path: &Path, ours: &Path) -> Result<Self> {
+        Ok(Self { pattern: pattern(ours)?, connection: open(path)?, created: 0 })
+    }
+
+    /// One transaction.
+    pub fn create(&mut self) -> Result<()> {
+        self.created += 1;
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        self.pattern.step(&self.connection, self.created, 0, i64::try_from(self.created)?)?;
+        self.connection.execute_batch("COMMIT")?;
+        Ok(())
+    }
 }
 
 fn open(path: &Path) -> Result<Connection> {

@@ -3,6 +3,9 @@
 //! One claim per record, never deleted while the record exists, so that `claim_version` only rises and an old
 //! owner's compare-and-swap can never succeed again. A lease is an optimisation; the fence is the guarantee.
 
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
 
 use crate::planted::{Bug, planted};

@@ -25,6 +25,7 @@ pub use fact::{
     AnswerKept, CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability,
 };
 pub use spec::{JobSpec, NewJob};
+pub(crate) use state::is_false;
 pub use state::{AfterExternal, Job, JobState, JobStateName};
 
 /// Seconds that a cancel of dispatched work may wait to be confirmed.

@@ -111,9 +111,6 @@ pub enum Refusal {
         /// Why not, as its executor or the host's policy says.
         reason: String,
     },
-    /// The operation is over.
-    #[error("the operation is over")]
-    OperationOver,
     /// The operation is not over yet.
     #[error("the operation is not over yet")]
     OperationOpen,
@@ -151,7 +148,6 @@ impl Refusal {
             Self::NotAwaitingInput { .. } => "not_awaiting_input",
             Self::OperationMismatch => "operation_mismatch",
             Self::NotCancelable { .. } => "not_cancelable",
-            Self::OperationOver => "operation_over",
             Self::OperationOpen => "operation_open",
             Self::ClaimHeld => "claim_held",
             Self::ClaimLost => "claim_lost",

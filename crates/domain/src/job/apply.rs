@@ -43,7 +43,7 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
             job.resume_pending = !job.attempts.is_empty();
         }
         JobFact::Resumed => job.resume_pending = false,
-        JobFact::Noted(details) => job.report(job.state.clone(), details, at),
+        JobFact::Noted(details) => job.note(details, at),
         JobFact::Completed(details) => job.end(JobState::Completed, details, None, at),
         JobFact::Failed(details) => job.end(JobState::Failed, details, Some("failed"), at),
         JobFact::Requeued { due_at, cause, details } => {
@@ -91,6 +91,7 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
             job.end(JobState::Unavailable { lease_lost }, &end.details, Some(reason), at);
         }
         JobFact::StaleReportKept(report) => {
+            job.purged &= report.details.result.bodies().next().is_none();
             keep_last(&mut job.evidence, StaleReport { at, ..report.clone() }, KEPT_EVIDENCE);
         }
         JobFact::Purged => {
@@ -132,6 +133,14 @@ impl Job {
         self.take_details(details, name, at);
     }
 
+    /// The state stays. What is added after the end belongs to the attempt that ended there.
+    fn note(&mut self, details: &Details, at: Timestamp) {
+        self.report(self.state.clone(), details, at);
+        if let Some(end) = self.attempts.last_mut().and_then(|attempt| attempt.end.as_mut()) {
+            end.result.clone_from(&self.result);
+        }
+    }
+
     fn requeue(&mut self, due_at: Timestamp, details: &Details, reason: &str, at: Timestamp) {
         self.result.merge(&details.result);
         self.end_attempt(JobStateName::Queued, details.reason.clone().or(Some(reason.to_owned())), at);
@@ -140,6 +149,7 @@ impl Job {
         self.go(JobState::Queued { due_at }, Some(reason));
         let kept = Details { result: super::ResultRefs::default(), ..details.clone() };
         self.take_details(&kept, JobStateName::Queued, at);
+        self.keep_bodies(details);
     }
 
     fn end(&mut self, state: JobState, details: &Details, reason: Option<&str>, at: Timestamp) {
@@ -152,12 +162,13 @@ impl Job {
         self.end_attempt(name, self.state_reason.clone(), at);
     }
 
-    /// Closes the current attempt. A late report replaces the end that a lost lease had written.
+    /// Closes the current attempt, once. Only a late report replaces the end that a lost lease had written.
     fn end_attempt(&mut self, state: JobStateName, reason: Option<String>, at: Timestamp) {
         let result = self.result.clone();
-        if let Some(attempt) = self.attempts.last_mut()
-            && (attempt.end.is_none() || state != JobStateName::Dispatching)
-        {
+        let Some(attempt) = self.attempts.last_mut() else { return };
+        let late_report = state.is_terminal()
+            && attempt.end.as_ref().is_some_and(|end| end.state == JobStateName::Unavailable);
+        if attempt.end.is_none() || late_report {
             attempt.end = Some(AttemptEnd { at, state, reason, result });
         }
     }
@@ -172,6 +183,10 @@ impl Job {
             self.progress.clone_from(&details.progress);
         }
         self.result.merge(&details.result);
+        self.keep_bodies(details);
+    }
+
+    fn keep_bodies(&mut self, details: &Details) {
         for body in details.result.bodies() {
             self.keep_body(*body);
         }
@@ -180,5 +195,6 @@ impl Job {
     fn keep_body(&mut self, body: BodyRef) {
         self.bodies.retain(|kept| kept.name != body.name);
         self.bodies.push(body);
+        self.purged = false;
     }
 }

@@ -25,6 +25,13 @@ pub struct Attempt {
     pub end: Option<AttemptEnd>,
 }
 
+impl Attempt {
+    /// Whether the job went back to the queue from it, to be tried again by another.
+    pub fn was_sent_back(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.state == JobStateName::Queued)
+    }
+}
+
 /// What made an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Timestamp;
+use crate::limits::{MAX_NOTE_BYTES, check_text};
+use crate::{Refusal, Timestamp};
 
 /// The request to stop a job, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,16 @@ pub enum CancelAnswer {
     Refused(String),
     /// Nobody answered.
     Unreachable,
+}
+
+impl CancelAnswer {
+    /// Refuses what is over a limit.
+    pub fn check(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Refused(reason) => check_text("refusal of the cancel", reason, MAX_NOTE_BYTES),
+            Self::Cancelled | Self::Accepted | Self::Unreachable => Ok(()),
+        }
+    }
 }
 
 /// An answer and its time.

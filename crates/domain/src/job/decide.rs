@@ -227,9 +227,14 @@ fn defer(
     match &job.state {
         JobState::Dispatching | JobState::Delivered | JobState::Running => {
             let deferred = JobFact::Deferred { operation_id: operation_id.clone(), then };
-            // The job's own end bounds the operation, whatever its executor asked for.
+            // It belongs to this job and this attempt, and the job's own end bounds it, whatever its executor says.
             let deadline_at = crate::time::earliest(operation.deadline_at, job.expires_at());
-            let operation = NewOperation { deadline_at, ..operation.clone() };
+            let operation = NewOperation {
+                job_id: job.id.clone(),
+                attempt_id: attempt_id.clone(),
+                deadline_at,
+                ..operation.clone()
+            };
             let accept = OperationCommand::Accept(Box::new(operation));
             let decision = Decision::fact(deferred).then(operation_id.clone(), accept);
             match &job.cancel {
@@ -387,7 +392,7 @@ fn request_cancel(job: &Job, by: Option<&str>, reason: &str, now: Timestamp) -> 
 }
 
 fn record_cancel_answer(job: &Job, attempt_id: &AttemptId, answer: &CancelAnswer) -> Decision {
-    if let Err(refusal) = ends::current(job, attempt_id) {
+    if let Err(refusal) = answer.check().and_then(|()| ends::current(job, attempt_id)) {
         return refusal.into();
     }
     match job.state {

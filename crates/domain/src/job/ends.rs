@@ -8,11 +8,10 @@ use crate::operation::OperationCommand;
 use crate::planted::{Bug, planted};
 use crate::{AttemptId, Decision, Jitter, Refusal, Timestamp};
 
-/// Whether this attempt is the current one. An attempt that was sent back to the queue is not.
+/// Whether this attempt is the current one. An attempt that was sent back to the queue never is again.
 pub(super) fn current(job: &Job, attempt_id: &AttemptId) -> Result<(), Refusal> {
-    let requeued = matches!(job.state, JobState::Queued { .. });
     match job.last_attempt() {
-        Some(attempt) if attempt.id == *attempt_id && !requeued => Ok(()),
+        Some(attempt) if attempt.id == *attempt_id && !attempt.was_sent_back() => Ok(()),
         Some(_) if planted(Bug::AttemptNotChecked) => Ok(()),
         Some(_) | None => Err(Refusal::StaleAttempt),
     }

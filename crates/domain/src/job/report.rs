@@ -8,11 +8,14 @@ use super::details::Details;
 use super::ends;
 use super::fact::{CancelCause, Conclusion, ExpiryCause, JobFact, StaleReport, Unavailability};
 use super::state::{Job, JobState, JobStateName};
-use crate::limits::KEPT_EVIDENCE;
+use crate::limits::{KEPT_EVIDENCE, MAX_ID_BYTES, check_optional};
 use crate::{AttemptId, Decision, Refusal, Timestamp};
 
 pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<JobFact> {
-    if let Err(refusal) = report.details.check() {
+    let attempt_id = report.attempt_id.as_ref().map(AttemptId::as_str);
+    let checked =
+        check_optional("attempt_id", attempt_id, MAX_ID_BYTES).and_then(|()| report.details.check());
+    if let Err(refusal) = checked {
         return refusal.into();
     }
     match fence(job, report.attempt_id.as_ref()) {
@@ -24,6 +27,10 @@ pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<Job
         return same_state(&report.details);
     }
     match arrival(job, report, now) {
+        // The hand-over itself says nothing; what came with it is a note.
+        Some(JobFact::Delivered) if may_become(job, report.state) && !report.details.is_empty() => {
+            Decision::facts([JobFact::Delivered, JobFact::Noted(report.details.clone())])
+        }
         Some(fact) if may_become(job, report.state) => Decision::fact(fact),
         Some(_) | None => ends::no_move(job, report.state),
     }
@@ -103,8 +110,21 @@ fn arrival(job: &Job, report: &Report, now: Timestamp) -> Option<JobFact> {
         JobStateName::AwaitingInput => JobFact::InputAwaited(details),
         JobStateName::Blocked => JobFact::Blocked(details),
         JobStateName::Completed => JobFact::Completed(details),
-        JobStateName::Failed if job.state.name().is_terminal() => JobFact::Failed(details),
-        JobStateName::Failed => ends::failed_or_requeued(job, details, report.retryable, report.jitter, now),
+        JobStateName::Failed => match job.state {
+            JobState::Dispatching | JobState::Delivered | JobState::Running => {
+                ends::failed_or_requeued(job, details, report.retryable, report.jitter, now)
+            }
+            // Nobody tries again by itself what waits for a person or is over already.
+            JobState::Queued { .. }
+            | JobState::AwaitingInput
+            | JobState::AwaitingExternal { .. }
+            | JobState::Blocked
+            | JobState::Completed
+            | JobState::Failed
+            | JobState::Cancelled
+            | JobState::Expired
+            | JobState::Unavailable { .. } => JobFact::Failed(details),
+        },
         JobStateName::Cancelled => JobFact::Cancelled(Conclusion { cause: CancelCause::Confirmed, details }),
         JobStateName::Expired => JobFact::Expired(Conclusion { cause: ExpiryCause::Reported, details }),
         JobStateName::Unavailable => {

@@ -127,7 +127,7 @@ pub struct Job {
     /// Reports of attempts that were not current any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<StaleReport>,
-    /// Whether its bodies were deleted on request.
+    /// Whether its bodies were deleted on request, and none has come since.
     #[serde(default, skip_serializing_if = "is_false")]
     pub purged: bool,
     /// When it was accepted.

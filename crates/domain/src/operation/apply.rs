@@ -1,7 +1,7 @@
 //! What a fact leaves behind on an operation. Folding never judges: a fact has happened.
 
 use super::fact::{OperationFact, Polled};
-use super::state::{Diagnostic, Ended, How, Operation, OperationCancel};
+use super::state::{Diagnostic, Ended, HINT_INVALID, How, LATE_STATUS_IGNORED, Operation, OperationCancel};
 use crate::job::KeptCancelAnswer;
 use crate::limits::{KEPT_CANCEL_ANSWERS, keep_last};
 use crate::planted::{Bug, planted};
@@ -37,7 +37,7 @@ pub fn apply(operation: &mut Operation, fact: &OperationFact, at: Timestamp) -> 
         OperationFact::Cancelled => operation.end(How::Cancelled, at),
         OperationFact::Expired { cause } => operation.end(How::Expired(cause.clone()), at),
         OperationFact::Contradicted { status } => {
-            operation.diagnose("late-status-ignored", &format!("the service said {status}"), at);
+            operation.diagnose(LATE_STATUS_IGNORED, &format!("the service said {status}"), at);
         }
         OperationFact::Retired => {}
     }
@@ -64,6 +64,9 @@ impl Operation {
         if let Some(error) = &polled.error {
             self.diagnose(&error.code, &error.message, at);
         }
+        if polled.invalid_hint {
+            self.diagnose_hint(at);
+        }
     }
 
     /// The first end stays, whatever the stream says later.
@@ -71,6 +74,11 @@ impl Operation {
         if self.ended.is_none() || planted(Bug::LastAnswerWins) {
             self.ended = Some(Ended { at, how });
         }
+    }
+
+    /// A service whose hint made no sense is asked at the host's shortest wait.
+    pub(super) fn diagnose_hint(&mut self, at: Timestamp) {
+        self.diagnose(HINT_INVALID, "the service's hint on when to ask made no sense", at);
     }
 
     fn diagnose(&mut self, code: &str, message: &str, at: Timestamp) {

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::state::ReportedStatus;
 use crate::body::BodyRef;
 use crate::job::{CancelAnswer, ResultRefs, Retryable};
+use crate::limits::{MAX_NOTE_BYTES, check_text};
 use crate::policy::{Hint, KindPolicy};
-use crate::{AttemptId, Jitter, JobId, Json, Timestamp};
+use crate::{AttemptId, Jitter, JobId, Json, Refusal, Timestamp};
 
 /// An order to an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +98,16 @@ pub enum Cancelability {
     Cancelable,
     /// It has none, and this is why.
     NotCancelable(String),
+}
+
+impl Cancelability {
+    /// Refuses what is over a limit.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Cancelable => Ok(()),
+            Self::NotCancelable(reason) => check_text("cancel/unavailable-reason", reason, MAX_NOTE_BYTES),
+        }
+    }
 }
 
 /// One answered poll.

@@ -8,13 +8,13 @@ use super::command::{
     CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError,
 };
 use super::fact::{Accepted, Ending, ExpiryCause, OperationFact, Polled};
-use super::state::{Operation, OperationLink, OperationStatus, ReportedStatus};
+use super::state::{LATE_STATUS_IGNORED, Operation, OperationLink, OperationStatus, ReportedStatus};
 use crate::job::{CancelAnswer, JobCommand, OperationEnding, Retryable};
 use crate::limits::{
     MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional, check_text,
 };
 use crate::planted::{Bug, planted};
-use crate::policy::{CancelPolicy, Hint, TtlHints, UnknownPolicy};
+use crate::policy::{CancelPolicy, Clamped, Hint, TtlHints, UnknownPolicy};
 use crate::{Jitter, Json, OperationId, Refusal, Timestamp};
 
 type Decision = crate::Decision<OperationFact>;
@@ -60,6 +60,7 @@ fn accept(new: &NewOperation, now: Timestamp) -> Decision {
         .and_then(|()| check_text("operation kind", &new.kind, MAX_LABEL_BYTES))
         .and_then(|()| check_text("specialist", &new.specialist, MAX_LABEL_BYTES))
         .and_then(|()| check_optional("progress_hint", new.progress_hint.as_deref(), MAX_NOTE_BYTES))
+        .and_then(|()| new.cancelability.check())
         .and_then(|()| new.handle.check());
     if let Err(refusal) = checked {
         return refusal.into();
@@ -70,7 +71,7 @@ fn accept(new: &NewOperation, now: Timestamp) -> Decision {
         Ok(expires_at) => expires_at,
         Err(refusal) => return refusal.into(),
     };
-    let interval_seconds = new.policy.retry_after(new.retry_after).seconds;
+    let interval = new.policy.retry_after(new.retry_after);
     Decision::fact(OperationFact::Dispatched(Box::new(Accepted {
         link: OperationLink {
             job_id: new.job_id.clone(),
@@ -80,9 +81,10 @@ fn accept(new: &NewOperation, now: Timestamp) -> Decision {
         },
         handle: new.handle,
         cancelability: new.cancelability.clone(),
-        interval_seconds,
+        interval_seconds: interval.seconds,
         progress_hint: new.progress_hint.clone(),
-        next_poll_at: new.policy.next_poll_at(interval_seconds, new.jitter, now),
+        invalid_hint: interval.hint_was_invalid,
+        next_poll_at: new.policy.next_poll_at(interval.seconds, new.jitter, now),
         expires_at,
         policy: new.policy.clone(),
     })))
@@ -144,13 +146,13 @@ fn still_open(
 ) -> Decision {
     let policy = &operation.policy;
     // A service that says nothing about time keeps the rhythm that it has.
-    let interval_seconds = match hints.retry_after {
-        Hint::Absent => operation.interval_seconds,
-        Hint::Seconds(_) | Hint::Invalid => policy.retry_after(hints.retry_after).seconds,
+    let interval = match hints.retry_after {
+        Hint::Absent => Clamped { seconds: operation.interval_seconds, hint_was_invalid: false },
+        Hint::Seconds(_) | Hint::Invalid => policy.retry_after(hints.retry_after),
     };
     let polled = Polled {
         status: progressed(operation.reported, reported),
-        interval_seconds: changed(operation.interval_seconds, interval_seconds),
+        interval_seconds: changed(operation.interval_seconds, interval.seconds),
         progress_hint: hints
             .progress_hint
             .clone()
@@ -158,7 +160,8 @@ fn still_open(
         progress: hints.progress.clone().filter(|progress| Some(progress) != operation.progress.as_ref()),
         expires_at: shortened(operation, hints.fail_after, now),
         error: None,
-        next_poll_at: policy.next_poll_at(interval_seconds, jitter, now),
+        invalid_hint: interval.hint_was_invalid,
+        next_poll_at: policy.next_poll_at(interval.seconds, jitter, now),
     };
     polled_or_given_up(operation, polled)
 }
@@ -183,6 +186,7 @@ fn record_poll_error(operation: &Operation, error: &PollError, jitter: Jitter, n
         progress: None,
         expires_at: None,
         error: Some(error.clone()),
+        invalid_hint: false,
         next_poll_at: operation.policy.next_poll_after_error(errors_in_row, jitter, now),
     };
     polled_or_given_up(operation, polled)
@@ -194,13 +198,14 @@ fn request_cancel(operation: &Operation, by: Option<&str>, reason: &str, origin:
     if let Err(refusal) = checked {
         return refusal.into();
     }
-    if operation.ended.is_some() || operation.cancel.is_some() {
+    if operation.ended.is_some() {
         return Decision::Nothing;
     }
     let requested = OperationFact::CancelRequested { by: by.map(str::to_owned), reason: reason.to_owned() };
     match (uncancelable_because(operation), origin) {
-        (None, _) => Decision::fact(requested),
         (Some(reason), CancelOrigin::Caller) => Refusal::NotCancelable { reason }.into(),
+        (None, _) | (Some(_), CancelOrigin::ParentJob) if operation.cancel.is_some() => Decision::Nothing,
+        (None, _) => Decision::fact(requested),
         // The job's cancel goes on; the record says that the work outside was not stopped.
         (Some(reason), CancelOrigin::ParentJob) => Decision::facts([
             requested,
@@ -215,9 +220,7 @@ fn record_cancel_answer(
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision {
-    if let CancelAnswer::Refused(reason) = answer
-        && let Err(refusal) = check_text("refusal of the cancel", reason, MAX_NOTE_BYTES)
-    {
+    if let Err(refusal) = answer.check() {
         return refusal.into();
     }
     let Some(cancel) = &operation.cancel else {
@@ -267,7 +270,9 @@ fn retire(operation: &Operation) -> Decision {
 
 /// The word of a service after the end: kept if it differs, up to a limit, and of no effect.
 fn contradict(operation: &Operation, status: OperationStatus) -> Decision {
-    let room = operation.diagnostics.len() < usize::from(operation.policy.diagnostics_max_items);
+    // Failed polls before the end do not use up the room: the oldest of them make way.
+    let kept = operation.diagnostics.iter().filter(|kept| kept.code == LATE_STATUS_IGNORED).count();
+    let room = kept < usize::from(operation.policy.diagnostics_max_items);
     if status.is_terminal() && status != operation.status() && room {
         return Decision::fact(OperationFact::Contradicted { status });
     }

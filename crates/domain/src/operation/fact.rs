@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::command::{Cancelability, PollError};
 use super::state::{OperationLink, OperationStatus, ReportedStatus};
 use crate::body::BodyRef;
-use crate::job::{CancelAnswer, ResultRefs};
+use crate::job::{CancelAnswer, ResultRefs, is_false};
 use crate::policy::KindPolicy;
 use crate::{Json, Timestamp};
 
@@ -66,6 +66,9 @@ pub struct Accepted {
     /// A text for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_hint: Option<String>,
+    /// The service's hint on when to ask made no sense.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub invalid_hint: bool,
     /// The first poll.
     pub next_poll_at: Timestamp,
     /// The end of its life, clamped.
@@ -95,6 +98,9 @@ pub struct Polled {
     /// Why the poll itself failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<PollError>,
+    /// The service's hint on when to ask again made no sense.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub invalid_hint: bool,
     /// The next poll.
     pub next_poll_at: Timestamp,
 }

@@ -165,10 +165,15 @@ pub enum OrphanReason {
     Unknown,
 }
 
+/// The diagnostic of a status that came after the end.
+pub(super) const LATE_STATUS_IGNORED: &str = "late-status-ignored";
+/// The diagnostic of a hint that was negative or not a whole number of seconds.
+pub(super) const HINT_INVALID: &str = "hint-invalid";
+
 impl Operation {
     /// The operation right after its service took the work.
     pub fn new(id: OperationId, accepted: &Accepted, at: Timestamp) -> Self {
-        Self {
+        let mut operation = Self {
             id,
             link: accepted.link.clone(),
             handle: accepted.handle,
@@ -189,7 +194,11 @@ impl Operation {
             ended: None,
             diagnostics: Vec::new(),
             updated_at: at,
+        };
+        if accepted.invalid_hint {
+            operation.diagnose_hint(at);
         }
+        operation
     }
 
     /// One of the eight statuses, derived.

@@ -1,0 +1,160 @@
+//! Accepting a job, and what is over a limit.
+
+use super::*;
+use crate::job::spec::MAX_PRIORITY;
+use crate::limits::{MAX_BODIES, MAX_BODY_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES};
+use crate::retry::{MAX_ATTEMPTS, MAX_BACKOFF_SECONDS};
+
+fn create(new: NewJob) -> JobCommand {
+    JobCommand::Create(Box::new(new))
+}
+
+// conforms: R46
+#[test]
+fn a_new_job_is_queued_due_at_once_and_reached_no_executor() {
+    let job = check(&[], create(new_job()), Decision::fact(created())).unwrap();
+    assert_eq!(job.state, JobState::Queued { due_at: NOW });
+    assert_eq!((job.attempt_count, job.attempts.len()), (0, 0));
+    assert_eq!((job.created_at, job.completed_at), (NOW, None));
+}
+
+#[test]
+fn a_job_for_later_is_queued_until_then() {
+    let later = NOW.plus_seconds(3_600);
+    let new = NewJob { due_at: Some(later), ..new_job() };
+    let job = check(&[], create(new), Decision::fact(created_with(|new| new.due_at = Some(later)))).unwrap();
+    assert_eq!(job.state, JobState::Queued { due_at: later });
+}
+
+#[test]
+fn a_job_is_created_once() {
+    check(&[created()], create(new_job()), Decision::refuse(Refusal::AlreadyExists));
+}
+
+#[test]
+fn every_other_command_needs_a_job() {
+    let commands = [
+        dispatch(1, Trigger::Automatic),
+        JobCommand::Resume { attempt_id: attempt(1) },
+        JobCommand::Deliver { attempt_id: attempt(1) },
+        JobCommand::Heartbeat { attempt_id: attempt(1) },
+        patch(JobStateName::Running),
+        defer(1, new_operation()),
+        conclude(OperationEnding::TimedOut),
+        JobCommand::Answer { answer: body(BodyName::Answer, 1) },
+        request_cancel(),
+        JobCommand::RecordCancelAnswer { attempt_id: attempt(1), answer: CancelAnswer::Accepted },
+        JobCommand::TimeOutCancel,
+        lose_lease(1),
+        JobCommand::Expire,
+        JobCommand::Purge,
+        JobCommand::Retire,
+    ];
+    for command in commands {
+        check(&[], command, Decision::refuse(Refusal::UnknownRecord));
+    }
+}
+
+#[test]
+fn a_job_whose_time_is_over_already_is_refused() {
+    let limits: [fn(&mut NewJob, Timestamp); 2] =
+        [|new, at| new.spec.deadline_at = Some(at), |new, at| new.spec.expires_at = Some(at)];
+    for limit in limits {
+        for (at, then) in [
+            (BEFORE, None),
+            (NOW, None),
+            (NOW.plus_micros(1), Some(created_with(|new| limit(new, NOW.plus_micros(1))))),
+        ] {
+            let mut new = new_job();
+            limit(&mut new, at);
+            let then = then.map_or(Decision::refuse(Refusal::DeadlineElapsed), Decision::fact);
+            check(&[], create(new), then);
+        }
+    }
+}
+
+#[test]
+fn every_limited_field_is_taken_at_its_limit_and_refused_over_it() {
+    type Set = fn(&mut NewJob, usize);
+    let fields: [(&'static str, usize, Set); 18] = [
+        ("title", MAX_TITLE_BYTES, |new, n| new.spec.title = "x".repeat(n)),
+        ("kind", MAX_LABEL_BYTES, |new, n| new.spec.kind = "x".repeat(n)),
+        ("visibility", MAX_LABEL_BYTES, |new, n| new.spec.visibility = "x".repeat(n)),
+        ("executor", MAX_LABEL_BYTES, |new, n| new.spec.executor = Some("x".repeat(n))),
+        ("lane", MAX_LABEL_BYTES, |new, n| new.spec.lane = Some("x".repeat(n))),
+        ("created_by_peer_id", MAX_ID_BYTES, |new, n| new.spec.created_by_peer_id = Some("x".repeat(n))),
+        ("owner_peer_id", MAX_ID_BYTES, |new, n| new.spec.owner_peer_id = Some("x".repeat(n))),
+        ("assigned_peer_id", MAX_ID_BYTES, |new, n| new.spec.assigned_peer_id = Some("x".repeat(n))),
+        ("path", MAX_TITLE_BYTES, |new, n| new.spec.path = Some("x".repeat(n))),
+        ("session_id", MAX_ID_BYTES, |new, n| new.spec.session_id = Some("x".repeat(n))),
+        ("correlation_id", MAX_ID_BYTES, |new, n| new.spec.correlation_id = Some("x".repeat(n))),
+        ("circle", MAX_LABEL_BYTES, |new, n| new.spec.circle = Some("x".repeat(n))),
+        ("source_kind", MAX_LABEL_BYTES, |new, n| new.spec.source_kind = Some("x".repeat(n))),
+        ("source_id", MAX_ID_BYTES, |new, n| new.spec.source_id = Some("x".repeat(n))),
+        ("scope", MAX_LABEL_BYTES, |new, n| new.spec.scope = Some("x".repeat(n))),
+        ("tags", MAX_TAGS, |new, n| new.spec.tags = vec!["x".to_owned(); n]),
+        ("tag", MAX_LABEL_BYTES, |new, n| new.spec.tags = vec!["x".repeat(n)]),
+        ("bodies", MAX_BODIES, |new, n| new.bodies = vec![body(BodyName::Input, 1); n]),
+    ];
+    for (what, limit, set) in fields {
+        check(&[], create(with(set, limit)), Decision::fact(created_with(|new| set(new, limit))));
+        let over = Decision::refuse(Refusal::TooLarge { what, limit });
+        check(&[], create(with(set, limit + 1)), over);
+    }
+}
+
+fn with(set: fn(&mut NewJob, usize), amount: usize) -> NewJob {
+    let mut new = new_job();
+    set(&mut new, amount);
+    new
+}
+
+#[test]
+fn a_body_over_its_limit_is_refused_by_its_name() {
+    let sized = |size| NewJob { bodies: vec![BodyRef { size, ..body(BodyName::Prompt, 1) }], ..new_job() };
+    let most = MAX_BODY_BYTES as u64;
+    check(&[], create(sized(most)), Decision::fact(JobFact::Created(Box::new(sized(most)))));
+    let refusal = Refusal::TooLarge { what: "prompt", limit: MAX_BODY_BYTES };
+    check(&[], create(sized(most + 1)), Decision::refuse(refusal));
+}
+
+#[test]
+fn a_priority_beyond_the_bounds_is_refused() {
+    for priority in [-MAX_PRIORITY, MAX_PRIORITY] {
+        let given = |new: &mut NewJob| new.spec.priority = priority;
+        let mut new = new_job();
+        given(&mut new);
+        check(&[], create(new), Decision::fact(created_with(given)));
+    }
+    for priority in [-MAX_PRIORITY - 1, MAX_PRIORITY + 1, i32::MIN, i32::MAX] {
+        let mut new = new_job();
+        new.spec.priority = priority;
+        check(&[], create(new), Decision::refuse(Refusal::InvalidPolicy { field: "priority" }));
+    }
+}
+
+#[test]
+fn a_retry_policy_that_asks_for_nothing_or_too_much_is_refused() {
+    let policies = [
+        RetryPolicy { max_attempts: 0, ..THRICE },
+        RetryPolicy { max_attempts: MAX_ATTEMPTS + 1, ..THRICE },
+        RetryPolicy { backoff_seconds: 61, ..THRICE },
+        RetryPolicy { max_backoff_seconds: MAX_BACKOFF_SECONDS + 1, ..THRICE },
+    ];
+    for retry in policies {
+        let mut new = new_job();
+        new.spec.retry = retry;
+        check(&[], create(new), Decision::refuse(Refusal::InvalidPolicy { field: "retry" }));
+    }
+}
+
+#[test]
+fn a_job_queues_in_its_own_lane_else_in_its_executors_else_unassigned() {
+    let lane = |lane: Option<&str>, executor: Option<&str>| {
+        let spec = JobSpec { lane: lane.map(str::to_owned), ..JobSpec::plain(executor, THRICE) };
+        spec.lane().to_owned()
+    };
+    assert_eq!(lane(Some("fast"), Some("render")), "fast");
+    assert_eq!(lane(None, Some("render")), "render");
+    assert_eq!(lane(None, None), "unassigned");
+}

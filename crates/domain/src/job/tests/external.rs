@@ -1,0 +1,179 @@
+//! Work that goes on outside, under an operation.
+
+use super::*;
+use crate::operation::OperationCommand;
+
+fn accepted(operation: NewOperation) -> Decision<JobFact> {
+    Decision::fact(deferred()).then(operation_id(), OperationCommand::Accept(Box::new(operation)))
+}
+
+fn failed_outside(retryable: Retryable) -> OperationEnding {
+    OperationEnding::Failed { reason: "no_paper".to_owned(), result: summary("empty"), retryable }
+}
+
+fn waiting() -> [JobFact; 3] {
+    [created(), dispatched(1), deferred()]
+}
+
+fn waiting_to_go_on() -> [JobFact; 3] {
+    let then = AfterExternal::Resume;
+    [created(), dispatched(1), JobFact::Deferred { operation_id: operation_id(), then }]
+}
+
+#[test]
+fn work_is_deferred_together_with_its_operation() {
+    for (_, given) in dispatched_and_open().into_iter().take(3) {
+        let job = check(&given, defer(1, new_operation()), accepted(new_operation())).unwrap();
+        let then = AfterExternal::Finish;
+        assert_eq!(job.state, JobState::AwaitingExternal { operation: operation_id(), then });
+    }
+}
+
+#[test]
+fn an_operation_never_outlives_its_job() {
+    let later = NOW.plus_seconds(100);
+    let given = [created_with(|new| new.spec.deadline_at = Some(NOW.plus_seconds(9))), dispatched(1)];
+    for asked in [None, Some(later), Some(NOW.plus_seconds(5))] {
+        let bound = asked.map_or(NOW.plus_seconds(9), |asked| asked.min(NOW.plus_seconds(9)));
+        let new = NewOperation { deadline_at: asked, ..new_operation() };
+        let bounded = NewOperation { deadline_at: Some(bound), ..new_operation() };
+        check(&given, defer(1, new), accepted(bounded));
+    }
+}
+
+#[test]
+fn deferring_again_under_the_same_operation_changes_nothing() {
+    check(&waiting(), defer(1, new_operation()), Decision::Nothing);
+}
+
+#[test]
+fn work_waits_for_one_operation_at_a_time() {
+    let other = JobCommand::Defer {
+        attempt_id: attempt(1),
+        operation_id: OperationId::new("op-2"),
+        operation: Box::new(new_operation()),
+        then: AfterExternal::Finish,
+    };
+    let (from, to) = (JobStateName::AwaitingExternal, JobStateName::AwaitingExternal);
+    check(&waiting(), other, Decision::refuse(Refusal::TransitionRefused { from, to }));
+}
+
+#[test]
+fn paused_work_is_not_deferred() {
+    for (from, given) in dispatched_and_open() {
+        if matches!(from, JobStateName::AwaitingInput | JobStateName::Blocked) {
+            let refusal = Refusal::TransitionRefused { from, to: JobStateName::AwaitingExternal };
+            check(&given, defer(1, new_operation()), Decision::refuse(refusal));
+        }
+    }
+}
+
+#[test]
+fn only_the_current_attempt_may_defer() {
+    let given = [created(), dispatched(1), requeued(NOW), dispatched(2)];
+    check(&given, defer(1, new_operation()), Decision::refuse(Refusal::StaleAttempt));
+}
+
+#[test]
+fn the_result_of_the_operation_is_the_result_of_the_job() {
+    let found = ResultRefs { data: Some(body(BodyName::Result, 5)), ..summary("12 pages") };
+    let then = Decision::fact(JobFact::Completed(result(found.clone())));
+    let job = check(&waiting(), conclude(OperationEnding::Completed(found.clone())), then).unwrap();
+    assert_eq!((job.state, job.result), (JobState::Completed, found));
+}
+
+#[test]
+fn a_result_that_the_executor_waits_for_lets_it_go_on() {
+    let found = summary("12 pages");
+    let then = Decision::fact(JobFact::ExternalArrived(result(found.clone())));
+    let job = check(&waiting_to_go_on(), conclude(OperationEnding::Completed(found)), then).unwrap();
+    assert_eq!((job.state, job.resume_pending), (JobState::Running, true));
+}
+
+#[test]
+fn an_executor_is_resumed_once() {
+    let arrived = JobFact::ExternalArrived(Details::default());
+    let given = [&waiting_to_go_on()[..], &[arrived]].concat();
+    let resume = || JobCommand::Resume { attempt_id: attempt(1) };
+    let job = check(&given, resume(), Decision::fact(JobFact::Resumed)).unwrap();
+    assert!(!job.resume_pending);
+    let resumed = [given, vec![JobFact::Resumed]].concat();
+    check(&resumed, resume(), Decision::Nothing);
+    check(&resumed, JobCommand::Resume { attempt_id: attempt(2) }, Decision::refuse(Refusal::StaleAttempt));
+}
+
+#[test]
+fn only_running_work_is_resumed() {
+    for (state, given) in dispatched_and_open().into_iter().chain(dispatched_and_over()) {
+        if state != JobStateName::Running {
+            let refusal = Refusal::NotRunnable { state };
+            check(&given, JobCommand::Resume { attempt_id: attempt(1) }, Decision::refuse(refusal));
+        }
+    }
+}
+
+#[test]
+fn a_failure_outside_is_tried_again_while_attempts_are_left() {
+    let details = Details { reason: Some("no_paper".to_owned()), ..result(summary("empty")) };
+    let again = JobFact::Requeued {
+        due_at: NOW.plus_seconds(5),
+        cause: RequeueCause::AttemptFailed,
+        details: details.clone(),
+    };
+    check(&waiting(), conclude(failed_outside(Retryable::Yes)), Decision::fact(again));
+    let once = [created_for_one_attempt(), dispatched(1), deferred()];
+    let over = Decision::fact(JobFact::Failed(details));
+    check(&once, conclude(failed_outside(Retryable::Yes)), over.clone());
+    check(&waiting(), conclude(failed_outside(Retryable::No)), over);
+}
+
+#[test]
+fn work_that_ran_out_of_its_own_time_is_tried_again_while_attempts_are_left() {
+    let details = Details::because("operation_timed_out");
+    let again = JobFact::Requeued {
+        due_at: NOW.plus_seconds(5),
+        cause: RequeueCause::AttemptFailed,
+        details: details.clone(),
+    };
+    check(&waiting(), conclude(OperationEnding::TimedOut), Decision::fact(again));
+    let once = [created_for_one_attempt(), dispatched(1), deferred()];
+    check(&once, conclude(OperationEnding::TimedOut), Decision::fact(JobFact::Failed(details)));
+}
+
+#[test]
+fn an_operation_that_its_service_does_not_know_fails_the_job_without_another_start() {
+    let then = Decision::fact(JobFact::Failed(Details::because("operation_unknown")));
+    check(&waiting(), conclude(OperationEnding::Unknown), then);
+}
+
+#[test]
+fn an_operation_whose_granted_life_is_over_expires_the_job() {
+    let then = Decision::fact(expired(super::super::ExpiryCause::OperationExpired));
+    let job = check(&waiting(), conclude(OperationEnding::Expired), then).unwrap();
+    assert_eq!(job.state_reason.as_deref(), Some("operation_expired"));
+}
+
+#[test]
+fn an_operation_stopped_on_our_request_confirms_the_cancel_and_otherwise_fails_the_job() {
+    let asked = [&waiting()[..], &[cancel_requested()]].concat();
+    let confirmed = Decision::fact(cancelled(CancelCause::Confirmed));
+    check(&asked, conclude(OperationEnding::Cancelled), confirmed);
+    let outside = Decision::fact(JobFact::Failed(Details::because("operation_cancelled_outside")));
+    check(&waiting(), conclude(OperationEnding::Cancelled), outside);
+}
+
+#[test]
+fn a_job_that_waits_for_another_operation_refuses_the_end_of_this_one() {
+    let other = JobFact::Deferred { operation_id: OperationId::new("op-2"), then: AfterExternal::Finish };
+    let given = [created(), dispatched(1), other];
+    check(&given, conclude(OperationEnding::TimedOut), Decision::refuse(Refusal::OperationMismatch));
+}
+
+// conforms: L37
+#[test]
+fn a_job_that_has_moved_on_takes_no_notice_of_how_its_operation_ended() {
+    let moved_on = dispatched_and_open().into_iter().chain(dispatched_and_over());
+    for (_, given) in moved_on.filter(|(state, _)| *state != JobStateName::AwaitingExternal) {
+        check(&given, conclude(OperationEnding::Completed(summary("late"))), Decision::Nothing);
+    }
+}

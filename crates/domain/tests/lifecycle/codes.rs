@@ -1,0 +1,117 @@
+//! The codes of refusals: stable, unique, and each of them reached.
+
+use std::collections::BTreeSet;
+
+use domain::claim::{Lease, acquire, admit};
+use domain::job::{JobCommand, JobStateName, NewJob};
+use domain::limits::MAX_TITLE_BYTES;
+use domain::{Decision, Fence, Json, OwnerId, RecordId, Refusal, Timestamp};
+
+use crate::job_situations::{NOW, new_job};
+use crate::walk;
+
+/// One of each refusal. A new one does not compile until it is here.
+fn every_refusal() -> Vec<Refusal> {
+    let state = JobStateName::Running;
+    let one_after = |refusal: &Refusal| match refusal {
+        Refusal::UnknownRecord => Some(Refusal::UnknownIdForm),
+        Refusal::UnknownIdForm => Some(Refusal::WrongRecordKind),
+        Refusal::WrongRecordKind => Some(Refusal::AlreadyExists),
+        Refusal::AlreadyExists => Some(Refusal::InvalidJson),
+        Refusal::InvalidJson => Some(Refusal::TooLarge { what: "title", limit: MAX_TITLE_BYTES }),
+        Refusal::TooLarge { .. } => Some(Refusal::InvalidPolicy { field: "retry" }),
+        Refusal::InvalidPolicy { .. } => Some(Refusal::DeadlineElapsed),
+        Refusal::DeadlineElapsed => Some(Refusal::NotDue { due_at: Timestamp::default() }),
+        Refusal::NotDue { .. } => Some(Refusal::TransitionRefused { from: state, to: state }),
+        Refusal::TransitionRefused { .. } => Some(Refusal::Terminal { state }),
+        Refusal::Terminal { .. } => Some(Refusal::NotTerminal { state }),
+        Refusal::NotTerminal { .. } => Some(Refusal::LeaseHeld { state }),
+        Refusal::LeaseHeld { .. } => Some(Refusal::NotRunnable { state }),
+        Refusal::NotRunnable { .. } => Some(Refusal::NotRetryable { state }),
+        Refusal::NotRetryable { .. } => Some(Refusal::AttemptRequired),
+        Refusal::AttemptRequired => Some(Refusal::StaleAttempt),
+        Refusal::StaleAttempt => Some(Refusal::CancelPending),
+        Refusal::CancelPending => Some(Refusal::NoCancelPending),
+        Refusal::NoCancelPending => Some(Refusal::NotAwaitingInput { state }),
+        Refusal::NotAwaitingInput { .. } => Some(Refusal::OperationMismatch),
+        Refusal::OperationMismatch => Some(Refusal::NotCancelable { reason: "already printing".to_owned() }),
+        Refusal::NotCancelable { .. } => Some(Refusal::OperationOpen),
+        Refusal::OperationOpen => Some(Refusal::ClaimHeld),
+        Refusal::ClaimHeld => Some(Refusal::ClaimLost),
+        Refusal::ClaimLost => None,
+    };
+    std::iter::successors(Some(Refusal::UnknownRecord), one_after).collect()
+}
+
+#[test]
+fn every_code_is_in_snake_case_and_names_one_refusal() {
+    let refusals = every_refusal();
+    let codes: BTreeSet<&str> = refusals.iter().map(Refusal::code).collect();
+    assert_eq!(codes.len(), refusals.len(), "{codes:?}");
+    for code in codes {
+        let words =
+            code.split('_').all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase()));
+        assert!(words, "{code}");
+    }
+}
+
+#[test]
+fn every_message_is_lower_case_without_a_full_stop() {
+    for refusal in every_refusal() {
+        let message = refusal.to_string();
+        assert!(message.starts_with(|first: char| first.is_lowercase()), "{message}");
+        assert!(!message.ends_with('.'), "{message}");
+    }
+}
+
+#[test]
+fn every_code_is_reached() {
+    let mut reached = walk::jobs().codes();
+    reached.extend(walk::operations().codes());
+    reached.extend(claims().iter().map(Refusal::code));
+    reached.extend(limits().iter().map(Refusal::code));
+    reached.extend(not_of_the_rules().iter().map(Refusal::code));
+    let all: BTreeSet<&str> = every_refusal().iter().map(Refusal::code).collect();
+    assert_eq!(reached, all);
+}
+
+/// Of claims: one that lives is not taken, one that is lost writes nothing.
+fn claims() -> [Refusal; 2] {
+    let (ours, theirs) = (OwnerId::new("node-1"), OwnerId::new("node-2"));
+    let claim = acquire(None, &ours, NOW, Lease::DEFAULT).expect("a free claim is taken");
+    let held = acquire(Some(&claim), &theirs, NOW, Lease::DEFAULT).expect_err("it lives");
+    let lost = admit(Some(&claim), &Fence { owner: theirs, claim_version: 0 }).expect_err("it is ours");
+    [held, lost]
+}
+
+/// Of limits: what is too long, and what asks for too much.
+fn limits() -> Vec<Refusal> {
+    let long = |new: &mut NewJob| new.spec.title = "x".repeat(MAX_TITLE_BYTES + 1);
+    let often = |new: &mut NewJob| new.spec.retry.max_attempts = u32::MAX;
+    let changes: [fn(&mut NewJob); 2] = [long, often];
+    let refused = changes.map(|change| {
+        let mut new = new_job();
+        change(&mut new);
+        let id = RecordId::parse("work-1").expect("that is a job's id");
+        refusal(domain::record::decide(None, &id, &JobCommand::Create(Box::new(new)).into(), NOW))
+    });
+    refused.into_iter().flatten().collect()
+}
+
+/// What no state decides: texts are refused where they are read, and a command goes to its own kind of record.
+fn not_of_the_rules() -> Vec<Refusal> {
+    let operation = RecordId::parse("op-1").expect("that is an operation's id");
+    let wrong_kind = domain::record::decide(None, &operation, &JobCommand::Expire.into(), NOW);
+    let unread = [
+        RecordId::parse("job-1").expect_err("no record has such an id"),
+        Json::parse("{").expect_err("that is not JSON"),
+    ];
+    unread.into_iter().chain(refusal(wrong_kind)).collect()
+}
+
+fn refusal<F>(decision: Decision<F>) -> Option<Refusal> {
+    match decision {
+        Decision::Refused { refusal, .. } => Some(refusal),
+        Decision::Facts { .. } | Decision::Nothing => None,
+    }
+}

@@ -1,0 +1,259 @@
+//! Every command to a job, in all the forms that make a difference.
+
+use domain::body::{BodyName, BodyRef, Digest};
+use domain::job::{
+    AfterExternal, CancelAnswer, Details, Dispatch, Job, JobCommand, JobStateName, OperationEnding, Report,
+    ResultRefs, Retryable, Trigger,
+};
+use domain::operation::{Cancelability, NewOperation};
+use domain::policy::{Hint, KindPolicy};
+use domain::{AttemptId, Jitter, OperationId, OwnerId, Timestamp};
+
+use crate::job_situations::{EARLY, LATE, NOW, answer, attempt, new_job, operation_id};
+
+/// Commands that belong together: one table of the page.
+pub(crate) struct Topic {
+    pub(crate) title: &'static str,
+    /// What the list of moves calls it.
+    pub(crate) word: &'static str,
+    pub(crate) orders: Vec<Order>,
+}
+
+/// One form of a command.
+pub(crate) struct Order {
+    /// The column's head.
+    pub(crate) label: &'static str,
+    /// What the design calls whoever makes such a move.
+    pub(crate) by: &'static str,
+    pub(crate) at: Timestamp,
+    pub(crate) command: Box<dyn Fn(&Job) -> JobCommand>,
+}
+
+/// How many commands there are.
+pub(crate) const NAMES: usize = 16;
+
+pub(crate) fn name(command: &JobCommand) -> &'static str {
+    match command {
+        JobCommand::Create(_) => "create",
+        JobCommand::Dispatch(_) => "dispatch",
+        JobCommand::Resume { .. } => "resume",
+        JobCommand::Deliver { .. } => "deliver",
+        JobCommand::Heartbeat { .. } => "heartbeat",
+        JobCommand::Report(_) => "report",
+        JobCommand::Defer { .. } => "defer",
+        JobCommand::ConcludeOperation { .. } => "conclude operation",
+        JobCommand::Answer { .. } => "answer",
+        JobCommand::RequestCancel { .. } => "request cancel",
+        JobCommand::RecordCancelAnswer { .. } => "record cancel answer",
+        JobCommand::TimeOutCancel => "time out cancel",
+        JobCommand::LoseLease { .. } => "lose lease",
+        JobCommand::Expire => "expire",
+        JobCommand::Purge => "purge",
+        JobCommand::Retire => "retire",
+    }
+}
+
+pub(crate) fn topics() -> Vec<Topic> {
+    vec![
+        topic(
+            "Dispatch",
+            "dispatch",
+            vec![
+                order("by itself, too early", "dispatch", EARLY, |job| dispatch(job, Trigger::Automatic)),
+                order("by itself", "dispatch", NOW, |job| dispatch(job, Trigger::Automatic)),
+                order("run", "run", EARLY, |job| dispatch(job, Trigger::Run)),
+                order("retry", "retry", NOW, |job| dispatch(job, Trigger::Retry)),
+                order("run, deadline over", "run", LATE, |job| dispatch(job, Trigger::Run)),
+            ],
+        ),
+        topic(
+            "Executor and answers",
+            "executor",
+            vec![
+                order("deliver", "deliver", NOW, |job| JobCommand::Deliver { attempt_id: current(job) }),
+                order("heartbeat", "heartbeat", NOW, |job| JobCommand::Heartbeat {
+                    attempt_id: current(job),
+                }),
+                order("heartbeat, other attempt", "heartbeat", NOW, |_| JobCommand::Heartbeat {
+                    attempt_id: attempt(9),
+                }),
+                order("defer", "defer", NOW, |job| defer(job, "op-1")),
+                order("defer, other operation", "defer", NOW, |job| defer(job, "op-2")),
+                order("resume", "resume", NOW, |job| JobCommand::Resume { attempt_id: current(job) }),
+                order("answer", "answer", NOW, |_| JobCommand::Answer { answer: answer() }),
+            ],
+        ),
+        topic("Reports", "report", reports()),
+        topic("Other reports", "report", other_reports()),
+        topic("End of its operation", "operation", endings()),
+        topic(
+            "Cancel",
+            "cancel",
+            vec![
+                order("request", "cancel", NOW, |_| JobCommand::RequestCancel {
+                    by: None,
+                    reason: "not needed".to_owned(),
+                }),
+                cancel_answer("answer: cancelled", CancelAnswer::Cancelled),
+                cancel_answer("answer: accepted", CancelAnswer::Accepted),
+                cancel_answer("answer: refused", CancelAnswer::Refused("too late".to_owned())),
+                cancel_answer("answer: unreachable", CancelAnswer::Unreachable),
+                order("time limit, too early", "cancel timed out", EARLY, |_| JobCommand::TimeOutCancel),
+                order("time limit", "cancel timed out", NOW, |_| JobCommand::TimeOutCancel),
+            ],
+        ),
+        topic(
+            "Lease and time",
+            "time",
+            vec![
+                order("lease lost", "lease lost", NOW, |job| lose_lease(current(job))),
+                order("lease of another attempt lost", "lease lost", NOW, |_| lose_lease(attempt(9))),
+                order("expire, too early", "expire", NOW, |_| JobCommand::Expire),
+                order("expire", "expire", LATE, |_| JobCommand::Expire),
+            ],
+        ),
+        topic(
+            "Keeping",
+            "keeping",
+            vec![
+                order("create", "create", NOW, |_| JobCommand::Create(Box::new(new_job()))),
+                order("purge", "purge", NOW, |_| JobCommand::Purge),
+                order("retire", "retire", NOW, |_| JobCommand::Retire),
+            ],
+        ),
+    ]
+}
+
+/// A report with a note, of every state.
+fn reports() -> Vec<Order> {
+    JobStateName::ALL
+        .into_iter()
+        .map(|state| {
+            order(state.as_str(), "report", NOW, move |job| report(job, state, note(), Retryable::No))
+        })
+        .collect()
+}
+
+fn other_reports() -> Vec<Order> {
+    let completed = JobStateName::Completed;
+    vec![
+        order("failed, may be tried again", "report", NOW, |job| {
+            report(job, JobStateName::Failed, note(), Retryable::Yes)
+        }),
+        order("the same state, silently", "report", NOW, |job| {
+            report(job, job.state.name(), Details::default(), Retryable::No)
+        }),
+        order("completed, by another attempt", "report", NOW, move |_| {
+            by(Some(attempt(9)), completed, note(), Retryable::No)
+        }),
+        order("completed, attempt id left out", "report", NOW, move |_| {
+            by(None, completed, note(), Retryable::No)
+        }),
+    ]
+}
+
+fn endings() -> Vec<Order> {
+    let failed = |retryable| OperationEnding::Failed {
+        reason: "no_paper".to_owned(),
+        result: ResultRefs::default(),
+        retryable,
+    };
+    vec![
+        ending("completed", OperationEnding::Completed(ResultRefs::default())),
+        ending("failed", failed(Retryable::No)),
+        ending("failed, may be tried again", failed(Retryable::Yes)),
+        ending("timed out", OperationEnding::TimedOut),
+        ending("cancelled", OperationEnding::Cancelled),
+        ending("expired", OperationEnding::Expired),
+        ending("unknown", OperationEnding::Unknown),
+        order("another operation", "operation ended", NOW, |_| JobCommand::ConcludeOperation {
+            operation_id: OperationId::new("op-2"),
+            ending: OperationEnding::TimedOut,
+            jitter: Jitter(0),
+        }),
+    ]
+}
+
+fn topic(title: &'static str, word: &'static str, orders: Vec<Order>) -> Topic {
+    Topic { title, word, orders }
+}
+
+fn order(
+    label: &'static str,
+    by: &'static str,
+    at: Timestamp,
+    command: impl Fn(&Job) -> JobCommand + 'static,
+) -> Order {
+    Order { label, by, at, command: Box::new(command) }
+}
+
+fn ending(label: &'static str, ending: OperationEnding) -> Order {
+    order(label, "operation ended", NOW, move |_| JobCommand::ConcludeOperation {
+        operation_id: operation_id(),
+        ending: ending.clone(),
+        jitter: Jitter(0),
+    })
+}
+
+fn cancel_answer(label: &'static str, answer: CancelAnswer) -> Order {
+    order(label, "cancel confirmed", NOW, move |job| JobCommand::RecordCancelAnswer {
+        attempt_id: current(job),
+        answer: answer.clone(),
+    })
+}
+
+fn dispatch(job: &Job, trigger: Trigger) -> JobCommand {
+    let attempt_id = attempt(job.attempt_count + 1);
+    JobCommand::Dispatch(Dispatch { attempt_id, owner: OwnerId::new("node-1"), trigger })
+}
+
+fn lose_lease(attempt_id: AttemptId) -> JobCommand {
+    JobCommand::LoseLease { attempt_id, jitter: Jitter(0) }
+}
+
+fn defer(job: &Job, operation: &str) -> JobCommand {
+    let attempt_id = current(job);
+    let new = NewOperation {
+        job_id: job.id.clone(),
+        attempt_id: attempt_id.clone(),
+        kind: "render".to_owned(),
+        specialist: "render-farm".to_owned(),
+        handle: BodyRef { name: BodyName::Handle, sha256: Digest([7; 32]), size: 7 },
+        cancelability: Cancelability::Cancelable,
+        retry_after: Hint::Absent,
+        fail_after: Hint::Absent,
+        action_ttl: Hint::Absent,
+        deadline_at: None,
+        progress_hint: None,
+        policy: KindPolicy::default(),
+        jitter: Jitter(0),
+    };
+    JobCommand::Defer {
+        attempt_id,
+        operation_id: OperationId::new(operation),
+        operation: Box::new(new),
+        then: AfterExternal::Finish,
+    }
+}
+
+/// A report by whoever holds the job: its newest attempt, or its doer.
+fn report(job: &Job, state: JobStateName, details: Details, retryable: Retryable) -> JobCommand {
+    by(job.last_attempt().map(|attempt| attempt.id.clone()), state, details, retryable)
+}
+
+fn by(
+    attempt_id: Option<AttemptId>,
+    state: JobStateName,
+    details: Details,
+    retryable: Retryable,
+) -> JobCommand {
+    JobCommand::Report(Box::new(Report { attempt_id, state, details, retryable, jitter: Jitter(0) }))
+}
+
+fn current(job: &Job) -> AttemptId {
+    attempt(job.attempt_count)
+}
+
+fn note() -> Details {
+    Details { note: Some("a note".to_owned()), ..Details::default() }
+}

@@ -1,0 +1,146 @@
+//! Jobs in every state, in all the situations that make a difference to some command.
+
+use domain::body::{BodyName, BodyRef, Digest};
+use domain::job::{
+    AfterExternal, AnswerKept, CancelCause, Conclusion, Details, ExpiryCause, Job, JobFact, JobSpec, NewJob,
+    RequeueCause, Trigger, Unavailability, apply,
+};
+use domain::{AttemptId, JobId, OperationId, OwnerId, RetryPolicy, Timestamp};
+
+/// When the jobs came to where they are.
+pub(crate) const BEFORE: Timestamp = Timestamp::from_seconds(1_000);
+/// When queued work is due and cancels have waited long enough: between [`EARLY`] and [`NOW`].
+pub(crate) const DUE: Timestamp = Timestamp::from_seconds(1_050);
+/// A command that comes too early.
+pub(crate) const EARLY: Timestamp = Timestamp::from_seconds(1_001);
+/// A command in time.
+pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_100);
+/// A command after the deadline.
+pub(crate) const LATE: Timestamp = Timestamp::from_seconds(2_000);
+
+/// A job somewhere in its life.
+pub(crate) struct Situation {
+    /// What the design calls it.
+    pub(crate) class: &'static str,
+    /// What is special about it, if anything.
+    pub(crate) besides: &'static str,
+    pub(crate) job: Job,
+}
+
+/// Every situation, in the order of life.
+pub(crate) fn all() -> Vec<Situation> {
+    let mut all = vec![
+        at("queued, never dispatched", "", &[]),
+        at("queued, to be tried again", "", &[dispatched(1), sent_back()]),
+    ];
+    for (class, arrival) in [
+        ("dispatching", None),
+        ("delivered", Some(JobFact::Delivered)),
+        ("running", Some(started())),
+        ("awaiting_input", Some(JobFact::InputAwaited(said()))),
+        ("awaiting_external", Some(deferred(AfterExternal::Finish))),
+        ("blocked", Some(JobFact::Blocked(said()))),
+    ] {
+        let arrived: Vec<JobFact> = std::iter::once(dispatched(1)).chain(arrival).collect();
+        let with = |more: JobFact| [arrived.clone(), vec![more]].concat();
+        all.push(at(class, "", &arrived));
+        all.push(at(
+            class,
+            "last attempt",
+            &[vec![dispatched(1), sent_back()], on_attempt_2(&arrived)].concat(),
+        ));
+        all.push(at(class, "cancel pending", &with(cancel_requested())));
+        if class == "running" {
+            let answered = JobFact::Answered(AnswerKept { answer: answer() });
+            let to_be_resumed = [dispatched(1), JobFact::InputAwaited(said()), answered];
+            all.push(at(class, "to be resumed", &to_be_resumed));
+        }
+        if class == "awaiting_external" {
+            let going_on = [dispatched(1), deferred(AfterExternal::Resume)];
+            all.push(at(class, "its executor goes on", &going_on));
+        }
+    }
+    for (class, arrival) in [
+        ("running, never dispatched", started()),
+        ("awaiting_input, never dispatched", JobFact::InputAwaited(said())),
+        ("blocked, never dispatched", JobFact::Blocked(said())),
+    ] {
+        all.push(at(class, "", std::slice::from_ref(&arrival)));
+        all.push(at(class, "cancel pending", &[arrival, cancel_requested()]));
+    }
+    for (class, end) in [
+        ("completed", JobFact::Completed(said())),
+        ("failed", JobFact::Failed(said())),
+        ("cancelled", JobFact::Cancelled(Conclusion { cause: CancelCause::Confirmed, details: said() })),
+        ("expired", JobFact::Expired(Conclusion { cause: ExpiryCause::TimeOver, details: said() })),
+        ("unavailable", unavailable(Unavailability::Reported)),
+        ("unavailable, lease lost", unavailable(Unavailability::LeaseLost)),
+    ] {
+        all.push(at(class, "", &[dispatched(1), end.clone()]));
+        if class != "unavailable, lease lost" {
+            all.push(at(class, "never dispatched", &[end]));
+        }
+    }
+    all
+}
+
+pub(crate) fn new_job() -> NewJob {
+    let retry = RetryPolicy { max_attempts: 2, backoff_seconds: 10, max_backoff_seconds: 60 };
+    let spec = JobSpec { deadline_at: Some(LATE), ..JobSpec::plain(Some("render"), retry) };
+    NewJob { spec, due_at: Some(DUE), bodies: Vec::new() }
+}
+
+pub(crate) fn attempt(number: u32) -> AttemptId {
+    AttemptId::new(format!("attempt-{number}"))
+}
+
+pub(crate) fn operation_id() -> OperationId {
+    OperationId::new("op-1")
+}
+
+pub(crate) fn answer() -> BodyRef {
+    BodyRef { name: BodyName::Answer, sha256: Digest([1; 32]), size: 1 }
+}
+
+fn at(class: &'static str, besides: &'static str, facts: &[JobFact]) -> Situation {
+    let mut job = Job::new(JobId::new("work-1"), &new_job(), BEFORE);
+    for fact in facts {
+        apply(&mut job, fact, BEFORE).expect("the facts fit");
+    }
+    let state = class.split(',').next();
+    assert_eq!(state, Some(job.state.name().as_str()), "the class begins with the state");
+    Situation { class, besides, job }
+}
+
+fn on_attempt_2(facts: &[JobFact]) -> Vec<JobFact> {
+    [&[dispatched(2)], &facts[1..]].concat()
+}
+
+fn dispatched(number: u32) -> JobFact {
+    let owner = OwnerId::new("node-1");
+    JobFact::Dispatched { attempt_id: attempt(number), number, owner, trigger: Trigger::Automatic }
+}
+
+fn started() -> JobFact {
+    JobFact::Started(said())
+}
+
+fn sent_back() -> JobFact {
+    JobFact::Requeued { due_at: DUE, cause: RequeueCause::AttemptFailed, details: said() }
+}
+
+fn deferred(then: AfterExternal) -> JobFact {
+    JobFact::Deferred { operation_id: operation_id(), then }
+}
+
+fn cancel_requested() -> JobFact {
+    JobFact::CancelRequested { by: None, reason: "not needed".to_owned(), limit_at: DUE }
+}
+
+fn unavailable(cause: Unavailability) -> JobFact {
+    JobFact::BecameUnavailable(Conclusion { cause, details: said() })
+}
+
+fn said() -> Details {
+    Details::default()
+}
