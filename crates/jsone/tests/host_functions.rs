@@ -81,17 +81,18 @@ fn helpers_are_lent_one_by_one() {
 fn digests_are_those_that_anyone_can_compute() {
     // printf '' | sha256sum; printf '{"a":1,"b":[true,"é"]}' | sha256sum
     let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    let object = "d13602281b63fa7834f2a1461c12f9ab7f20f943d78743cd62ca7dad17b73ac9";
+    let object = "6926743e6611e69d70d02dfefee1d1fc193edf9d3252ac387436edf1db976b4d";
     assert_eq!(helped("sha256_text('')"), json!(empty));
     assert_eq!(helped("sha256_json({b: [true, 'é'], a: 1.0})"), json!(object));
-    assert_eq!(helped("sha256_json(sha256_text)  == 1 || true").to_string(), "true");
+    let rounded = call(&basic_helpers::lend_all(), "sha256_json(9007199254740993)").unwrap_err();
+    assert_eq!(rounded.class(), Some(Class::Builtin));
 }
 
 // conforms: O115
 #[test]
 fn an_idempotency_key_depends_on_its_parts_and_nothing_else() {
     // printf '["run",7]' | sha256sum
-    let key = "0000";
+    let key = "af0dadd8d6ba01cd66e9060b7b0afef2167a1ef2555c55de4b1a3c009181ab9c";
     assert_eq!(helped("idempotency_key(['run', 7])"), json!(key));
     assert_eq!(helped("idempotency_key(['run', 7])"), helped("sha256_json(['run', 7])"));
     assert_ne!(helped("idempotency_key(['run', 7])"), helped("idempotency_key(['run', '7'])"));

@@ -58,6 +58,7 @@ pub struct Checker {
     acknowledged: BTreeMap<IdempotencyKey, Acknowledged>,
     effects: BTreeMap<Digest, Effect>,
     concluded: BTreeSet<OperationId>,
+    retired: BTreeSet<RecordId>,
     last_position: u64,
     open: usize,
     produced: u64,
@@ -96,6 +97,7 @@ impl Checker {
             acknowledged: BTreeMap::new(),
             effects: BTreeMap::new(),
             concluded: BTreeSet::new(),
+            retired: BTreeSet::new(),
             last_position: 0,
             open: 0,
             produced: 0,
@@ -156,7 +158,7 @@ impl Checker {
             self.check_fence(change)?;
             let written = self.changed(tables, commit, change, order.as_deref(), counters)?;
             if let (Some(first), Some(order)) = (written, order.as_deref_mut()) {
-                one_effect(order, change, first, commit)?;
+                self.one_effect(order, change, first, commit)?;
             }
         }
         for key in &commit.keys {
@@ -257,6 +259,35 @@ impl Checker {
         })
     }
 
+    /// One order, one effect: only the same commit may be written for it again.
+    fn one_effect(
+        &self,
+        order: &mut OrderTrace,
+        change: &Change,
+        first: FactId,
+        commit: &Commit,
+    ) -> Result<(), Violation> {
+        if order.record != change.id {
+            return Ok(());
+        }
+        let twice = order.effect.is_some() && self.proof_is_left(order);
+        must(!twice, "P3", || format!("one order on {} was carried out twice", order.record))?;
+        order.effect = Some(first);
+        order.written = commit.changes.iter().map(|change| change.id.clone()).collect();
+        order.evidence_only = commit
+            .changes
+            .iter()
+            .flat_map(|change| &change.facts)
+            .all(|new| matches!(new.fact, Fact::Job(JobFact::StaleReportKept(_))));
+        Ok(())
+    }
+
+    /// Whether all that an order wrote was there ever since. A record that was retired took the proof with it, and a
+    /// repeat of the commit cannot be told from a new one.
+    pub fn proof_is_left(&self, order: &OrderTrace) -> bool {
+        order.written.iter().all(|id| !self.retired.contains(id))
+    }
+
     fn mix(&mut self, stored: &StoredFact) {
         let mut mix = |bytes: &[u8]| {
             for byte in bytes {
@@ -279,27 +310,6 @@ impl Stream {
         self.due_at = row.due_at;
         self.limit_at = row.limit_at;
     }
-}
-
-/// One order, one effect: only the same commit may be written for it again.
-fn one_effect(
-    order: &mut OrderTrace,
-    change: &Change,
-    first: FactId,
-    commit: &Commit,
-) -> Result<(), Violation> {
-    if order.record != change.id {
-        return Ok(());
-    }
-    order.evidence_only = commit
-        .changes
-        .iter()
-        .flat_map(|change| &change.facts)
-        .all(|new| matches!(new.fact, Fact::Job(JobFact::StaleReportKept(_))));
-    let before = order.effect.replace(first);
-    must(before.is_none_or(|before| before == first), "P3", || {
-        format!("one order on {} was carried out twice", order.record)
-    })
 }
 
 /// Whether a record is not over.

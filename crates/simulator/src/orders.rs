@@ -32,6 +32,8 @@ pub struct OrderTrace {
     pub unknown: bool,
     /// The first fact that it wrote.
     pub effect: Option<FactId>,
+    /// The records that it wrote.
+    pub written: Vec<RecordId>,
     /// Whether it wrote nothing but a trace of a refused report.
     pub evidence_only: bool,
 }
@@ -94,8 +96,7 @@ impl<'a> Under<'a> {
                 polled.order = None;
             }
             world.count_race(&trace, answer);
-            // A record that was retired since took the proof with it.
-            if world.check.record(&trace.record).is_some() {
+            if world.check.proof_is_left(&trace) {
                 world.require(told_the_truth(&trace, answer));
             }
         });
@@ -184,6 +185,7 @@ impl OrderTrace {
             loaded: false,
             unknown: false,
             effect: None,
+            written: Vec::new(),
             evidence_only: false,
         }
     }

@@ -71,6 +71,7 @@ impl Checker {
         must(kept_until.is_some_and(|until| until <= at), "retired", || {
             format!("{id} went before its time")
         })?;
+        self.retired.insert(id.clone());
         self.keys.retain(|_, record| record != id);
         self.acknowledged.retain(|_, acknowledged| acknowledged.record != *id);
         // From here on "there is no such record" is the truth, also for whoever retired it.

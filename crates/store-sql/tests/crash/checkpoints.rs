@@ -91,7 +91,7 @@ async fn sync_that_fails_in_a_checkpoint_stops_the_store_and_takes_nothing() {
             None => continue,
             Some(other) => panic!("{other}"),
         }
-        run.store.stopped().await;
+        on_disk::stopped(&run.store).await;
         assert_eq!(disk.faults_fired(), 1);
         assert_eq!(run.workshop.create(1).await.unwrap_err().code(), "store_unavailable");
         let left = Disk::from_image(&disk.log().power_lost_at(disk.operations(), point as u64));

@@ -33,11 +33,10 @@ fn idle_store_waits_to_be_woken_and_asks_nothing() {
     let workshop = Workshop::on(store.clone(), store.newest_fact());
     runtime.block_on(workshop.whole_job(|_| {})).unwrap();
 
-    // Right after the last answer a thread may still be on its way to its wait.
+    // Right after the last answer a thread may still be on its way to its wait, or not even have its name.
     for _ in 0..LOOKS {
         let waits = waits();
-        assert_eq!(waits.len(), THREADS, "{waits:?}");
-        if waits.iter().all(|wait| is_without_limit(wait)) {
+        if waits.len() == THREADS && waits.iter().all(|wait| is_without_limit(wait)) {
             return;
         }
         std::thread::yield_now();

@@ -164,6 +164,6 @@ async fn work_until_a_sync_fails(operations: usize) {
             }
         });
     }
-    println!("stopped: {}", store.stopped().await);
+    println!("stopped: {}", on_disk::stopped(&store).await);
     std::process::exit(STORE_STOPPED);
 }

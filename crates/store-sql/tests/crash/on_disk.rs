@@ -1,10 +1,14 @@
 //! A store on a disk in memory, and a plain connection beside it.
 
+use std::time::Duration;
+
 use crash_vfs::Disk;
 use rusqlite::{Connection, OpenFlags};
 use store_sql::{Durability, OpenError, SqliteOptions, SqliteStore, Verified, verify};
 
 const NAME: &str = "longhaul.sqlite";
+/// A store that has to stop does so at once; this is only so that one that does not is told.
+const STOPS_WITHIN: Duration = Duration::from_secs(20);
 
 pub fn open(disk: &Disk, durability: Durability) -> Result<SqliteStore, OpenError> {
     let vfs = Some(disk.vfs_name().to_owned());
@@ -18,4 +22,9 @@ pub fn connect(disk: &Disk) -> rusqlite::Result<Connection> {
 
 pub fn verified(disk: &Disk) -> rusqlite::Result<Verified> {
     verify(&connect(disk)?)
+}
+
+/// Why the store has stopped.
+pub async fn stopped(store: &SqliteStore) -> String {
+    tokio::time::timeout(STOPS_WITHIN, store.stopped()).await.expect("the store goes on")
 }

@@ -84,7 +84,7 @@ async fn after_any_failed_sync_nothing_is_acknowledged_and_the_store_stops() {
 async fn check_stopped(disk: &Disk, run: Run) {
     let refused = run.refused.expect("the step whose sync failed is refused");
     assert_eq!(refused.code(), "outcome_unknown", "{refused}");
-    let reason = run.store.stopped().await;
+    let reason = on_disk::stopped(&run.store).await;
     assert!(!reason.is_empty());
     let at = disk.operations();
     // Healed or not: it is not asked again.
