@@ -105,7 +105,12 @@ impl Given {
 
     pub async fn result_of(&self, job: &Job) -> Vec<u8> {
         let body = job.result.data.expect("it has a result");
-        self.store.inner.body(&job.id.clone().into(), body).await.unwrap().expect("it is kept")
+        self.store
+            .inner
+            .body(&job.id.clone().into(), body)
+            .await
+            .expect("it can be read")
+            .expect("it is kept")
     }
 
     /// Lets everything that can go on go on.
@@ -213,7 +218,7 @@ impl Default for Gate {
 impl Gate {
     pub async fn pass(&self, id: &JobId) {
         self.inside.fetch_add(1, Ordering::SeqCst);
-        self.names.lock().unwrap().push(id.clone());
+        self.names.lock().expect("no holder panics").push(id.clone());
         self.changed.notify_waiters();
         self.permits.acquire().await.expect("the gate is never closed for good").forget();
         self.inside.fetch_sub(1, Ordering::SeqCst);
@@ -222,7 +227,7 @@ impl Gate {
     pub async fn arrived(&self, id: &JobId) {
         loop {
             let changed = self.changed.notified();
-            if self.names.lock().unwrap().last() == Some(id) {
+            if self.names.lock().expect("no holder panics").last() == Some(id) {
                 return;
             }
             changed.await;
