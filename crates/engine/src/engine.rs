@@ -67,16 +67,9 @@ impl Engine {
     pub async fn execute(&self, order: Order) -> Result<Outcome, EngineError> {
         let mut assume = Assume::NewIdsAreFree;
         for _ in 0..MAX_TRIES {
-            match self.planner().plan(&order, assume).await? {
-                Plan::Nothing(record) => return Ok(Outcome::AlreadySo { record }),
-                Plan::Write { commit, answer } => match self.commit_surely(commit).await {
-                    Ok(committed) => {
-                        let record = answer?;
-                        return Ok(Outcome::Changed { record, position: committed.position });
-                    }
-                    Err(StoreError::Conflict) => assume = Assume::Nothing,
-                    Err(error) => return Err(error.into()),
-                },
+            match self.try_once(&order, assume).await? {
+                Some(outcome) => return Ok(outcome),
+                None => assume = Assume::Nothing,
             }
         }
         Err(EngineError::Contended)
@@ -93,7 +86,11 @@ impl Engine {
             let due = due_command(&loaded.record, self.retention, &*self.ids, planner.now);
             if let Some(command) = due {
                 let order = Order::new(taken.id.clone(), command, actor.clone()).under(taken.claim.fence());
-                return self.execute(order).await;
+                // Decided on the very state that was found due: what came in between may have undone the reason.
+                match self.try_once(&order, Assume::Unchanged(&loaded)).await? {
+                    Some(outcome) => return Ok(outcome),
+                    None => continue,
+                }
             }
             let record = loaded.record.clone();
             match self.commit_surely(planner.refresh(taken, loaded, actor.clone())).await {
@@ -103,6 +100,18 @@ impl Engine {
             }
         }
         Err(EngineError::Contended)
+    }
+
+    /// Decides an order and commits it; none if another commit was first.
+    async fn try_once(&self, order: &Order, assume: Assume<'_>) -> Result<Option<Outcome>, EngineError> {
+        match self.planner().plan(order, assume).await? {
+            Plan::Nothing(record) => Ok(Some(Outcome::AlreadySo { record })),
+            Plan::Write { commit, answer } => match self.commit_surely(commit).await {
+                Ok(committed) => Ok(Some(Outcome::Changed { record: answer?, position: committed.position })),
+                Err(StoreError::Conflict) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+        }
     }
 
     /// An error at the commit is usually a success: the same commit, under the same fact ids, finds out.

@@ -38,6 +38,19 @@ impl Working {
     fn absent() -> Self {
         Self { expected: Head::default(), state: None, facts: Vec::new() }
     }
+
+    fn of(loaded: Loaded) -> Self {
+        let state = Some(Arc::unwrap_or_clone(loaded.record));
+        Self { expected: loaded.head, state, facts: Vec::new() }
+    }
+
+    /// Refuses to be decided at a time before its last change.
+    fn at(self, now: Timestamp) -> Result<Self, Halt> {
+        match self.state.as_ref().map(Record::updated_at) {
+            Some(at) if at > now => Err(Halt::RecordIsLater(at)),
+            Some(_) | None => Ok(self),
+        }
+    }
 }
 
 pub(crate) struct Planner<'a> {
@@ -62,10 +75,12 @@ impl From<EngineError> for Halt {
 }
 
 /// What may be taken for granted without a read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Assume {
+#[derive(Clone, Copy)]
+pub(crate) enum Assume<'a> {
     /// A new id is hardly ever taken: the commit finds out, and the next try loads.
     NewIdsAreFree,
+    /// The record is as it was read; the commit finds out.
+    Unchanged(&'a Loaded),
     /// Nothing.
     Nothing,
 }
@@ -75,7 +90,7 @@ impl Planner<'_> {
     ///
     /// Another caller may have read the clock later and committed first. Time never goes back within a stream: such a
     /// record is decided at its own last time, and so is everything with it.
-    pub(crate) async fn plan(&mut self, order: &Order, assume: Assume) -> Result<Plan, EngineError> {
+    pub(crate) async fn plan(&mut self, order: &Order, assume: Assume<'_>) -> Result<Plan, EngineError> {
         loop {
             match self.plan_at(self.now, order, assume).await {
                 Ok(plan) => return Ok(plan),
@@ -85,11 +100,14 @@ impl Planner<'_> {
         }
     }
 
-    async fn plan_at(&self, now: Timestamp, order: &Order, assume: Assume) -> Result<Plan, Halt> {
+    async fn plan_at(&self, now: Timestamp, order: &Order, assume: Assume<'_>) -> Result<Plan, Halt> {
         let mut records = BTreeMap::new();
-        if assume == Assume::NewIdsAreFree && creates(&order.command) {
-            records.insert(order.record.clone(), Working::absent());
-        }
+        let assumed = match assume {
+            Assume::NewIdsAreFree if creates(&order.command) => Some(Working::absent()),
+            Assume::Unchanged(loaded) => Some(Working::of(loaded.clone()).at(now)?),
+            Assume::NewIdsAreFree | Assume::Nothing => None,
+        };
+        records.extend(assumed.map(|working| (order.record.clone(), working)));
         let mut waiting =
             VecDeque::from([Consequence { record: order.record.clone(), command: order.command.clone() }]);
         let mut refusal = None;
@@ -100,11 +118,7 @@ impl Planner<'_> {
                 return Err(EngineError::TooManyConsequences.into());
             }
             if !records.contains_key(&step.record) {
-                let working = self.load(&step.record).await?;
-                match working.state.as_ref().map(Record::updated_at) {
-                    Some(at) if at > now => return Err(Halt::RecordIsLater(at)),
-                    Some(_) | None => {}
-                }
+                let working = self.load(&step.record).await?.at(now)?;
                 records.insert(step.record.clone(), working);
             }
             let working = records.get_mut(&step.record).expect("it was loaded above");
@@ -148,15 +162,7 @@ impl Planner<'_> {
     }
 
     async fn load(&self, id: &RecordId) -> Result<Working, EngineError> {
-        let loaded = self.store.load(id).await?;
-        Ok(match loaded {
-            None => Working::absent(),
-            Some(loaded) => Working {
-                expected: loaded.head,
-                state: Some(Arc::unwrap_or_clone(loaded.record)),
-                facts: Vec::new(),
-            },
-        })
+        Ok(self.store.load(id).await?.map_or_else(Working::absent, Working::of))
     }
 
     fn fold(&self, id: &RecordId, working: &mut Working, facts: Vec<Fact>) -> Result<(), EngineError> {

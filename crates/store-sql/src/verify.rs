@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc;
 
-use domain::attention::{Retention, attention};
+use domain::attention::{Holding, Retention, attention};
 use domain::{Record, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params};
@@ -47,6 +47,8 @@ pub struct Difference {
 struct Page {
     facts: FactPage,
     stored: Stored,
+    /// The stream that the page before ended in has gone since.
+    retired: bool,
 }
 
 /// What is stored beside the facts, by record.
@@ -96,45 +98,47 @@ fn read_pages(connection: &Connection, send: &mpsc::SyncSender<Page>) -> rusqlit
     }
 }
 
-/// The records that end within the page: all but the last stream, which may go on in the next one.
+/// The records that end within the page: all but the last stream, which may go on in the next one. What is stored is read
+/// from the stream compared last up to that one: a record made behind the walk is the next verify's to see.
 fn read_page(connection: &Connection, place: &mut Place, compared: &mut String) -> rusqlite::Result<Page> {
     /// Above every id.
     const END: &str = "\u{10ffff}";
+    let begun = place.stream().to_owned();
     let facts = next_page(connection, place)?;
-    let open = facts.facts.last().map(|fact| fact.stream.clone());
-    let until = match &open {
-        Some(open) if !facts.last => {
-            facts.facts.iter().rev().find(|fact| fact.stream != *open).map(|fact| fact.stream.clone())
-        }
-        Some(_) | None => Some(END.to_owned()),
+    let goes_on = facts.facts.first().is_some_and(|fact| fact.stream == begun);
+    let retired = !begun.is_empty() && !goes_on && !has_facts(connection, &begun)?;
+    let until = match facts.facts.last() {
+        Some(open) if !facts.last => open.stream.clone(),
+        Some(_) | None => END.to_owned(),
     };
-    let Some(until) = until else { return Ok(Page { facts, stored: Stored::default() }) };
     let stored = Stored {
         views: views(connection, compared, &until)?,
         agenda: agenda(connection, compared, &until)?,
         bodies: bodies(connection, compared, &until)?,
     };
     *compared = until;
-    Ok(Page { facts, stored })
+    Ok(Page { facts, stored, retired })
+}
+
+static HAS_FACTS: Sql = Sql::new("SELECT EXISTS (SELECT 1 FROM facts WHERE stream = $1)");
+
+fn has_facts(connection: &Connection, stream: &str) -> rusqlite::Result<bool> {
+    connection.prepare_cached(HAS_FACTS.sqlite())?.query_row([stream], |row| row.get(0))
 }
 
 static JOB_VIEWS: Sql = Sql::new(
     "SELECT id, view, state, updated_at, owner_peer_id, created_by_peer_id, session_id, circle FROM jobs \
-     WHERE id > $1 AND id <= $2",
+     WHERE id >= $1 AND id < $2",
 );
 static OPERATION_VIEWS: Sql = Sql::new(
-    "SELECT id, view, job_id, status, updated_at, orphaned_at FROM operations WHERE id > $1 AND id <= $2",
+    "SELECT id, view, job_id, status, updated_at, orphaned_at FROM operations WHERE id >= $1 AND id < $2",
 );
 
-fn views(
-    connection: &Connection,
-    after: &str,
-    until: &str,
-) -> rusqlite::Result<BTreeMap<String, StoredView>> {
+fn views(connection: &Connection, from: &str, until: &str) -> rusqlite::Result<BTreeMap<String, StoredView>> {
     let mut views = BTreeMap::new();
     for (sql, columns) in [(&JOB_VIEWS, 2..8), (&OPERATION_VIEWS, 2..6)] {
         let mut statement = connection.prepare_cached(sql.sqlite())?;
-        let mut rows = statement.query(params![after, until])?;
+        let mut rows = statement.query(params![from, until])?;
         while let Some(row) = rows.next()? {
             let columns = columns.clone().map(|column| row.get(column)).collect::<Result<_, _>>()?;
             views.insert(row.get(0)?, StoredView { columns, view: row.get(1)? });
@@ -146,33 +150,32 @@ fn views(
 static AGENDA: Sql = Sql::new(concat!(
     "SELECT record_id, ",
     agenda_columns!(),
-    " FROM agenda WHERE record_id > $1 AND record_id <= $2"
+    " FROM agenda WHERE record_id >= $1 AND record_id < $2"
 ));
 
-fn agenda(
-    connection: &Connection,
-    after: &str,
-    until: &str,
-) -> rusqlite::Result<BTreeMap<String, AgendaRow>> {
+fn agenda(connection: &Connection, from: &str, until: &str) -> rusqlite::Result<BTreeMap<String, AgendaRow>> {
     let with_id = |row: &Row<'_>| Ok((row.get(0)?, read_agenda(row, 1)?));
-    connection.prepare_cached(AGENDA.sqlite())?.query_map(params![after, until], with_id)?.collect()
+    connection.prepare_cached(AGENDA.sqlite())?.query_map(params![from, until], with_id)?.collect()
 }
 
 static BODIES: Sql =
-    Sql::new("SELECT record_id, name, sha256, bytes FROM bodies WHERE record_id > $1 AND record_id <= $2");
+    Sql::new("SELECT record_id, name, sha256, bytes FROM bodies WHERE record_id >= $1 AND record_id < $2");
 
-fn bodies(connection: &Connection, after: &str, until: &str) -> rusqlite::Result<Vec<StoredBody>> {
+fn bodies(connection: &Connection, from: &str, until: &str) -> rusqlite::Result<Vec<StoredBody>> {
     let body = |row: &Row<'_>| {
         Ok(StoredBody { record: row.get(0)?, name: row.get(1)?, sha256: row.get(2)?, bytes: row.get(3)? })
     };
-    connection.prepare_cached(BODIES.sqlite())?.query_map(params![after, until], body)?.collect()
+    connection.prepare_cached(BODIES.sqlite())?.query_map(params![from, until], body)?.collect()
 }
 
 /// Folds page after page and compares each record where its stream ends.
 fn judge(pages: mpsc::Receiver<Page>) -> Verified {
     let mut verified = Verified::default();
     let mut open: Option<Result<Stream, String>> = None;
-    for Page { facts: page, mut stored } in pages {
+    for Page { facts: page, mut stored, retired } in pages {
+        if retired {
+            open = None;
+        }
         for fact in &page.facts {
             verified.facts += 1;
             let goes_on = match &open {
@@ -254,7 +257,8 @@ impl Verified {
         if open && row.limit_at != asked.limit_at {
             self.differs(id, format!("its limit is {:?}, the facts say {:?}", row.limit_at, asked.limit_at));
         }
-        let waits_for_someone = asked.place.is_none() && asked.due_at.is_none();
+        let waits_for_someone =
+            asked.holding == Holding::Free && asked.place.is_none() && asked.due_at.is_none();
         if open && row.due_at.is_none() && !row.ready && !waits_for_someone {
             self.differs(id, "nothing would ever bring it back".to_owned());
         }

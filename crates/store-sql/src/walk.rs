@@ -28,6 +28,13 @@ pub(crate) struct Place {
     version: u64,
 }
 
+impl Place {
+    /// The stream of the fact read last.
+    pub(crate) fn stream(&self) -> &str {
+        &self.stream
+    }
+}
+
 static FACTS_BY_STREAM: Sql = Sql::new(concat!(
     "SELECT ",
     fact_columns!(),

@@ -122,6 +122,11 @@ impl Commit {
             if !touched.insert(&change.id) {
                 return Err(StoreError::Broken(format!("the commit changes {} twice", change.id)));
             }
+            within(change.id.as_str().len(), "id", domain::limits::MAX_ID_BYTES)?;
+            // Stored, it could not be read back, and every walk over the ledger or the agenda would end there.
+            if RecordId::parse(change.id.as_str()).as_ref() != Ok(&change.id) {
+                return Err(StoreError::Broken(format!("{:?} names no record", change.id.as_str())));
+            }
             within(change.facts.len(), "facts on one record", limits::MAX_FACTS_PER_CHANGE)?;
             for body in &change.bodies {
                 within(body.bytes.len(), body.body.name.as_str(), domain::limits::MAX_BODY_BYTES)?;

@@ -9,11 +9,11 @@ use domain::job::JobStateName;
 use domain::planted::{Bug, planted};
 use domain::{BodyRef, Digest, Fact, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
 
-use crate::commit::limits::MAX_PAGE;
+use crate::commit::limits::{MAX_FACT_BYTES, MAX_PAGE};
 use crate::query::Head;
 use crate::{
     AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Loaded, Page,
-    Removal, Reply, Store, StoreError, StoredFact, Take, Taken,
+    Removal, Reply, Store, StoreError, StoredFact, Take, Taken, encode_fact,
 };
 
 /// A store in memory.
@@ -214,7 +214,7 @@ impl Tables {
 
 impl Store for MemoryStore {
     fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
-        ready(self.commit_now(&commit))
+        ready(check_facts(&commit).and_then(|()| self.commit_now(&commit)))
     }
 
     fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
@@ -276,7 +276,7 @@ impl Store for MemoryStore {
         let mut tables = self.tables();
         let mut due: Vec<_> = tables.due(kind).filter(|(due_at, _)| *due_at <= take.now).collect();
         due.sort();
-        due.truncate(take.limit);
+        due.truncate(take.limit.min(MAX_PAGE));
         let ids: Vec<RecordId> = due.into_iter().map(|(_, id)| id.clone()).collect();
         ready(Ok(tables.take(ids, &take)))
     }
@@ -292,7 +292,7 @@ impl Store for MemoryStore {
             .map(|(place, id)| ((-place.priority, place.sequence), id.clone()))
             .collect();
         waiting.sort();
-        waiting.truncate(take.limit);
+        waiting.truncate(take.limit.min(MAX_PAGE));
         ready(Ok(tables.take(waiting.into_iter().map(|(_, id)| id), &take)))
     }
 
@@ -339,6 +339,15 @@ impl Store for MemoryStore {
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
         ready(Ok(self.tables().due(kind).map(|(due_at, _)| due_at).min()))
     }
+}
+
+/// Where facts are text anyway this costs nothing; here they are encoded only to be measured.
+fn check_facts(commit: &Commit) -> Result<(), StoreError> {
+    let mut facts = commit.changes.iter().flat_map(|change| &change.facts);
+    if facts.any(|new| encode_fact(&new.fact).len() > MAX_FACT_BYTES) {
+        return Err(StoreError::TooLarge { what: "fact", limit: MAX_FACT_BYTES });
+    }
+    Ok(())
 }
 
 fn ready<'a, T: Send + 'a>(answer: Result<T, StoreError>) -> Reply<'a, T> {

@@ -2,7 +2,7 @@
 
 use domain::RecordId;
 use rusqlite::{Connection, OptionalExtension};
-use store::{AgendaRow, Change, Committed, StoreError};
+use store::{AgendaRow, Change, Committed, Head, StoreError};
 
 use super::reads;
 use crate::dialect::Sql;
@@ -25,8 +25,8 @@ pub(crate) fn check(
     let mut rows = Vec::with_capacity(prepared.commit.changes.len());
     for change in &prepared.commit.changes {
         let row = agenda_row(connection, &change.id)?;
-        let version = row.as_ref().map_or(0, |row| row.head.version);
-        if version != change.expected.version {
+        // The checksum too: a record that was retired and made anew may stand at the same version.
+        if row.as_ref().map_or(Head::default(), |row| row.head) != change.expected {
             let repeated = repeated(connection, &prepared.commit.changes)?;
             return Ok(repeated.map(Checked::Repeated).ok_or(StoreError::Conflict));
         }

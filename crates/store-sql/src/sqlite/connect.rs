@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use store::VIEW_FORMAT;
 
@@ -25,12 +26,12 @@ pub(crate) fn writer(options: &SqliteOptions) -> Result<Connection, OpenError> {
         options.vfs.as_deref(),
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
     )?;
-    identify(&connection, &options.path)?;
-    // Before the first table, or never.
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    // `journal_mode` commits after its answer: the mode is asked for again, so that a failure cannot hide.
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    let content = identify(&connection, &options.path)?;
+    if content == Content::Nothing {
+        // Before the first table, or never.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
+    let mode = ask_for_wal(&connection)?;
     if mode != "wal" {
         return Err(OpenError::NotADatabase {
             path: options.path.clone(),
@@ -47,11 +48,25 @@ pub(crate) fn writer(options: &SqliteOptions) -> Result<Connection, OpenError> {
     )?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
-    // Before the first table too: a file with tables and without our mark is taken for another program's.
-    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    if content == Content::Nothing {
+        // Before the first table too: a file with tables and without our mark is taken for another program's.
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    }
     migrate_to(&mut connection, SCHEMA_VERSION)?;
     bring_views_up_to_date(&mut connection)?;
     Ok(connection)
+}
+
+/// The journal mode after asking for WAL. It is committed after its answer: the statement is stepped to its end, or a sync that
+/// failed would stay unknown, and with it that the file may lose its first page.
+fn ask_for_wal(connection: &Connection) -> rusqlite::Result<String> {
+    let mut statement = connection.prepare("PRAGMA journal_mode = WAL")?;
+    let mut rows = statement.query([])?;
+    let mut mode = String::new();
+    while let Some(row) = rows.next()? {
+        mode = row.get(0)?;
+    }
+    Ok(mode)
 }
 
 /// Opens a connection that only reads; the store must be there and up to date.
@@ -87,8 +102,19 @@ fn open(path: &Path, vfs: Option<&str>, flags: OpenFlags) -> Result<Connection, 
     Ok(connection)
 }
 
+/// What a file holds that is ours to open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// No table yet.
+    Nothing,
+    /// A store.
+    Store,
+}
+
 /// Refuses files that are damaged, another program's, or of a newer longhaul, before anything is written.
-fn identify(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+fn identify(connection: &Connection, path: &Path) -> Result<Content, OpenError> {
+    // Closing a connection moves the log into the file; a file that is refused keeps its log.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let number = |name| {
         connection
             .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
@@ -105,12 +131,18 @@ fn identify(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     if found > SCHEMA_VERSION {
         return Err(OpenError::NewerSchema { found, known: SCHEMA_VERSION });
     }
-    Ok(())
+    if tables > 0
+        && let Some(found) = rebuild::view_format(connection).map_err(|error| unreadable(path, error))?
+        && found > VIEW_FORMAT
+    {
+        return Err(OpenError::NewerViews { found, known: VIEW_FORMAT });
+    }
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    Ok(if tables > 0 { Content::Store } else { Content::Nothing })
 }
 
 fn bring_views_up_to_date(connection: &mut Connection) -> Result<(), OpenError> {
     match rebuild::view_format(connection)? {
-        Some(found) if found > VIEW_FORMAT => Err(OpenError::NewerViews { found, known: VIEW_FORMAT }),
         Some(VIEW_FORMAT) => Ok(()),
         Some(_) | None => {
             let now = rebuild::newest_fact(connection)?;

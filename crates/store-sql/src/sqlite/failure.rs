@@ -35,6 +35,10 @@ impl From<rusqlite::Error> for Failure {
 
 /// What the caller of a read is told.
 pub(crate) fn read_failed(error: rusqlite::Error) -> StoreError {
+    // Without a code it is not SQLite that failed: a value was read that does not fit its column's meaning.
+    if error.sqlite_error_code().is_none() {
+        return StoreError::Broken(error.to_string());
+    }
     match Failure::from(error) {
         Failure::Full => StoreError::Full,
         Failure::Locked => locked(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::job::JobStateName;
 use domain::{BodyRef, Digest, JobId, Record, RecordId, RecordKind, Timestamp};
+use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, params};
 use store::limits::MAX_PAGE;
 use store::{
@@ -71,15 +72,18 @@ pub(crate) fn kept_key(connection: &Connection, key: &IdempotencyKey) -> rusqlit
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
         })
         .optional()?;
-    Ok(found.and_then(|(request, record, answer, keep_until)| {
-        Some(KeptKey {
+    let kept = |(request, record, answer, keep_until): ([u8; 32], String, Vec<u8>, i64)| {
+        Ok(KeptKey {
             key: key.clone(),
             request_sha256: Digest(request),
-            record: RecordId::parse(&record).ok()?,
+            record: RecordId::parse(&record).map_err(|refusal| {
+                rusqlite::Error::FromSqlConversionFailure(1, Type::Text, Box::new(refusal))
+            })?,
             answer: Arc::from(answer),
             keep_until: Timestamp::from_micros(keep_until),
         })
-    }))
+    };
+    found.map(kept).transpose()
 }
 
 pub(crate) fn key(connection: &Connection, key: &IdempotencyKey) -> Result<Option<KeptKey>, StoreError> {
@@ -120,7 +124,9 @@ pub(crate) fn jobs(connection: &Connection, query: &JobQuery) -> Result<Page, St
         match leading.into_iter().find_map(|(sql, value)| value.as_deref().map(|value| (sql, value))) {
             Some((sql, value)) => jobs_page(connection, sql, value, query, limit)?,
             None => {
-                // Every state has its own run in the index; the newest of each are merged.
+                // Every state has its own run in the index; the newest of each are merged. All are read at one
+                // moment: a job that changes its state in between would be listed twice, or not at all.
+                let _moment = connection.unchecked_transaction().map_err(read_failed)?;
                 let states = filter.state.map_or(JobStateName::ALL.to_vec(), |state| vec![state]);
                 let mut merged = Vec::new();
                 for state in states {

@@ -1,0 +1,137 @@
+//! What has been ordered and what has been refused, over all histories.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use domain::Command;
+use domain::job::JobCommand;
+use domain::operation::OperationCommand;
+
+use crate::steps::Step;
+use crate::twins::Answer;
+
+/// Every command; a new variant does not compile until it has its word in `word_of`, and belongs here.
+const COMMANDS: [&str; 24] = [
+    "create",
+    "dispatch",
+    "resume",
+    "deliver",
+    "heartbeat",
+    "report",
+    "defer",
+    "conclude operation",
+    "answer",
+    "request cancel",
+    "record cancel answer",
+    "time out cancel",
+    "lose lease",
+    "expire",
+    "purge",
+    "retire",
+    "accept",
+    "record poll",
+    "record poll error",
+    "request cancel of operation",
+    "record cancel answer of operation",
+    "expire operation",
+    "abandon",
+    "retire operation",
+];
+
+/// Every code that an order can be refused with.
+///
+/// Left out: `unknown_id_form` and `invalid_json` (said at the door, before there is an order), `contended` and `outcome_unknown`
+/// (need others at the same time, or a failing disk: `execute` and `crash`), `too_many_consequences` (no order has so many).
+const REFUSALS: [&str; 24] = [
+    "unknown_record",
+    "wrong_record_kind",
+    "already_exists",
+    "too_large",
+    "invalid_policy",
+    "deadline_elapsed",
+    "not_due",
+    "transition_refused",
+    "terminal",
+    "not_terminal",
+    "lease_held",
+    "not_runnable",
+    "not_retryable",
+    "attempt_required",
+    "stale_attempt",
+    "cancel_pending",
+    "no_cancel_pending",
+    "not_awaiting_input",
+    "operation_mismatch",
+    "not_cancelable",
+    "operation_open",
+    "claim_held",
+    "claim_lost",
+    "idempotency_key_taken",
+];
+
+#[derive(Default)]
+pub struct Coverage {
+    carried_out: BTreeMap<&'static str, usize>,
+    refused: BTreeMap<&'static str, usize>,
+    steps: usize,
+}
+
+impl Coverage {
+    pub fn saw(&mut self, step: &Step, answer: &Answer) {
+        self.steps += 1;
+        if let (Step::Order(order), Answer::Executed { position: Some(_), .. }) = (step, answer) {
+            *self.carried_out.entry(word_of(&order.command)).or_default() += 1;
+        }
+        match answer {
+            Answer::Refused(error) => *self.refused.entry(error.code()).or_default() += 1,
+            Answer::NotTaken(error) => *self.refused.entry(error.code()).or_default() += 1,
+            Answer::Executed { .. } | Answer::Taken(_) | Answer::Done => {}
+        }
+    }
+
+    /// What never happened.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let commands = COMMANDS.iter().filter(|word| !self.carried_out.contains_key(**word));
+        let refusals = REFUSALS.iter().filter(|code| !self.refused.contains_key(**code));
+        commands.chain(refusals).copied().collect()
+    }
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} steps; carried out {:?}; refused {:?}", self.steps, self.carried_out, self.refused)
+    }
+}
+
+const fn word_of(command: &Command) -> &'static str {
+    match command {
+        Command::Job(command) => match command {
+            JobCommand::Create(_) => "create",
+            JobCommand::Dispatch(_) => "dispatch",
+            JobCommand::Resume { .. } => "resume",
+            JobCommand::Deliver { .. } => "deliver",
+            JobCommand::Heartbeat { .. } => "heartbeat",
+            JobCommand::Report(_) => "report",
+            JobCommand::Defer { .. } => "defer",
+            JobCommand::ConcludeOperation { .. } => "conclude operation",
+            JobCommand::Answer { .. } => "answer",
+            JobCommand::RequestCancel { .. } => "request cancel",
+            JobCommand::RecordCancelAnswer { .. } => "record cancel answer",
+            JobCommand::TimeOutCancel => "time out cancel",
+            JobCommand::LoseLease { .. } => "lose lease",
+            JobCommand::Expire => "expire",
+            JobCommand::Purge => "purge",
+            JobCommand::Retire => "retire",
+        },
+        Command::Operation(command) => match command {
+            OperationCommand::Accept(_) => "accept",
+            OperationCommand::RecordPoll(_) => "record poll",
+            OperationCommand::RecordPollError { .. } => "record poll error",
+            OperationCommand::RequestCancel { .. } => "request cancel of operation",
+            OperationCommand::RecordCancelAnswer { .. } => "record cancel answer of operation",
+            OperationCommand::Expire => "expire operation",
+            OperationCommand::Abandon { .. } => "abandon",
+            OperationCommand::Retire => "retire operation",
+        },
+    }
+}

@@ -1,0 +1,127 @@
+//! A store whose answers to commits follow a script, and that remembers every commit that it was given.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use domain::job::JobStateName;
+use domain::{BodyRef, Fence, Lease, RecordId, RecordKind, Timestamp};
+use engine::{Engine, Order};
+use store::{
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, Page, Reply, Store,
+    StoreError, StoredFact, Take, Taken,
+};
+
+/// What becomes of one commit.
+pub enum Act {
+    /// It is written, and this is answered.
+    ApplyAndSay(StoreError),
+    /// It is not written, and this is answered.
+    Say(StoreError),
+    /// Another order is carried out first.
+    LetFirst(Engine, Box<Order>),
+}
+
+#[derive(Default)]
+pub struct Scripted {
+    pub inner: Arc<MemoryStore>,
+    script: Mutex<VecDeque<Act>>,
+    before_load: Mutex<Option<(Engine, Order)>>,
+    commits: Mutex<Vec<Commit>>,
+}
+
+impl Scripted {
+    /// The next commits go so; after that they pass.
+    pub fn next_commits(&self, acts: impl IntoIterator<Item = Act>) {
+        self.script.lock().unwrap().extend(acts);
+    }
+
+    /// Before the next load another order is carried out.
+    pub fn before_next_load(&self, engine: Engine, order: Order) {
+        *self.before_load.lock().unwrap() = Some((engine, order));
+    }
+
+    /// The commits since the last time that this was asked.
+    pub fn commits(&self) -> Vec<Commit> {
+        std::mem::take(&mut self.commits.lock().unwrap())
+    }
+}
+
+impl Store for Scripted {
+    fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
+        self.commits.lock().unwrap().push(commit.clone());
+        let act = self.script.lock().unwrap().pop_front();
+        Box::pin(async move {
+            match act {
+                None => self.inner.commit(commit).await,
+                Some(Act::Say(error)) => Err(error),
+                Some(Act::ApplyAndSay(error)) => self.inner.commit(commit).await.and(Err(error)),
+                Some(Act::LetFirst(engine, order)) => {
+                    engine.execute(*order).await.unwrap();
+                    self.inner.commit(commit).await
+                }
+            }
+        })
+    }
+
+    fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
+        let first = self.before_load.lock().unwrap().take();
+        Box::pin(async move {
+            if let Some((engine, order)) = first {
+                engine.execute(order).await.unwrap();
+            }
+            self.inner.load(id).await
+        })
+    }
+
+    fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
+        self.inner.body(id, body)
+    }
+
+    fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
+        self.inner.key(key)
+    }
+
+    fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
+        self.inner.jobs(query)
+    }
+
+    fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
+        self.inner.job_counts()
+    }
+
+    fn facts_of<'a>(&'a self, id: &'a RecordId, after: u64, limit: usize) -> Reply<'a, Vec<StoredFact>> {
+        self.inner.facts_of(id, after, limit)
+    }
+
+    fn facts_after(&self, position: u64, limit: usize) -> Reply<'_, Vec<StoredFact>> {
+        self.inner.facts_after(position, limit)
+    }
+
+    fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
+        self.inner.take_due(kind, take)
+    }
+
+    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {
+        self.inner.take_ready(lane, take)
+    }
+
+    fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
+        self.inner.take(id, take)
+    }
+
+    fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
+        self.inner.renew(id, fence, now, lease)
+    }
+
+    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()> {
+        self.inner.hand_back(id, fence, now)
+    }
+
+    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
+        self.inner.ready_lanes()
+    }
+
+    fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
+        self.inner.earliest_due(kind)
+    }
+}

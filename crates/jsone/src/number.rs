@@ -1,0 +1,212 @@
+//! Numbers: integers exact in 64 bits while they can be, otherwise finite doubles.
+//!
+//! Two invariants. Non-finite numbers do not exist: an operation without a finite result answers `None`. And
+//! every machine gets the same bits: only IEEE operations and a portable `pow` are used.
+
+mod order;
+mod text;
+
+#[cfg(feature = "helpers")]
+pub(crate) use text::ecmascript;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Number {
+    Int(i64),
+    /// Above `i64::MAX`.
+    Large(u64),
+    /// Finite.
+    Float(f64),
+}
+
+/// Doubles count integers without gaps up to here.
+const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
+
+impl Number {
+    pub(crate) fn from_json(number: &serde_json::Number) -> Number {
+        if let Some(int) = number.as_i64() {
+            return Number::Int(int);
+        }
+        if let Some(large) = number.as_u64() {
+            return Number::Large(large);
+        }
+        // What has neither form was refused when the value was measured.
+        Number::Float(number.as_f64().unwrap_or_default())
+    }
+
+    pub(crate) fn to_json(self) -> serde_json::Number {
+        match self {
+            Number::Int(int) => int.into(),
+            Number::Large(large) => large.into(),
+            Number::Float(float) => serde_json::Number::from_f64(float).unwrap_or_else(|| 0.into()),
+        }
+    }
+
+    pub(crate) fn from_size(size: usize) -> Number {
+        Number::from_integer(size as i128)
+    }
+
+    /// Exact in 64 bits, else the nearest double.
+    #[expect(clippy::cast_precision_loss, reason = "beyond 64 bits the nearest double is what is wanted")]
+    pub(crate) fn from_integer(integer: i128) -> Number {
+        if let Ok(int) = i64::try_from(integer) {
+            return Number::Int(int);
+        }
+        if let Ok(large) = u64::try_from(integer) {
+            return Number::Large(large);
+        }
+        Number::Float(integer as f64)
+    }
+
+    /// A computed double, as an integer when it is one without doubt.
+    #[expect(clippy::cast_possible_truncation, reason = "integral and below 2^53")]
+    pub(crate) fn from_float(float: f64) -> Option<Number> {
+        if !float.is_finite() {
+            return None;
+        }
+        if float.fract() == 0.0 && float.abs() <= EXACT_FLOAT {
+            return Some(Number::Int(float as i64));
+        }
+        Some(Number::Float(float))
+    }
+
+    /// Reads digits with an optional fraction, sign and exponent, as exactly as it can.
+    pub(crate) fn parse(text: &str) -> Option<Number> {
+        if !is_decimal(text) {
+            return None;
+        }
+        if let Ok(integer) = text.parse::<i128>()
+            && (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&integer)
+        {
+            return Some(Number::from_integer(integer));
+        }
+        Number::from_float(text.parse().ok()?)
+    }
+
+    /// The value when it is a whole number, however it is held.
+    #[expect(clippy::cast_possible_truncation, reason = "integral; beyond the range of i128 it saturates")]
+    pub(crate) fn whole(self) -> Option<i128> {
+        match self {
+            Number::Int(int) => Some(int.into()),
+            Number::Large(large) => Some(large.into()),
+            Number::Float(float) => (float.fract() == 0.0).then_some(float as i128),
+        }
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        match self {
+            Number::Int(int) => int == 0,
+            Number::Large(_) => false,
+            Number::Float(float) => float == 0.0,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "mixed arithmetic is done in doubles")]
+    pub(crate) fn as_float(self) -> f64 {
+        match self {
+            Number::Int(int) => int as f64,
+            Number::Large(large) => large as f64,
+            Number::Float(float) => float,
+        }
+    }
+
+    pub(crate) fn negate(self) -> Option<Number> {
+        match self.integer() {
+            Some(integer) => Some(Number::from_integer(-integer)),
+            None => Number::from_float(-self.as_float()),
+        }
+    }
+
+    pub(crate) fn absolute(self) -> Option<Number> {
+        match self.integer() {
+            Some(integer) => Some(Number::from_integer(integer.abs())),
+            None => Number::from_float(self.as_float().abs()),
+        }
+    }
+
+    pub(crate) fn plus(self, other: Number) -> Option<Number> {
+        match (self.integer(), other.integer()) {
+            (Some(left), Some(right)) => Some(Number::from_integer(left + right)),
+            _ => Number::from_float(self.as_float() + other.as_float()),
+        }
+    }
+
+    pub(crate) fn minus(self, other: Number) -> Option<Number> {
+        match (self.integer(), other.integer()) {
+            (Some(left), Some(right)) => Some(Number::from_integer(left - right)),
+            _ => Number::from_float(self.as_float() - other.as_float()),
+        }
+    }
+
+    pub(crate) fn times(self, other: Number) -> Option<Number> {
+        if let (Some(left), Some(right)) = (self.integer(), other.integer())
+            && let Some(product) = left.checked_mul(right)
+        {
+            return Some(Number::from_integer(product));
+        }
+        Number::from_float(self.as_float() * other.as_float())
+    }
+
+    /// `None` also for a division by zero.
+    pub(crate) fn divided_by(self, other: Number) -> Option<Number> {
+        if other.is_zero() {
+            return None;
+        }
+        match (self.integer(), other.integer()) {
+            (Some(left), Some(right)) if left % right == 0 => Some(Number::from_integer(left / right)),
+            _ => Number::from_float(self.as_float() / other.as_float()),
+        }
+    }
+
+    pub(crate) fn to_the_power_of(self, other: Number) -> Option<Number> {
+        if let (Some(base), Some(exponent)) = (self.integer(), other.integer())
+            && let Ok(exponent) = u32::try_from(exponent)
+            && let Some(power) = base.checked_pow(exponent)
+            && (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&power)
+        {
+            return Some(Number::from_integer(power));
+        }
+        Number::from_float(libm::pow(self.as_float(), other.as_float()))
+    }
+
+    pub(crate) fn square_root(self) -> Option<Number> {
+        Number::from_float(self.as_float().sqrt())
+    }
+
+    pub(crate) fn ceiling(self) -> Option<Number> {
+        match self {
+            Number::Int(_) | Number::Large(_) => Some(self),
+            Number::Float(float) => Number::from_float(float.ceil()),
+        }
+    }
+
+    pub(crate) fn floor(self) -> Option<Number> {
+        match self {
+            Number::Int(_) | Number::Large(_) => Some(self),
+            Number::Float(float) => Number::from_float(float.floor()),
+        }
+    }
+
+    fn integer(self) -> Option<i128> {
+        match self {
+            Number::Int(int) => Some(int.into()),
+            Number::Large(large) => Some(large.into()),
+            Number::Float(_) => None,
+        }
+    }
+}
+
+/// Rust also reads `inf`, `nan` and `1.`; JSON-e does not.
+fn is_decimal(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.strip_prefix(['-', '+']).unwrap_or(exponent)),
+        None => (unsigned, "0"),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
+    [whole, fraction, exponent]
+        .iter()
+        .all(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! What holds for every template and every context. `LONGHAUL_CASES` tries more of them.
+
+#![allow(clippy::disallowed_methods)]
+
+#[path = "support/rendering.rs"]
+mod rendering;
+#[path = "support/sample.rs"]
+mod sample;
+#[path = "support/trials.rs"]
+mod trials;
+
+use jsone::{Budget, Context, Error, Functions, Limits, Template, Usage};
+use proptest::prelude::*;
+use rendering::{now, render_with};
+use sample::{Flavour, Sample};
+use serde_json::Value as Json;
+use trials::try_all;
+
+const DEFAULT_CASES: u32 = 3000;
+
+fn wild(bytes: &[u8]) -> Sample {
+    sample::sample(bytes, Flavour::Wild)
+}
+
+fn rendered(sample: &Sample, limits: Limits) -> (Result<Json, Error>, Usage) {
+    render_with(&sample.template, &sample.context, &functions(), limits)
+}
+
+fn functions() -> Functions {
+    jsone::basic_helpers::lend_all()
+}
+
+/// Small enough that samples reach every one of them.
+fn tight() -> Limits {
+    Limits {
+        template_bytes: 400,
+        context_bytes: 300,
+        steps: 120,
+        depth: 6,
+        output_bytes: 60,
+        collection_size: 4,
+        string_bytes: 12,
+    }
+}
+
+// Broken templates, limits of zero and absurd numbers included: whatever panics fails the test.
+#[test]
+fn nothing_panics() {
+    try_all(DEFAULT_CASES, |bytes| {
+        let sample = wild(bytes);
+        for limits in [Limits::default(), tight(), Limits { steps: 0, depth: 0, ..tight() }] {
+            let (result, _) = rendered(&sample, limits);
+            if let Err(error) = result {
+                prop_assert!(!error.to_string().is_empty());
+                prop_assert!(error.location().path().starts_with('$'));
+            }
+        }
+        let _ = Template::parse_strict(&sample.template, Limits::default()).is_ok();
+        Ok(())
+    });
+}
+
+// Arbitrary text, not only what looks like an expression.
+#[test]
+fn no_text_panics() {
+    try_all(DEFAULT_CASES, |bytes| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let sample = |template: Json| Sample { template, context: serde_json::json!({"a": &text}) };
+        for template in [
+            serde_json::json!({"$eval": &text}),
+            serde_json::json!(format!("${{{text}}}")),
+            serde_json::json!({&text: &text}),
+            serde_json::json!({"$switch": {&text: 1}}),
+            serde_json::json!({"$map": [1], &text: 1}),
+            serde_json::json!({"$fromNow": &text, "from": &text}),
+            serde_json::json!({"$eval": "[number(a), fromNow(a), has(a, a), split(a, a), sha256_text(a)]"}),
+            serde_json::json!({"$eval": "[uppercase(a), len(a), a[0], a[1:-1], a in a, strip(a), {a: a}]"}),
+        ] {
+            let _ = rendered(&sample(template), Limits::default()).0.is_ok();
+        }
+        Ok(())
+    });
+}
+
+// conforms: O111
+#[test]
+fn the_same_input_gives_the_same_output_or_failure() {
+    try_all(DEFAULT_CASES, |bytes| {
+        for limits in [Limits::default(), tight()] {
+            let first = rendered(&wild(bytes), limits);
+            let second = rendered(&wild(bytes), limits);
+            prop_assert_eq!(&first, &second);
+
+            let sample = wild(bytes);
+            if let (Ok(template), Ok(context)) =
+                (Template::parse(&sample.template, limits), Context::new(&sample.context, &limits))
+            {
+                // A template that was rendered before has not changed, nor has its context.
+                let _ = template.render(&context, &functions(), &now());
+                prop_assert_eq!(&template.render_metered(&context, &functions(), &now()), &first);
+                prop_assert_eq!(&sample.context, &wild(bytes).context);
+            }
+        }
+        Ok(())
+    });
+}
+
+// conforms: O85
+#[test]
+fn no_budget_is_ever_exceeded() {
+    try_all(DEFAULT_CASES, |bytes| {
+        let limits = tight();
+        let (result, usage) = rendered(&wild(bytes), limits);
+        prop_assert!(usage.steps <= limits.steps);
+        prop_assert!(usage.depth <= limits.depth);
+        prop_assert!(usage.output_bytes <= limits.output_bytes);
+        prop_assert!(usage.collection_size <= limits.collection_size);
+        prop_assert!(usage.string_bytes <= limits.string_bytes);
+        if let Ok(result) = result {
+            prop_assert_eq!(result.to_string().len(), usage.output_bytes);
+            prop_assert!(depth(&result) <= limits.depth);
+            prop_assert!(largest(&result) <= limits.collection_size);
+            prop_assert!(longest(&result) <= limits.string_bytes);
+        }
+        Ok(())
+    });
+}
+
+// One less of any budget than a render used, and that budget is what it fails for; as much as it used, and
+// nothing changes. So every budget is counted to the unit.
+#[test]
+fn every_budget_is_exact() {
+    try_all(DEFAULT_CASES, |bytes| {
+        let sample = wild(bytes);
+        let (Ok(result), usage) = rendered(&sample, Limits::default()) else { return Ok(()) };
+        let exact = Limits {
+            steps: usage.steps,
+            output_bytes: usage.output_bytes,
+            collection_size: usage.collection_size,
+            string_bytes: usage.string_bytes,
+            ..Limits::default()
+        };
+        prop_assert_eq!(rendered(&sample, exact), (Ok(result), usage));
+
+        let mut tighter = vec![(Budget::Steps, Limits { steps: usage.steps - 1, ..exact })];
+        tighter.push((Budget::OutputBytes, Limits { output_bytes: usage.output_bytes - 1, ..exact }));
+        if usage.collection_size > 0 {
+            tighter.push((Budget::CollectionSize, Limits { collection_size: usage.collection_size - 1, ..exact }));
+        }
+        if usage.string_bytes > 0 {
+            tighter.push((Budget::StringBytes, Limits { string_bytes: usage.string_bytes - 1, ..exact }));
+        }
+        for (which, limits) in tighter {
+            let (result, less) = rendered(&sample, limits);
+            prop_assert_eq!(result.err().and_then(|error| error.budget()), Some(which));
+            prop_assert!(less.steps <= limits.steps);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_render_reads_no_other_names_than_it_was_said_to() {
+    try_all(DEFAULT_CASES, |bytes| {
+        let sample = wild(bytes);
+        let limits = Limits::default();
+        let Ok(template) = Template::parse(&sample.template, limits) else { return Ok(()) };
+        let Json::Object(mut context) = sample.context else { return Ok(()) };
+        // What hides a built-in is not listed: the template means the built-in.
+        context.retain(|name, _| !jsone::BUILTINS.contains(&name.as_str()) && name != "now");
+        if template.reads_any_name() || Context::new(&Json::Object(context.clone()), &limits).is_err() {
+            return Ok(());
+        }
+        let whole = Json::Object(context.clone());
+        context.retain(|name, _| template.reads().contains(name));
+        let reduced = Json::Object(context);
+        let render = |context: &Json| {
+            let context = Context::new(context, &limits).expect("its names are fine");
+            template.render(&context, &functions(), &now())
+        };
+        prop_assert_eq!(render(&whole), render(&reduced));
+        Ok(())
+    });
+}
+
+// conforms: O117
+#[test]
+fn every_number_that_leaves_is_finite() {
+    try_all(DEFAULT_CASES, |bytes| {
+        if let Ok(result) = rendered(&wild(bytes), Limits::default()).0 {
+            prop_assert!(all_finite(&result), "{}", result);
+            // What is not finite would be written as null, and read back as another value.
+            prop_assert_eq!(serde_json::from_str::<Json>(&result.to_string()).ok(), Some(result));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_template_without_faults_passes_the_strict_parser_and_renders_the_same() {
+    try_all(DEFAULT_CASES, |bytes| {
+        let sample = wild(bytes);
+        let Ok(template) = Template::parse(&sample.template, Limits::default()) else { return Ok(()) };
+        let strict = Template::parse_strict(&sample.template, Limits::default());
+        prop_assert_eq!(strict.is_ok(), template.faults().is_empty());
+        prop_assert_eq!(strict.err(), template.faults().first().cloned());
+        Ok(())
+    });
+}
+
+fn depth(json: &Json) -> usize {
+    match json {
+        Json::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Json::Object(entries) => 1 + entries.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn largest(json: &Json) -> usize {
+    match json {
+        Json::Array(items) => items.iter().map(largest).max().unwrap_or(0).max(items.len()),
+        Json::Object(entries) => entries.values().map(largest).max().unwrap_or(0).max(entries.len()),
+        _ => 0,
+    }
+}
+
+fn longest(json: &Json) -> usize {
+    match json {
+        Json::String(text) => text.len(),
+        Json::Array(items) => items.iter().map(longest).max().unwrap_or(0),
+        Json::Object(entries) => entries.iter().map(|(key, value)| key.len().max(longest(value))).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn all_finite(json: &Json) -> bool {
+    match json {
+        Json::Number(number) => number.as_f64().is_some_and(f64::is_finite),
+        Json::Array(items) => items.iter().all(all_finite),
+        Json::Object(entries) => entries.values().all(all_finite),
+        _ => true,
+    }
+}

@@ -1,0 +1,269 @@
+//! What may happen to a job, fact by fact: written down anew here, not asked of the rules that are checked.
+
+use domain::job::{
+    CancelCause, Details, ExpiryCause, Job, JobFact, JobState, JobStateName, RequeueCause, Trigger,
+    Unavailability,
+};
+use domain::{AttemptId, Fact, OperationId, Record, RecordId, Timestamp};
+
+use super::{Checker, Stream, Violation, broken, must};
+use crate::counters::{Counters, Sometimes};
+
+/// The checker's own small fold of a job: the fold of the domain is itself under test.
+#[derive(Default)]
+pub(super) struct Life {
+    /// The number of the newest attempt.
+    number: u32,
+    /// The newest attempt.
+    pub(super) attempt: Option<AttemptId>,
+    /// Whether it was sent back to the queue.
+    pub(super) sent_back: bool,
+    /// How the job ended in it.
+    over: Option<Over>,
+    /// The operation that the job waits for.
+    pub(super) waits_for: Option<OperationId>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// For good.
+    Ended,
+    /// By a failure: it may be run again.
+    Failed,
+    /// By a lost lease: a late report may replace it, once.
+    LeaseLost,
+}
+
+impl Checker {
+    pub(super) fn job_fact(
+        &mut self,
+        id: &RecordId,
+        stream: &mut Stream,
+        fact: &JobFact,
+        at: Timestamp,
+        counters: &mut Counters,
+    ) -> Result<(), Violation> {
+        let job = match &stream.record {
+            Some(Record::Job(job)) => job,
+            Some(Record::Operation(_)) => return broken("I1", || format!("{id} is no job")),
+            None => {
+                return must(matches!(fact, JobFact::Created(_)), "I11", || {
+                    format!("{id} begins with {fact:?}")
+                });
+            }
+        };
+        let over = stream.life.over;
+        match fact {
+            JobFact::Dispatched { number, trigger, attempt_id, .. } => {
+                must(*number > stream.life.number, "I4", || {
+                    format!("{id}: attempt {number} follows {}", stream.life.number)
+                })?;
+                let fresh = job.attempts.iter().all(|attempt| attempt.id != *attempt_id);
+                must(fresh, "I4", || format!("{id}: {attempt_id} is used twice"))?;
+                let again =
+                    matches!(over, Some(Over::Failed | Over::LeaseLost)) && *trigger != Trigger::Automatic;
+                must((over.is_none() || again) && may_be_dispatched(&job.state, *trigger), "I2", || {
+                    format!("{id} was dispatched by {trigger:?} while {}", job.state.name())
+                })?;
+            }
+            JobFact::Completed(_) | JobFact::Failed(_) if over == Some(Over::LeaseLost) => {
+                counters.saw(Sometimes::LateReportAfterUnavailable);
+            }
+            JobFact::Noted(_) | JobFact::StaleReportKept(_) | JobFact::Purged | JobFact::Retired => {}
+            JobFact::Created(_) => return broken("I11", || format!("{id} was created twice")),
+            JobFact::Completed(_)
+            | JobFact::Failed(_)
+            | JobFact::Cancelled(_)
+            | JobFact::Expired(_)
+            | JobFact::BecameUnavailable(_)
+            | JobFact::Requeued { .. }
+            | JobFact::Delivered
+            | JobFact::Started(_)
+            | JobFact::InputAwaited(_)
+            | JobFact::Blocked(_)
+            | JobFact::Deferred { .. }
+            | JobFact::ExternalArrived(_)
+            | JobFact::Answered(_)
+            | JobFact::Resumed
+            | JobFact::CancelRequested { .. }
+            | JobFact::CancelAnswered(_) => {
+                must(over.is_none(), "I2", || format!("{id} was {} and then {fact:?}", job.state.name()))?;
+            }
+        }
+        has_cause(id, job, fact, at)?;
+        if let Some(details) = details(fact) {
+            self.result_is_of(id, &stream.life, job, details)?;
+        }
+        if matches!(fact, JobFact::Completed(_)) && job.cancel.is_some() && over.is_none() {
+            counters.saw(Sometimes::CancelRacingFinish);
+        }
+        self.operation_applied_once(id, &stream.life, fact)?;
+        stream.life.follow(fact);
+        Ok(())
+    }
+
+    /// A result on a job was produced for it, in the attempt that is current.
+    fn result_is_of(
+        &self,
+        id: &RecordId,
+        life: &Life,
+        job: &Job,
+        details: &Details,
+    ) -> Result<(), Violation> {
+        let Some(body) = &details.result.data else { return Ok(()) };
+        let Some(effect) = self.effect_of(body) else {
+            return broken("I9", || format!("{id} has a result that nobody produced"));
+        };
+        must(effect.job == job.id, "I9", || format!("{id} has the result of {}", effect.job))?;
+        must(effect.attempt == life.attempt, "I3", || {
+            format!("{id} has the result of {:?}, now is {:?}", effect.attempt, life.attempt)
+        })?;
+        must(effect.operation.is_none() || effect.operation == life.waits_for, "I7", || {
+            format!("{id} took the result of {:?} while {}", effect.operation, job.state.name())
+        })
+    }
+
+    /// A job waits once for an operation, and its end moves the job once.
+    fn operation_applied_once(
+        &mut self,
+        id: &RecordId,
+        life: &Life,
+        fact: &JobFact,
+    ) -> Result<(), Violation> {
+        if let JobFact::Deferred { operation_id, .. } = fact {
+            return must(!self.concluded.contains(operation_id), "I7", || {
+                format!("{id} waits again for {operation_id}")
+            });
+        }
+        let Some(operation) = &life.waits_for else { return Ok(()) };
+        must(!moves(fact) || self.concluded.insert(operation.clone()), "I7", || {
+            format!("{id}: the end of {operation} was applied twice")
+        })
+    }
+}
+
+impl Life {
+    fn follow(&mut self, fact: &JobFact) {
+        if moves(fact) {
+            self.waits_for = None;
+        }
+        match fact {
+            JobFact::Dispatched { attempt_id, number, .. } => {
+                *self = Self { number: *number, attempt: Some(attempt_id.clone()), ..Self::default() };
+            }
+            JobFact::Requeued { .. } => self.sent_back = true,
+            JobFact::Deferred { operation_id, .. } => self.waits_for = Some(operation_id.clone()),
+            JobFact::Failed(_) => self.over = Some(Over::Failed),
+            JobFact::BecameUnavailable(end) => {
+                let lease_lost = end.cause == Unavailability::LeaseLost;
+                self.over = Some(if lease_lost { Over::LeaseLost } else { Over::Failed });
+            }
+            JobFact::Completed(_) | JobFact::Cancelled(_) | JobFact::Expired(_) => {
+                self.over = Some(Over::Ended);
+            }
+            JobFact::Created(_)
+            | JobFact::Delivered
+            | JobFact::Started(_)
+            | JobFact::InputAwaited(_)
+            | JobFact::Blocked(_)
+            | JobFact::ExternalArrived(_)
+            | JobFact::Answered(_)
+            | JobFact::Resumed
+            | JobFact::Noted(_)
+            | JobFact::CancelRequested { .. }
+            | JobFact::CancelAnswered(_)
+            | JobFact::StaleReportKept(_)
+            | JobFact::Purged
+            | JobFact::Retired => {}
+        }
+    }
+}
+
+/// Whether a job that waits for an operation goes on by this.
+fn moves(fact: &JobFact) -> bool {
+    !matches!(
+        fact,
+        JobFact::Noted(_)
+            | JobFact::StaleReportKept(_)
+            | JobFact::CancelRequested { .. }
+            | JobFact::CancelAnswered(_)
+    )
+}
+
+/// What brings a job to its end, or back to the queue, is really so.
+fn has_cause(id: &RecordId, job: &Job, fact: &JobFact, at: Timestamp) -> Result<(), Violation> {
+    let held = matches!(job.state, JobState::Dispatching | JobState::Delivered | JobState::Running);
+    let is_so = if let JobFact::Dispatched { trigger: Trigger::Automatic, .. } = fact {
+        !matches!(job.state, JobState::Queued { due_at } if at < due_at)
+    } else if let JobFact::Requeued { cause, .. } = fact {
+        let left = job.attempt_count < job.spec.retry.max_attempts;
+        left && job.cancel.is_none() && (held || *cause == RequeueCause::AttemptFailed)
+    } else if let JobFact::Cancelled(end) = fact {
+        match end.cause {
+            CancelCause::NeverStarted => matches!(job.state, JobState::Queued { .. }),
+            CancelCause::TimedOut => job.cancel.as_ref().is_some_and(|cancel| cancel.limit_at <= at),
+            CancelCause::LeaseLost => held && job.cancel.is_some(),
+            CancelCause::Confirmed => true,
+        }
+    } else if let JobFact::Expired(end) = fact {
+        match end.cause {
+            ExpiryCause::TimeOver => job.expires_at().is_some_and(|limit| limit <= at),
+            ExpiryCause::OperationExpired => matches!(job.state, JobState::AwaitingExternal { .. }),
+            ExpiryCause::Reported => job.attempts.is_empty() || job.state.name() != JobStateName::Queued,
+        }
+    } else if let JobFact::BecameUnavailable(end) = fact {
+        end.cause == Unavailability::Reported || held
+    } else {
+        true
+    };
+    must(is_so, "cause", || format!("{id} is {:?} at {at:?}, and then {fact:?}", job.state))
+}
+
+fn may_be_dispatched(state: &JobState, trigger: Trigger) -> bool {
+    match trigger {
+        Trigger::Automatic => matches!(state, JobState::Queued { .. }),
+        Trigger::Run => {
+            matches!(state, JobState::Queued { .. } | JobState::Failed | JobState::Unavailable { .. })
+        }
+        Trigger::Retry => {
+            matches!(state, JobState::Delivered | JobState::Failed | JobState::Unavailable { .. })
+        }
+    }
+}
+
+fn details(fact: &JobFact) -> Option<&Details> {
+    match fact {
+        JobFact::Started(details)
+        | JobFact::InputAwaited(details)
+        | JobFact::Blocked(details)
+        | JobFact::ExternalArrived(details)
+        | JobFact::Noted(details)
+        | JobFact::Completed(details)
+        | JobFact::Failed(details)
+        | JobFact::Requeued { details, .. } => Some(details),
+        JobFact::Cancelled(end) => Some(&end.details),
+        JobFact::Expired(end) => Some(&end.details),
+        JobFact::BecameUnavailable(end) => Some(&end.details),
+        JobFact::Created(_)
+        | JobFact::Dispatched { .. }
+        | JobFact::Delivered
+        | JobFact::Deferred { .. }
+        | JobFact::Answered(_)
+        | JobFact::Resumed
+        | JobFact::CancelRequested { .. }
+        | JobFact::CancelAnswered(_)
+        | JobFact::StaleReportKept(_)
+        | JobFact::Purged
+        | JobFact::Retired => None,
+    }
+}
+
+/// Whether a fact says that a lease was lost, which only the next holder of the claim may know.
+pub(super) fn says_lease_lost(fact: &Fact) -> bool {
+    match fact {
+        Fact::Job(JobFact::Requeued { cause, .. }) => *cause == RequeueCause::LeaseLost,
+        Fact::Job(JobFact::Cancelled(end)) => end.cause == CancelCause::LeaseLost,
+        Fact::Job(JobFact::BecameUnavailable(end)) => end.cause == Unavailability::LeaseLost,
+        Fact::Job(_) | Fact::Operation(_) => false,
+    }
+}

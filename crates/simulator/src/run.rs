@@ -1,0 +1,316 @@
+//! One seed from its first event to its verdict.
+
+use std::task::{Context, Waker};
+
+use crate::api::handle;
+use crate::counters::{Counters, Sometimes, Struck};
+use crate::faults::{Fault, Faults};
+use crate::heap::{Event, SECOND};
+use crate::invariants::{Violation, broken};
+use crate::node::Node;
+use crate::slab::{Key, Slab};
+use crate::world::{Polled, Sim, Work, World};
+use crate::{client, peer};
+
+/// Steps between two looks at the whole state.
+const WHOLE_EVERY: u64 = 1_000;
+/// How often a run looks whether it is over.
+const LOOK_EVERY: i64 = 5 * SECOND;
+/// The least time that a run goes on after the calm.
+const CALM_AT_LEAST: i64 = 30 * SECOND;
+/// The most steps of one run: a run beyond it does not end.
+const MAX_STEPS: u64 = 2_000_000;
+
+/// What a run that held has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Events.
+    pub steps: u64,
+    /// Facts written.
+    pub facts: u64,
+    /// Microseconds of simulated time.
+    pub simulated: i64,
+    /// What happened.
+    pub counters: Counters,
+    /// A digest of all facts with their times and places.
+    pub digest: u64,
+}
+
+/// A run that broke an invariant.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The seed to run again.
+    pub seed: u64,
+    /// Events until then.
+    pub steps: u64,
+    /// What broke.
+    pub violation: Violation,
+    /// The last events, if they were kept.
+    pub story: Vec<String>,
+}
+
+/// Whether the last events of a run are kept, which costs time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Story {
+    /// They are not.
+    Untold,
+    /// They are.
+    Told,
+}
+
+/// Runs one seed.
+pub fn run(seed: u64, story: Story) -> Result<Report, Box<Failure>> {
+    let mut run = Run::new(seed, story);
+    match run.until_over() {
+        Ok(()) => Ok(run.report()),
+        Err(violation) => {
+            let story = run.sim.with(|world| world.story());
+            Err(Box::new(Failure { seed, steps: run.steps, violation, story }))
+        }
+    }
+}
+
+struct Run {
+    sim: Sim,
+    tasks: Slab<Task>,
+    nodes: Vec<Option<Node>>,
+    steps: u64,
+    over: bool,
+}
+
+struct Task {
+    node: Option<usize>,
+    work: Option<Work>,
+    order: Option<Key>,
+}
+
+impl Run {
+    fn new(seed: u64, story: Story) -> Self {
+        let sim = Sim::new(seed, story == Story::Told);
+        let nodes = sim.with(|world| {
+            let nodes = world.nodes.len();
+            for node in 0..nodes {
+                let after = world.rng.within(0, SECOND);
+                world.heap.after(after, Event::Fault(Fault::Start(node)));
+            }
+            for fault in [Fault::Crash, Fault::Pause, Fault::Cut, Fault::Clock] {
+                world.schedule(fault);
+            }
+            world.heap.at(world.setting.calm_at, Event::Fault(Fault::Calm));
+            nodes
+        });
+        client::start(&sim);
+        peer::start(&sim);
+        Self { sim, tasks: Slab::default(), nodes: vec![None; nodes], steps: 0, over: false }
+    }
+
+    fn until_over(&mut self) -> Result<(), Violation> {
+        self.start_spawned();
+        while !self.over {
+            let Some(event) = self.sim.with(|world| world.heap.pop()) else { break };
+            self.steps += 1;
+            self.step(event)?;
+            self.start_spawned();
+            if let Some(violation) = self.sim.with(|world| world.failure.take()) {
+                return Err(violation);
+            }
+            if self.steps.is_multiple_of(WHOLE_EVERY) {
+                self.check_whole()?;
+            }
+            if self.steps > MAX_STEPS {
+                return broken("liveness", || "the run does not end".to_owned());
+            }
+        }
+        self.check_whole()
+    }
+
+    fn step(&mut self, event: Event) -> Result<(), Violation> {
+        let woken = match event {
+            Event::Arrive(call) => {
+                self.sim.with(|world| world.arrive(call));
+                None
+            }
+            Event::Answer(call) => self.sim.with(|world| world.answer(call)),
+            Event::GiveUp(call) => self.sim.with(|world| world.give_up(call)),
+            Event::Wake(slot) => self.sim.with(|world| world.wake(slot)),
+            Event::Deliver(message) => {
+                self.deliver(message);
+                None
+            }
+            Event::Fault(fault) => {
+                self.strike(fault);
+                None
+            }
+            Event::Look => {
+                self.look()?;
+                None
+            }
+        };
+        if let Some(task) = woken {
+            self.poll(task);
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, key: Key) {
+        let Some(task) = self.tasks.get_mut(key) else { return };
+        let Some(mut work) = task.work.take() else { return };
+        let polled = Polled { task: key, node: task.node, order: task.order };
+        self.sim.with(|world| world.polled = Some(polled));
+        let mut context = Context::from_waker(Waker::noop());
+        let done = work.as_mut().poll(&mut context).is_ready();
+        let polled = self.sim.with(|world| world.polled.take());
+        if done {
+            self.tasks.remove(key);
+        } else if let Some(task) = self.tasks.get_mut(key) {
+            task.work = Some(work);
+            task.order = polled.and_then(|polled| polled.order);
+        }
+    }
+
+    fn start_spawned(&mut self) {
+        loop {
+            let spawned = self.sim.with(|world| std::mem::take(&mut world.spawned));
+            if spawned.is_empty() {
+                return;
+            }
+            for (node, work) in spawned {
+                let key = self.tasks.insert(Task { node, work: Some(work), order: None });
+                self.poll(key);
+            }
+        }
+    }
+
+    fn deliver(&mut self, key: Key) {
+        let sim = self.sim.clone();
+        let Some((to, until)) = sim.with(|world| {
+            let to = world.messages.get_mut(key)?.to;
+            Some((to, world.nodes[to].paused_until))
+        }) else {
+            return;
+        };
+        if sim.with(|world| until > world.heap.now()) {
+            sim.with(|world| world.heap.at(until, Event::Deliver(key)));
+            return;
+        }
+        let message = sim.with(|world| world.messages.remove(key)).expect("it was there above");
+        let Some(node) = self.nodes[to].clone() else { return };
+        if message.is_copy {
+            sim.with(|world| world.counters.saw(Sometimes::DuplicateClientMessage));
+        }
+        sim.spawn(Some(to), async move {
+            let say = handle(&node, message.ask).await;
+            if let Some(slot) = message.reply {
+                node.sim.with(|world| world.reply(slot, say));
+            }
+        });
+    }
+
+    fn strike(&mut self, fault: Fault) {
+        self.sim.with(|world| world.tell(|_| format!("{fault:?}")));
+        let calm = self.sim.with(|world| world.is_calm());
+        match fault {
+            Fault::Start(node) => self.start(node),
+            Fault::Calm => self.calm(),
+            Fault::Crash | Fault::CrashOf(_) | Fault::Pause | Fault::Cut | Fault::Clock if calm => {}
+            Fault::Crash => {
+                let node = self.sim.with(|world| world.rng.index(world.nodes.len()));
+                self.crash(node);
+            }
+            Fault::CrashOf(node) => self.crash(node),
+            Fault::Pause => self.sim.with(World::pause),
+            Fault::Cut => self.sim.with(World::cut),
+            Fault::Clock => self.sim.with(World::jump),
+        }
+        self.sim.with(|world| world.schedule(fault));
+    }
+
+    fn start(&mut self, node: usize) {
+        if self.nodes[node].is_some() {
+            return;
+        }
+        self.nodes[node] = Some(Node::boot(&self.sim, node));
+        self.sim.with(|world| {
+            if world.rng.chance(world.faults.crash_in_recovery) {
+                let after = world.rng.within(0, 2 * SECOND);
+                world.heap.after(after, Event::Fault(Fault::CrashOf(node)));
+            }
+        });
+    }
+
+    fn crash(&mut self, node: usize) {
+        let Some(gone) = self.nodes[node].take() else { return };
+        self.sim.with(|world| {
+            world.counters.struck(Struck::Crash);
+            world.owners.remove(&gone.owner);
+            let state = &mut world.nodes[node];
+            state.up = false;
+            state.paused_until = 0;
+            if std::mem::take(&mut state.recovering) {
+                world.counters.saw(Sometimes::CrashInRecovery);
+            }
+            world.drop_calls(node);
+            let after = world.rng.within(SECOND / 10, 60 * SECOND);
+            world.heap.after(after, Event::Fault(Fault::Start(node)));
+        });
+        let dead: Vec<Key> =
+            self.tasks.iter_mut().filter(|(_, task)| task.node == Some(node)).map(|(key, _)| key).collect();
+        for key in dead {
+            // Dropped outside the lock: what the task held takes the lock to let go.
+            drop(self.tasks.remove(key));
+        }
+        self.sim.with(|world| world.nodes[node].running = 0);
+    }
+
+    fn calm(&mut self) {
+        let down: Vec<usize> = (0..self.nodes.len()).filter(|node| self.nodes[*node].is_none()).collect();
+        self.sim.with(|world| {
+            world.faults = Faults::none();
+            world.calm_since = Some(world.heap.now());
+            world.check.calm_since =
+                Some(world.store_time().plus_micros(world.setting.lease_micros + crate::faults::MAX_SLOW));
+            for node in &mut world.nodes {
+                // Whoever stands still goes on at its time, which is near.
+                node.cut_until = 0;
+            }
+            world.heap.after(LOOK_EVERY, Event::Look);
+        });
+        for node in down {
+            self.start(node);
+        }
+    }
+
+    /// Ends the run when everything is over, or when it should have been.
+    fn look(&mut self) -> Result<(), Violation> {
+        let (over, late) = self.sim.with(|world| {
+            let since = world.heap.now() - world.calm_since.unwrap_or(world.heap.now());
+            let over = world.check.open() == 0 && world.busy_clients == 0 && since >= CALM_AT_LEAST;
+            (over, since > world.setting.horizon())
+        });
+        self.over = over;
+        self.sim.with(|world| {
+            let now = world.store_time();
+            world.store.inspect(|tables| world.check.nothing_overdue(tables, now))
+        })?;
+        if late && !over {
+            self.sim.with(|world| world.store.inspect(|tables| world.check.all_over(tables)))?;
+            return broken("liveness", || "a client is still without an answer".to_owned());
+        }
+        self.sim.with(|world| world.heap.after(LOOK_EVERY, Event::Look));
+        Ok(())
+    }
+
+    fn check_whole(&self) -> Result<(), Violation> {
+        self.sim.with(|world| world.store.inspect(|tables| world.check.whole(tables)))
+    }
+
+    fn report(&self) -> Report {
+        self.sim.with(|world| Report {
+            steps: self.steps,
+            facts: world.check.facts(),
+            simulated: world.heap.now(),
+            counters: world.counters,
+            digest: world.check.digest(),
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! The scene of one run: how many nodes, how long leases are, what the host grants, how much work there is.
+
+use domain::Lease;
+use domain::attention::Retention;
+use domain::policy::{CancelPolicy, KindPolicy, UnknownPolicy};
+
+use crate::heap::SECOND;
+use crate::rng::Rng;
+
+/// The most attempts that a job of a run asks for.
+pub const MAX_ATTEMPTS: u32 = 4;
+/// The longest wait between attempts, in seconds.
+pub const MAX_BACKOFF_SECONDS: u32 = 30;
+
+/// What stays as it is during a run.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Nodes on the store.
+    pub nodes: usize,
+    /// The lease of everybody.
+    pub lease: Lease,
+    /// Its length in microseconds.
+    pub lease_micros: i64,
+    /// How long records are kept.
+    pub retention: Retention,
+    /// What the host grants to operations.
+    pub policy: KindPolicy,
+    /// Jobs that the clients create.
+    pub jobs: u32,
+    /// Peers that pull.
+    pub peers: u32,
+    /// The most that an ordinary store call takes one way.
+    pub latency: i64,
+    /// How long a worker that found nothing sleeps at most.
+    pub idle: i64,
+    /// When faults end.
+    pub calm_at: i64,
+}
+
+impl Setting {
+    /// The scene of one seed.
+    pub fn draw(rng: &mut Rng) -> Self {
+        let lease_seconds = rng.count(30, 60);
+        let lease = Lease::new(lease_seconds, rng.count(5, 15)).expect("the bounds are the domain's");
+        let retention = if rng.chance(300) {
+            let seconds = rng.below(500) + 400;
+            Retention { completed_seconds: seconds, other_seconds: seconds + rng.below(300) }
+        } else {
+            Retention::DEFAULT
+        };
+        Self {
+            nodes: rng.index(4) + 2,
+            lease,
+            lease_micros: i64::from(lease_seconds) * SECOND,
+            retention,
+            policy: policy(rng),
+            jobs: rng.count(20, 60),
+            peers: rng.count(1, 3),
+            latency: rng.pick(&[10_000, 150_000, 1_000_000]),
+            idle: rng.within(4, 12) * SECOND,
+            calm_at: rng.within(150, 450) * SECOND,
+        }
+    }
+
+    /// How long after the calm everything accepted must be over.
+    pub fn horizon(&self) -> i64 {
+        let attempt = 3 * self.lease_micros + i64::from(MAX_BACKOFF_SECONDS) * SECOND + 60 * SECOND;
+        let life = i64::try_from(self.policy.max_ttl_seconds).expect("a drawn life is short") * SECOND;
+        i64::from(MAX_ATTEMPTS) * attempt + life + 3 * crate::faults::MAX_SLOW
+    }
+}
+
+fn policy(rng: &mut Rng) -> KindPolicy {
+    let min = rng.count(1, 5);
+    let max = min + rng.count(5, 40);
+    KindPolicy {
+        min_retry_after_seconds: min,
+        max_retry_after_seconds: max,
+        default_retry_after_seconds: rng.count(min, max),
+        max_ttl_seconds: 30 + rng.below(300),
+        max_attempts: rng.count(3, 40),
+        unknown_policy: rng.pick(&[UnknownPolicy::Terminal, UnknownPolicy::RetryUntilExpiry]),
+        cancel_policy: rng.pick(&[CancelPolicy::Provider, CancelPolicy::Provider, CancelPolicy::Deny]),
+        max_poll_error_backoff_seconds: rng.count(5, 30),
+        diagnostics_max_items: 8,
+        ..KindPolicy::default()
+    }
+}

@@ -1,0 +1,116 @@
+//! `SimStore`: the store as one node sees it. Every call is a message; nothing is answered in the same instant.
+
+use domain::job::JobStateName;
+use domain::{BodyRef, Fence, Lease, RecordId, RecordKind, Timestamp};
+use store::{
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Page, Reply, Store, StoreError, StoredFact,
+    Take, Taken,
+};
+
+use crate::wire::{Answer, Request};
+use crate::world::Sim;
+
+/// One node's way to the store.
+pub struct SimStore {
+    sim: Sim,
+    node: usize,
+}
+
+impl SimStore {
+    /// The way of this node.
+    pub fn new(sim: Sim, node: usize) -> Self {
+        Self { sim, node }
+    }
+
+    /// Calls, and picks what belongs to the call out of the answer.
+    fn ask<'a, T: Send + 'a>(&'a self, request: Request, pick: fn(Answer) -> Option<T>) -> Reply<'a, T> {
+        Box::pin(async move {
+            let answer = self.sim.call(self.node, request).await?;
+            pick(answer).ok_or_else(|| StoreError::Broken("the answer belongs to another call".to_owned()))
+        })
+    }
+}
+
+impl Store for SimStore {
+    fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
+        self.ask(Request::Commit(commit), |answer| {
+            if let Answer::Committed(committed) = answer { Some(committed) } else { None }
+        })
+    }
+
+    fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
+        self.ask(Request::Load(id.clone()), |answer| {
+            if let Answer::Loaded(loaded) = answer { Some(loaded) } else { None }
+        })
+    }
+
+    fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
+        self.ask(Request::Key(key.clone()), |answer| {
+            if let Answer::Key(kept) = answer { Some(kept.map(|kept| *kept)) } else { None }
+        })
+    }
+
+    fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
+        self.ask(Request::TakeDue(kind, take), many)
+    }
+
+    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {
+        self.ask(Request::TakeReady(lane.to_owned(), take), many)
+    }
+
+    fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
+        self.ask(Request::Take(id.clone(), take), one)
+    }
+
+    fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
+        self.ask(Request::Renew(id.clone(), fence, now, lease), one)
+    }
+
+    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()> {
+        self.ask(Request::HandBack(id.clone(), fence, now), |answer| {
+            if let Answer::Done = answer { Some(()) } else { None }
+        })
+    }
+
+    // No loop of a node reads these, so they are not on the wire.
+
+    fn body<'a>(&'a self, _: &'a RecordId, _: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
+        not_simulated()
+    }
+
+    fn jobs(&self, _: JobQuery) -> Reply<'_, Page> {
+        not_simulated()
+    }
+
+    fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
+        not_simulated()
+    }
+
+    fn facts_of<'a>(&'a self, _: &'a RecordId, _: u64, _: usize) -> Reply<'a, Vec<StoredFact>> {
+        not_simulated()
+    }
+
+    fn facts_after(&self, _: u64, _: usize) -> Reply<'_, Vec<StoredFact>> {
+        not_simulated()
+    }
+
+    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
+        not_simulated()
+    }
+
+    fn earliest_due(&self, _: RecordKind) -> Reply<'_, Option<Timestamp>> {
+        not_simulated()
+    }
+}
+
+fn many(answer: Answer) -> Option<Vec<Taken>> {
+    if let Answer::Many(taken) = answer { Some(taken) } else { None }
+}
+
+fn one(answer: Answer) -> Option<Taken> {
+    if let Answer::One(taken) = answer { Some(taken) } else { None }
+}
+
+fn not_simulated<'a, T: Send + 'a>() -> Reply<'a, T> {
+    Box::pin(std::future::ready(Err(StoreError::Broken("this read is not simulated".to_owned()))))
+}

@@ -1,0 +1,291 @@
+//! Verify: finds every difference between the facts and what stands beside them, and nothing else.
+
+use std::sync::mpsc;
+
+use domain::{BodyName, Fact, RecordId, job::JobFact};
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
+use store::{Removal, Store};
+use store_sql::{Verified, open_for_reading, verify};
+
+use super::file::File;
+use crate::given::*;
+
+#[tokio::test]
+async fn store_that_was_only_used_is_clean() {
+    let verified = File::lived_in().await.verified();
+    assert_eq!(verified.differences, []);
+    assert_eq!((verified.records, verified.facts), (7, 19));
+}
+
+/// Changes the file behind the store's back; verify names the record and what differs.
+async fn check_found(statement: &str, record: &str, what: &str) {
+    let file = File::lived_in().await;
+    file.tamper(statement, 1);
+    let verified = file.verified();
+    assert_eq!(verified.difference_count, verified.differences.len() as u64);
+    let found: Vec<String> = verified.differences.iter().map(ToString::to_string).collect();
+    assert!(
+        found.iter().any(|difference| difference.starts_with(record) && difference.contains(what)),
+        "{statement}: {found:?}"
+    );
+    assert!(found.iter().all(|difference| difference.starts_with(record)), "{statement}: {found:?}");
+}
+
+#[tokio::test]
+async fn changed_column_of_a_job_is_found() {
+    for column in [
+        "state = 'failed'",
+        "updated_at = updated_at + 1",
+        "owner_peer_id = 'peer-mallory'",
+        "created_by_peer_id = 'peer-mallory'",
+        "session_id = 'session-1'",
+        "circle = NULL",
+    ] {
+        check_found(&format!("UPDATE jobs SET {column} WHERE id = 'work-done'"), "work-done", "columns")
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn changed_column_of_an_operation_is_found() {
+    for column in
+        ["job_id = 'work-done'", "status = 'completed'", "updated_at = updated_at - 1", "orphaned_at = 1"]
+    {
+        check_found(&format!("UPDATE operations SET {column}"), "op-press", "columns").await;
+    }
+}
+
+#[tokio::test]
+async fn changed_view_is_found() {
+    let replace = "UPDATE jobs SET view = replace(view, '\"begun\"', '\"ended\"') WHERE id = 'work-done'";
+    check_found(replace, "work-done", "view").await;
+    check_found("UPDATE operations SET view = view || ' '", "op-press", "view").await;
+}
+
+#[tokio::test]
+async fn missing_view_is_found() {
+    check_found("DELETE FROM jobs WHERE id = 'work-done'", "work-done", "no view").await;
+    check_found("DELETE FROM operations", "op-press", "no view").await;
+}
+
+#[tokio::test]
+async fn view_that_no_fact_stands_behind_is_found_wherever_it_sorts() {
+    for stray in ["work-0", "work-m", "work-zzz"] {
+        let copy = format!(
+            "INSERT INTO jobs (id, state, updated_at, view) \
+             SELECT '{stray}', state, updated_at, view FROM jobs WHERE id = 'work-done'"
+        );
+        check_found(&copy, stray, "no facts").await;
+    }
+}
+
+#[tokio::test]
+async fn missing_stray_or_changed_agenda_row_is_found() {
+    check_found("DELETE FROM agenda WHERE record_id = 'work-queued'", "work-queued", "no agenda row").await;
+    let stray = "UPDATE agenda SET record_id = 'work-zzz' WHERE record_id = 'work-queued'";
+    let file = File::lived_in().await;
+    file.tamper(stray, 1);
+    let found: Vec<String> = file.verified().differences.iter().map(|found| found.record.clone()).collect();
+    assert_eq!(found, ["work-queued", "work-zzz"]);
+
+    for (change, what) in [
+        ("version = version + 1", "stands at"),
+        ("checksum = zeroblob(16)", "stands at"),
+        ("lane = 'elsewhere'", "queues at"),
+        ("priority = 9", "queues at"),
+        ("sequence = 0", "queues at"),
+        ("ready_at = 0", "queues at"),
+        ("ready = 0", "bring it back"),
+        ("limit_at = 0", "limit"),
+    ] {
+        let statement = format!("UPDATE agenda SET {change} WHERE record_id = 'work-queued'");
+        check_found(&statement, "work-queued", what).await;
+    }
+    // A held job whose lease would never end.
+    check_found("UPDATE agenda SET due_at = NULL WHERE record_id = 'work-running'", "work-running", "back")
+        .await;
+}
+
+#[tokio::test]
+async fn flipped_bit_in_any_part_of_a_fact_is_found() {
+    let one = "WHERE stream = 'work-done' AND version = 2";
+    for change in [
+        "fact_id = CAST(x'ff' || substr(fact_id, 2) AS BLOB)",
+        "kind = 'job.delivered/1'",
+        "at = at + 1",
+        "actor = 'testes'",
+        "causation_id = ''",
+        "correlation_id = ''",
+        "payload = replace(payload, 'attempt-1', 'attempt-3')",
+        "checksum = CAST(x'ff' || substr(checksum, 2) AS BLOB)",
+    ] {
+        check_found(&format!("UPDATE facts SET {change} {one}"), "work-done", "checksum").await;
+    }
+}
+
+#[tokio::test]
+async fn missing_fact_is_found_at_the_beginning_in_the_middle_and_at_the_end() {
+    for (version, what) in [(1, "fact 1 is missing"), (2, "fact 2 is missing"), (4, "stands at")] {
+        let statement = format!("DELETE FROM facts WHERE stream = 'work-done' AND version = {version}");
+        check_found(&statement, "work-done", what).await;
+    }
+}
+
+#[tokio::test]
+async fn fact_moved_to_another_stream_is_found() {
+    let file = File::lived_in().await;
+    file.tamper(
+        "UPDATE facts SET stream = 'work-lost', version = 5 WHERE stream = 'work-done' AND version = 4",
+        1,
+    );
+    let found: Vec<String> = file.verified().differences.iter().map(|found| found.record.clone()).collect();
+    assert!(found.contains(&"work-lost".to_owned()), "{found:?}");
+    assert!(found.contains(&"work-done".to_owned()), "{found:?}");
+}
+
+#[tokio::test]
+async fn changed_body_is_found() {
+    let statement = "UPDATE bodies SET bytes = x'00' WHERE record_id = 'work-done' AND name = 'result'";
+    check_found(statement, "work-done", "its result is not what its digest says").await;
+}
+
+#[tokio::test]
+async fn every_difference_is_counted_and_the_first_hundred_are_told() {
+    let file = File::missing();
+    let store = file.open();
+    let jobs = (0..150).map(|number| creation(&job(&format!("{number:03}")), created(), at(0))).collect();
+    store.commit(commit(jobs, at(0))).await.unwrap();
+    drop(store);
+    file.tamper("UPDATE jobs SET state = 'failed'", 150);
+    let verified = file.verified();
+    assert_eq!((verified.difference_count, verified.differences.len()), (150, 100));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn verify_beside_a_busy_store_stays_clean() {
+    let file = File::missing();
+    let store = std::sync::Arc::new(file.open());
+    let (path, (done, is_done)) = (file.path(), mpsc::channel::<()>());
+    let verifying = std::thread::spawn(move || {
+        let mut rounds = Vec::new();
+        // At least one more round after the last commit.
+        while is_done.try_recv() == Err(mpsc::TryRecvError::Empty) {
+            rounds.push(super::file::verified(&path));
+        }
+        rounds.push(super::file::verified(&path));
+        rounds
+    });
+    let mut tasks = tokio::task::JoinSet::new();
+    for task in 0..6 {
+        let store = store.clone();
+        tasks.spawn(async move {
+            for number in 0..40 {
+                // Ids that fall anywhere among those that are there.
+                let id = job(&format!("{:02}-{task}", number * 37 % 40));
+                live_and_go(&*store, &id, number % 3 == 0).await;
+            }
+        });
+    }
+    tasks.join_all().await;
+    drop(done);
+    let rounds: Vec<Verified> = verifying.join().unwrap();
+    assert!(rounds.len() > 1);
+    for verified in &rounds {
+        assert_eq!(verified.differences, []);
+    }
+    assert_eq!(rounds.last().unwrap().records, 6 * 26);
+}
+
+/// A job from its creation to its end, and for some also to its retirement.
+async fn live_and_go(store: &dyn Store, id: &RecordId, retire: bool) {
+    let body = new_body(BodyName::Result, id.as_str().as_bytes());
+    write(store, id, vec![created()], at(0)).await;
+    taken(store, id, "node-a", at(0)).await;
+    write(store, id, vec![dispatched(1)], at(1)).await;
+    let mut ending = next_change(store, id, vec![completed_with(body.body)], at(2)).await;
+    ending.bodies = vec![body];
+    store.commit(commit(vec![ending], at(2))).await.unwrap();
+    if retire {
+        store.commit(retiring(store, id).await).await.unwrap();
+    }
+}
+
+async fn retiring(store: &dyn Store, id: &RecordId) -> store::Commit {
+    let mut retiring = next_change(store, id, vec![Fact::Job(JobFact::Retired)], at(3)).await;
+    retiring.removal = Removal::Record;
+    commit(vec![retiring], at(3))
+}
+
+/// Verifies a store of more than one page, and between the first page and the second lets something happen.
+async fn verified_while(happens: impl AsyncFnOnce(&dyn Store)) -> Verified {
+    let file = File::missing();
+    let store = file.open();
+    // 64 facts each: the first page of 1,000 ends within `work-15`.
+    for number in 0..20 {
+        let facts = std::iter::once(created()).chain(std::iter::repeat_n(noted("x"), 63)).collect();
+        write(&store, &job(&format!("{number:02}")), facts, at(0)).await;
+    }
+    let (first_page_is_read, mut go) = tokio::sync::oneshot::channel();
+    let (resume, resumed) = mpsc::channel::<()>();
+    let path = file.path();
+    let verifying = tokio::task::spawn_blocking(move || {
+        let mut reader = open_for_reading(&path).unwrap();
+        let mut signal = Some(first_page_is_read);
+        let mut pages = 0;
+        let between_pages = move |context: AuthContext<'_>| {
+            if context.action == (AuthAction::Transaction { operation: TransactionOperation::Begin }) {
+                pages += 1;
+                if pages == 2 {
+                    signal.take().unwrap().send(()).unwrap();
+                    resumed.recv().unwrap();
+                }
+            }
+            Authorization::Allow
+        };
+        reader.authorizer(Some(between_pages)).unwrap();
+        verify(&reader).unwrap()
+    });
+    (&mut go).await.unwrap();
+    happens(&store).await;
+    resume.send(()).unwrap();
+    verifying.await.unwrap()
+}
+
+#[tokio::test]
+async fn record_that_is_created_behind_a_verify_under_way_is_no_difference() {
+    let verified = verified_while(async |store| {
+        // All around the stream at which the first page ended.
+        for name in ["", "00-more", "14-more", "15-more", "16-more", "zzz"] {
+            write(store, &job(name), vec![created()], at(1)).await;
+        }
+        write(store, &operation("a"), vec![accepted(&job("00"), at(9))], at(1)).await;
+    })
+    .await;
+    assert_eq!(verified.differences, []);
+    assert_eq!(verified.records, 23);
+}
+
+#[tokio::test]
+async fn record_that_changes_during_a_verify_is_no_difference() {
+    let verified = verified_while(async |store| {
+        for name in ["00", "14", "15", "16", "19"] {
+            write(store, &job(name), vec![dispatched(1)], at(1)).await;
+        }
+    })
+    .await;
+    assert_eq!(verified.differences, []);
+    assert_eq!(verified.records, 20);
+}
+
+#[tokio::test]
+async fn record_that_is_retired_during_a_verify_is_no_difference() {
+    let verified = verified_while(async |store| {
+        for name in ["00", "14", "15", "16", "19"] {
+            write(store, &job(name), vec![dispatched(1), completed()], at(1)).await;
+            store.commit(retiring(store, &job(name)).await).await.unwrap();
+        }
+    })
+    .await;
+    assert_eq!(verified.differences, []);
+    assert_eq!(verified.records, 17);
+}

@@ -1,0 +1,51 @@
+//! Every fact survives being written down, and nothing else is taken for one.
+
+use std::collections::BTreeSet;
+
+use store::{CodecError, decode_fact, encode_fact, fact_kind};
+
+use crate::samples::{KINDS, every_fact, place};
+
+#[test]
+fn every_fact_comes_back_as_it_was_written() {
+    let mut seen = BTreeSet::new();
+    for fact in every_fact() {
+        let (kind, payload) = (fact_kind(&fact), encode_fact(&fact));
+        assert_eq!(kind, KINDS[place(&fact)], "{fact:?}");
+        assert_eq!(decode_fact(kind, &payload).as_ref(), Ok(&fact), "{kind} {payload}");
+        assert_eq!(encode_fact(&decode_fact(kind, &payload).unwrap()), payload, "{kind}");
+        seen.insert(kind);
+    }
+    assert_eq!(seen.len(), KINDS.len(), "a kind has no sample: {seen:?}");
+}
+
+#[test]
+fn payload_under_another_kind_of_the_same_record_is_refused() {
+    let of_a_job = |kind: &str| kind.starts_with("job.");
+    for fact in every_fact() {
+        let (own_kind, payload) = (fact_kind(&fact), encode_fact(&fact));
+        let others = KINDS.iter().filter(|kind| **kind != own_kind && of_a_job(kind) == of_a_job(own_kind));
+        for kind in others {
+            let refused = decode_fact(kind, &payload).unwrap_err();
+            assert!(matches!(refused, CodecError::Payload { .. }), "{kind} took {payload}: {refused}");
+        }
+    }
+}
+
+#[test]
+fn kind_that_nobody_knows_is_refused_by_name() {
+    for kind in ["", "job", "job.created/2", "claim.taken/1", "external_production_polled/2"] {
+        let refused = decode_fact(kind, "{}").unwrap_err().to_string();
+        assert!(refused.contains(kind), "{kind}: {refused}");
+    }
+}
+
+#[test]
+fn cut_payload_is_refused_at_every_byte() {
+    for fact in every_fact() {
+        let payload = encode_fact(&fact);
+        for end in (0..payload.len()).filter(|end| payload.is_char_boundary(*end)) {
+            assert!(decode_fact(fact_kind(&fact), &payload[..end]).is_err(), "{}", &payload[..end]);
+        }
+    }
+}

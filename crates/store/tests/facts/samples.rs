@@ -1,0 +1,327 @@
+//! One fact of every variant, with every field filled, and again with all that may be left out left out.
+
+use domain::job::{
+    AfterExternal, AnswerKept, CancelAnswer, CancelCause, Conclusion, Details, ExpiryCause as JobExpiry,
+    JobFact, JobSpec, JobStateName, NewJob, RequeueCause, ResultRefs, StaleReport, Trigger, Unavailability,
+};
+use domain::operation::{
+    Accepted, Cancelability, Ending, ExpiryCause, OperationFact, OperationLink, OperationStatus, PollError,
+    Polled, ReportedStatus,
+};
+use domain::policy::KindPolicy;
+use domain::{AttemptId, BodyName, BodyRef, Fact, JobId, Json, OperationId, OwnerId, RetryPolicy, Timestamp};
+use store::body_ref;
+
+/// Every kind of fact that this release writes.
+pub const KINDS: [&str; 31] = [
+    "job.created/1",
+    "job.dispatched/1",
+    "job.delivered/1",
+    "job.started/1",
+    "job.input_awaited/1",
+    "job.blocked/1",
+    "job.deferred/1",
+    "job.external_arrived/1",
+    "job.answered/1",
+    "job.resumed/1",
+    "job.noted/1",
+    "job.completed/1",
+    "job.failed/1",
+    "job.requeued/1",
+    "job.cancel_requested/1",
+    "job.cancel_answered/1",
+    "job.cancelled/1",
+    "job.expired/1",
+    "job.became_unavailable/1",
+    "job.stale_report_kept/1",
+    "job.purged/1",
+    "job.retired/1",
+    "external_production_dispatched/1",
+    "external_production_polled/1",
+    "external_production_resolved/1",
+    "operation.cancel_requested/1",
+    "operation.cancel_answered/1",
+    "operation.cancelled/1",
+    "operation.expired/1",
+    "operation.contradicted/1",
+    "operation.retired/1",
+];
+
+/// At least one fact of every kind.
+pub fn every_fact() -> Vec<Fact> {
+    let job_facts = KINDS.iter().filter(|kind| kind.starts_with("job.")).flat_map(|kind| job(kind));
+    let operation_facts =
+        KINDS.iter().filter(|kind| !kind.starts_with("job.")).flat_map(|kind| operation(kind));
+    job_facts.map(Fact::Job).chain(operation_facts.map(Fact::Operation)).collect()
+}
+
+/// Where a variant stands in `KINDS`. A new variant does not compile until it has a place there.
+pub fn place(fact: &Fact) -> usize {
+    match fact {
+        Fact::Job(fact) => match fact {
+            JobFact::Created(_) => 0,
+            JobFact::Dispatched { .. } => 1,
+            JobFact::Delivered => 2,
+            JobFact::Started(_) => 3,
+            JobFact::InputAwaited(_) => 4,
+            JobFact::Blocked(_) => 5,
+            JobFact::Deferred { .. } => 6,
+            JobFact::ExternalArrived(_) => 7,
+            JobFact::Answered(_) => 8,
+            JobFact::Resumed => 9,
+            JobFact::Noted(_) => 10,
+            JobFact::Completed(_) => 11,
+            JobFact::Failed(_) => 12,
+            JobFact::Requeued { .. } => 13,
+            JobFact::CancelRequested { .. } => 14,
+            JobFact::CancelAnswered(_) => 15,
+            JobFact::Cancelled(_) => 16,
+            JobFact::Expired(_) => 17,
+            JobFact::BecameUnavailable(_) => 18,
+            JobFact::StaleReportKept(_) => 19,
+            JobFact::Purged => 20,
+            JobFact::Retired => 21,
+        },
+        Fact::Operation(fact) => match fact {
+            OperationFact::Dispatched(_) => 22,
+            OperationFact::Polled(_) => 23,
+            OperationFact::Resolved(_) => 24,
+            OperationFact::CancelRequested { .. } => 25,
+            OperationFact::CancelAnswered { .. } => 26,
+            OperationFact::Cancelled => 27,
+            OperationFact::Expired { .. } => 28,
+            OperationFact::Contradicted { .. } => 29,
+            OperationFact::Retired => 30,
+        },
+    }
+}
+
+fn job(kind: &str) -> Vec<JobFact> {
+    match kind {
+        "job.created/1" => {
+            vec![JobFact::Created(Box::new(full_job())), JobFact::Created(Box::new(plain_job()))]
+        }
+        "job.dispatched/1" => [Trigger::Automatic, Trigger::Run, Trigger::Retry]
+            .map(|trigger| JobFact::Dispatched {
+                attempt_id: attempt(),
+                number: 2,
+                owner: OwnerId::new("node-1/boot-7"),
+                trigger,
+            })
+            .to_vec(),
+        "job.delivered/1" => vec![JobFact::Delivered],
+        "job.started/1" => details().map(JobFact::Started).to_vec(),
+        "job.input_awaited/1" => details().map(JobFact::InputAwaited).to_vec(),
+        "job.blocked/1" => details().map(JobFact::Blocked).to_vec(),
+        "job.deferred/1" => [AfterExternal::Finish, AfterExternal::Resume]
+            .map(|then| JobFact::Deferred { operation_id: OperationId::new("op-1"), then })
+            .to_vec(),
+        "job.external_arrived/1" => details().map(JobFact::ExternalArrived).to_vec(),
+        "job.answered/1" => vec![JobFact::Answered(AnswerKept { answer: body(BodyName::Answer) })],
+        "job.resumed/1" => vec![JobFact::Resumed],
+        "job.noted/1" => details().map(JobFact::Noted).to_vec(),
+        "job.completed/1" => details().map(JobFact::Completed).to_vec(),
+        "job.failed/1" => details().map(JobFact::Failed).to_vec(),
+        "job.requeued/1" => [RequeueCause::AttemptFailed, RequeueCause::LeaseLost]
+            .into_iter()
+            .zip(details())
+            .map(|(cause, details)| JobFact::Requeued { due_at: time(), cause, details })
+            .collect(),
+        "job.cancel_requested/1" => [Some("ada".to_owned()), None]
+            .map(|by| JobFact::CancelRequested { by, reason: "not needed".to_owned(), limit_at: time() })
+            .to_vec(),
+        "job.cancel_answered/1" => cancel_answers().into_iter().map(JobFact::CancelAnswered).collect(),
+        "job.cancelled/1" => {
+            [CancelCause::NeverStarted, CancelCause::Confirmed, CancelCause::TimedOut, CancelCause::LeaseLost]
+                .map(|cause| JobFact::Cancelled(Conclusion { cause, details: full_details() }))
+                .to_vec()
+        }
+        "job.expired/1" => [JobExpiry::TimeOver, JobExpiry::OperationExpired, JobExpiry::Reported]
+            .map(|cause| JobFact::Expired(Conclusion { cause, details: Details::default() }))
+            .to_vec(),
+        "job.became_unavailable/1" => [Unavailability::LeaseLost, Unavailability::Reported]
+            .map(|cause| JobFact::BecameUnavailable(Conclusion { cause, details: Details::default() }))
+            .to_vec(),
+        "job.stale_report_kept/1" => details()
+            .map(|details| {
+                let state = JobStateName::Completed;
+                JobFact::StaleReportKept(StaleReport { attempt_id: attempt(), state, at: time(), details })
+            })
+            .to_vec(),
+        "job.purged/1" => vec![JobFact::Purged],
+        "job.retired/1" => vec![JobFact::Retired],
+        other => panic!("no sample of {other}"),
+    }
+}
+
+fn operation(kind: &str) -> Vec<OperationFact> {
+    match kind {
+        "external_production_dispatched/1" => [Cancelability::Cancelable, uncancelable()]
+            .map(|cancelability| OperationFact::Dispatched(Box::new(accepted(cancelability))))
+            .to_vec(),
+        "external_production_polled/1" => {
+            vec![OperationFact::Polled(full_poll()), OperationFact::Polled(quiet_poll())]
+        }
+        "external_production_resolved/1" => [
+            Ending::Completed { result: full_result() },
+            Ending::Completed { result: ResultRefs::default() },
+            Ending::Failed {
+                failure_detail: "out of paper".to_owned(),
+                error_code: Some("no_paper".to_owned()),
+                result: full_result(),
+            },
+            Ending::TimedOut,
+            Ending::Unknown,
+        ]
+        .map(OperationFact::Resolved)
+        .to_vec(),
+        "operation.cancel_requested/1" => [Some("ada".to_owned()), None]
+            .map(|by| OperationFact::CancelRequested { by, reason: "not needed".to_owned() })
+            .to_vec(),
+        "operation.cancel_answered/1" => cancel_answers()
+            .into_iter()
+            .zip([None, None, None, Some(time())])
+            .map(|(answer, next_try_at)| OperationFact::CancelAnswered { answer, next_try_at })
+            .collect(),
+        "operation.cancelled/1" => vec![OperationFact::Cancelled],
+        "operation.expired/1" => [
+            ExpiryCause::LifetimeOver,
+            ExpiryCause::MaxAttemptsExhausted,
+            ExpiryCause::Abandoned("job_expired".to_owned()),
+        ]
+        .map(|cause| OperationFact::Expired { cause })
+        .to_vec(),
+        "operation.contradicted/1" => {
+            OperationStatus::ALL.map(|status| OperationFact::Contradicted { status }).to_vec()
+        }
+        "operation.retired/1" => vec![OperationFact::Retired],
+        other => panic!("no sample of {other}"),
+    }
+}
+
+fn full_job() -> NewJob {
+    let text = |text: &str| Some(text.to_owned());
+    let spec = JobSpec {
+        title: "Render \u{201e}der Umschlag\u{201c}, 12 \u{00d7} 18".to_owned(),
+        kind: "render".to_owned(),
+        executor: text("farm"),
+        lane: text("slow"),
+        priority: -7,
+        retry: RetryPolicy { max_attempts: 3, backoff_seconds: 2, max_backoff_seconds: 60 },
+        timeout_seconds: Some(900),
+        deadline_at: Some(time()),
+        expires_at: Some(time().plus_seconds(60)),
+        created_by_peer_id: text("peer-ada"),
+        owner_peer_id: text("peer-grace"),
+        assigned_peer_id: text("peer-joan"),
+        path: text("books/cover"),
+        session_id: text("session-1"),
+        correlation_id: text("order-7"),
+        circle: text("press"),
+        source_kind: text("calendar"),
+        source_id: text("cal-1"),
+        scope: text("print"),
+        visibility: "private".to_owned(),
+        tags: vec!["cover".to_owned(), "urgent \"now\"".to_owned()],
+    };
+    let bodies =
+        [BodyName::Request, BodyName::Prompt, BodyName::Input, BodyName::Provenance].map(body).to_vec();
+    NewJob { spec, due_at: Some(time()), bodies }
+}
+
+fn plain_job() -> NewJob {
+    NewJob { spec: JobSpec::plain(None, RetryPolicy::ONCE), due_at: None, bodies: Vec::new() }
+}
+
+fn details() -> [Details; 2] {
+    [full_details(), Details::default()]
+}
+
+fn full_details() -> Details {
+    Details {
+        reason: Some("half_done".to_owned()),
+        phase: Some("inking".to_owned()),
+        progress: Some(Json::parse(r#"{"pages":[1,2.50,1e3],"of":null}"#).unwrap()),
+        note: Some("page 2 of 4\nsecond line".to_owned()),
+        result: full_result(),
+    }
+}
+
+fn full_result() -> ResultRefs {
+    ResultRefs {
+        summary: Some("4 pages".to_owned()),
+        data: Some(body(BodyName::Result)),
+        error: Some(body(BodyName::Error)),
+        artifacts: Some(body(BodyName::Artifacts)),
+    }
+}
+
+fn accepted(cancelability: Cancelability) -> Accepted {
+    Accepted {
+        link: OperationLink {
+            job_id: JobId::new("work-1"),
+            attempt_id: attempt(),
+            kind: "render".to_owned(),
+            specialist: "render-farm".to_owned(),
+        },
+        handle: body(BodyName::Handle),
+        invalid_hint: cancelability == Cancelability::Cancelable,
+        progress_hint: (cancelability == Cancelability::Cancelable).then(|| "in the queue".to_owned()),
+        cancelability,
+        interval_seconds: 5,
+        next_poll_at: time(),
+        expires_at: time().plus_seconds(900),
+        policy: KindPolicy::default(),
+    }
+}
+
+fn uncancelable() -> Cancelability {
+    Cancelability::NotCancelable("the press has no stop".to_owned())
+}
+
+fn full_poll() -> Polled {
+    Polled {
+        status: Some(ReportedStatus::Running),
+        interval_seconds: Some(30),
+        progress_hint: Some("page 2".to_owned()),
+        progress: Some(Json::parse(r#"{"page":2}"#).unwrap()),
+        expires_at: Some(time()),
+        error: Some(PollError { code: "connect_failed".to_owned(), message: "no route".to_owned() }),
+        invalid_hint: true,
+        next_poll_at: time(),
+    }
+}
+
+fn quiet_poll() -> Polled {
+    Polled {
+        status: None,
+        interval_seconds: None,
+        progress_hint: None,
+        progress: None,
+        expires_at: None,
+        error: None,
+        invalid_hint: false,
+        next_poll_at: time(),
+    }
+}
+
+fn cancel_answers() -> Vec<CancelAnswer> {
+    vec![
+        CancelAnswer::Cancelled,
+        CancelAnswer::Accepted,
+        CancelAnswer::Refused("too late".to_owned()),
+        CancelAnswer::Unreachable,
+    ]
+}
+
+fn body(name: BodyName) -> BodyRef {
+    body_ref(name, name.as_str().as_bytes())
+}
+
+fn attempt() -> AttemptId {
+    AttemptId::new("attempt-1")
+}
+
+fn time() -> Timestamp {
+    Timestamp::from_micros(1_750_000_000_123_456)
+}
