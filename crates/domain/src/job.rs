@@ -24,7 +24,7 @@ pub use details::{Details, Note, ResultRefs};
 pub use fact::{
     AnswerKept, CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability,
 };
-pub use spec::{JobSpec, NewJob};
+pub use spec::{JobSpec, NewJob, UNASSIGNED_LANE};
 pub(crate) use state::is_false;
 pub use state::{AfterExternal, Job, JobState, JobStateName};
 

@@ -1,15 +1,26 @@
 //! The one file that reads the clock. `now` never goes back.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use domain::Timestamp;
+use tokio::sync::watch;
+
+/// The longest sleep without a look at the clock.
+const LOOK_AT_THE_CLOCK_EVERY: Duration = Duration::from_secs(30);
 
 /// Where `now` comes from.
 pub trait Clock: Send + Sync {
     /// The time. Never earlier than the last answer.
     fn now(&self) -> Timestamp;
+}
+
+/// A clock that one can wait on.
+pub trait Timer: Clock {
+    /// Ends when that time has come.
+    fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
 /// The machine's clock, which runs on by the monotonic clock when the wall clock jumps back.
@@ -18,9 +29,8 @@ pub struct SystemClock {
 }
 
 /// A clock that stands until it is moved: for tests.
-#[derive(Default)]
 pub struct ManualClock {
-    micros: AtomicI64,
+    micros: watch::Sender<i64>,
 }
 
 impl SystemClock {
@@ -48,23 +58,45 @@ impl Clock for SystemClock {
 impl ManualClock {
     /// A clock that stands at this time.
     pub fn at(time: Timestamp) -> Self {
-        Self { micros: AtomicI64::new(time.micros()) }
+        Self { micros: watch::Sender::new(time.micros()) }
     }
 
     /// Moves it forward.
     pub fn advance_seconds(&self, seconds: u32) {
-        self.micros.fetch_add(i64::from(seconds) * 1_000_000, Ordering::Relaxed);
+        self.micros.send_modify(|micros| *micros += i64::from(seconds) * 1_000_000);
     }
 
     /// Sets it, forward only.
     pub fn set(&self, time: Timestamp) {
-        self.micros.fetch_max(time.micros(), Ordering::Relaxed);
+        self.micros.send_modify(|micros| *micros = time.micros().max(*micros));
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.micros.load(Ordering::Relaxed))
+        Timestamp::from_micros(*self.micros.borrow())
+    }
+}
+
+impl Timer for ManualClock {
+    fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            // The sender is ours: it outlives every sleeper.
+            let _ = self.micros.subscribe().wait_for(|micros| *micros >= at.micros()).await;
+        })
+    }
+}
+
+impl Timer for SystemClock {
+    fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            loop {
+                let left = at.micros().saturating_sub(self.now().micros());
+                let Ok(left @ 1..) = u64::try_from(left) else { return };
+                // The wall clock may be set while we sleep: look at it now and then. The store is not asked.
+                tokio::time::sleep(Duration::from_micros(left).min(LOOK_AT_THE_CLOCK_EVERY)).await;
+            }
+        })
     }
 }
 

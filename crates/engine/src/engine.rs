@@ -22,6 +22,13 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
     retention: Retention,
+    watches: Vec<Arc<dyn CommitWatch>>,
+}
+
+/// Told of every commit that has become durable. It only notes what is of use to it: it is called on the way to the answer.
+pub trait CommitWatch: Send + Sync {
+    /// This was committed.
+    fn committed(&self, commit: &Commit);
 }
 
 impl Engine {
@@ -32,7 +39,13 @@ impl Engine {
         ids: Arc<dyn Ids>,
         retention: Retention,
     ) -> Self {
-        Self { store, clock, ids, retention }
+        Self { store, clock, ids, retention, watches: Vec::new() }
+    }
+
+    /// The same engine, whose commits this one is told of.
+    pub fn watched_by(mut self, watch: Arc<dyn CommitWatch>) -> Self {
+        self.watches.push(watch);
+        self
     }
 
     /// The store, for reads and claims.
@@ -111,7 +124,12 @@ impl Engine {
                 Err(StoreError::OutcomeUnknown) => {}
                 // "Nothing was written" is true of this repeat, not of the commit before it.
                 Err(StoreError::Busy | StoreError::Full | StoreError::Unavailable(_)) if repeat > 0 => {}
-                answer => return answer,
+                answer => {
+                    if answer.is_ok() {
+                        self.watches.iter().for_each(|watch| watch.committed(&commit));
+                    }
+                    return answer;
+                }
             }
         }
         Err(StoreError::OutcomeUnknown)

@@ -1,17 +1,29 @@
-//! What makes it happen: `execute(order)` is the only way to the ledger.
+//! What makes it happen: `execute(order)` is the only way to the ledger, and the workers are what happens by itself.
 //!
 //! Load, decide with its consequences, commit, and once more on a conflict. The clock is read in `clock.rs` and
 //! randomness made in `ids.rs`, nowhere else.
 
+mod attempts;
 mod clock;
+mod driver;
 mod engine;
 mod error;
+mod executors;
 mod ids;
 mod order;
 mod plan;
+mod specialist;
+mod wakes;
+mod workers;
 
-pub use clock::{Clock, ManualClock, SystemClock};
-pub use engine::Engine;
+pub use attempts::Attempts;
+pub use clock::{Clock, ManualClock, SystemClock, Timer};
+pub use driver::{Daemon, DaemonSettings};
+pub use engine::{CommitWatch, Engine};
 pub use error::EngineError;
+pub use executors::{Executor, Executors};
 pub use ids::{Ids, RandomIds};
 pub use order::{Order, OrderBody, Outcome};
+pub use specialist::{Assignment, Failure, Link, Output, Produced, Progress, Specialist, Stop};
+pub use wakes::Wakes;
+pub use workers::{AttendJobs, DispatchJobs, Next, Worker};

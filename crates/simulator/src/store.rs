@@ -94,6 +94,10 @@ impl Store for SimStore {
         not_simulated()
     }
 
+    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
+        not_simulated()
+    }
+
     fn earliest_due(&self, _: RecordKind) -> Reply<'_, Option<Timestamp>> {
         not_simulated()
     }

@@ -244,6 +244,10 @@ impl Store for SqliteStore {
         self.claim(ClaimRequest::HandBack { id: id.clone(), fence, now }, Answer::done)
     }
 
+    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
+        self.readers.read(reads::ready_lanes)
+    }
+
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
         self.readers.read(move |connection| reads::earliest_due(connection, kind))
     }

@@ -17,6 +17,7 @@ mod view;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use domain::{Fence, Lease, OwnerId, RecordId, RecordKind, Timestamp};
 
@@ -70,6 +71,8 @@ pub trait Store: Send + Sync {
     fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken>;
     /// Gives a record back before its lease ends; it is due at once.
     fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()>;
+    /// The lanes in which something is ready, each named once.
+    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>>;
     /// When the next record of this kind is due.
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>>;
 }

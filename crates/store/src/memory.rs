@@ -2,7 +2,7 @@
 //!
 //! Where a database has an index, this walks everything: it is for tests and the simulator, with few records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::job::JobStateName;
@@ -327,6 +327,13 @@ impl Store for MemoryStore {
             Some(row) => row.hand_back(&fence, now).map_err(StoreError::from),
         };
         ready(handed)
+    }
+
+    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
+        let tables = self.tables();
+        let ready = tables.agenda.values().filter(|row| row.ready);
+        let lanes: BTreeSet<_> = ready.filter_map(|row| Some(row.place.as_ref()?.lane.clone())).collect();
+        self::ready(Ok(lanes.into_iter().collect()))
     }
 
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {

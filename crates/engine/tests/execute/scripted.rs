@@ -117,6 +117,10 @@ impl Store for Scripted {
         self.inner.hand_back(id, fence, now)
     }
 
+    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
+        self.inner.ready_lanes()
+    }
+
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
         self.inner.earliest_due(kind)
     }

@@ -259,6 +259,23 @@ pub(crate) fn earliest_due(
         .map_err(read_failed)
 }
 
+// Leaps from lane to lane in the index: the cost is that of the lanes, not of the jobs in them.
+static READY_LANES: Sql = Sql::new(
+    "WITH RECURSIVE lanes (lane) AS ( \
+         SELECT min(lane) FROM agenda WHERE ready = 1 \
+         UNION ALL \
+         SELECT (SELECT min(lane) FROM agenda WHERE ready = 1 AND lane > lanes.lane) FROM lanes \
+          WHERE lanes.lane IS NOT NULL \
+     ) SELECT lane FROM lanes WHERE lane IS NOT NULL",
+);
+
+pub(crate) fn ready_lanes(connection: &Connection) -> Result<Vec<Arc<str>>, StoreError> {
+    connection
+        .prepare_cached(READY_LANES.sqlite())
+        .and_then(|mut statement| statement.query_map([], |row| row.get::<_, Arc<str>>(0))?.collect())
+        .map_err(read_failed)
+}
+
 fn page(limit: usize) -> i64 {
     i64::try_from(limit.min(MAX_PAGE)).unwrap_or_default()
 }

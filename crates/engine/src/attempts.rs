@@ -1,0 +1,162 @@
+//! The attempts that run on this node: their slots, their leases, their end.
+
+mod run;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use domain::{JobId, Lease, OwnerId, Record, RecordId};
+use store::{Commit, Taken};
+use tokio::sync::{Notify, watch};
+
+use crate::{CommitWatch, Engine, Executors, Stop, Timer, Wakes};
+use run::Attempt;
+
+/// Attempts at the same time in a lane that has no limit of its own.
+const DEFAULT_LANE_LIMIT: usize = 64;
+
+/// The attempts that run on this node.
+pub struct Attempts {
+    engine: Engine,
+    executors: Executors,
+    owner: OwnerId,
+    lease: Lease,
+    timer: Arc<dyn Timer>,
+    wakes: Arc<Wakes>,
+    lane_limits: BTreeMap<String, usize>,
+    running: Mutex<Running>,
+    /// Told whenever an attempt has ended.
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct Running {
+    by_job: BTreeMap<JobId, watch::Sender<Stop>>,
+    by_lane: BTreeMap<Arc<str>, usize>,
+}
+
+impl Attempts {
+    /// None yet.
+    pub fn new(
+        engine: Engine,
+        executors: Executors,
+        owner: OwnerId,
+        lease: Lease,
+        timer: Arc<dyn Timer>,
+        wakes: Arc<Wakes>,
+        lane_limits: BTreeMap<String, usize>,
+    ) -> Self {
+        Self {
+            engine,
+            executors,
+            owner,
+            lease,
+            timer,
+            wakes,
+            lane_limits,
+            running: Mutex::default(),
+            ended: Notify::new(),
+        }
+    }
+
+    /// The lease that its attempts have.
+    pub fn lease(&self) -> Lease {
+        self.lease
+    }
+
+    /// Whether a lane is named after an executor of ours, or has a limit of its own.
+    pub(crate) fn serves(&self, lane: &str) -> bool {
+        self.executors.get(lane).is_some() || self.lane_limits.contains_key(lane)
+    }
+
+    /// How many attempts may begin in this lane now.
+    pub(crate) fn free_slots(&self, lane: &str) -> usize {
+        let limit = match (self.lane_limits.get(lane), self.executors.get(lane)) {
+            (Some(limit), _) => *limit,
+            (None, Some(executor)) => executor.concurrency,
+            (None, None) => DEFAULT_LANE_LIMIT,
+        };
+        limit.saturating_sub(self.running().by_lane.get(lane).copied().unwrap_or_default())
+    }
+
+    /// Begins an attempt of a job that was taken. It runs by itself and reports by itself.
+    pub(crate) fn begin(self: &Arc<Self>, lane: &Arc<str>, taken: Taken) {
+        let RecordId::Job(job_id) = taken.id.clone() else { return };
+        let (link, told, stopper) = crate::Link::new(run::PROGRESS_WAITING);
+        {
+            let mut running = self.running();
+            *running.by_lane.entry(lane.clone()).or_default() += 1;
+            running.by_job.insert(job_id.clone(), stopper.clone());
+        }
+        let attempt = Attempt::new(self.clone(), taken, link, told, stopper);
+        let (attempts, lane) = (self.clone(), lane.clone());
+        tokio::spawn(async move {
+            attempt.run().await;
+            attempts.end(&lane, &job_id);
+        });
+    }
+
+    fn end(&self, lane: &Arc<str>, job_id: &JobId) {
+        let mut running = self.running();
+        running.by_job.remove(job_id);
+        if let Some(count) = running.by_lane.get_mut(lane) {
+            *count -= 1;
+            if *count == 0 {
+                running.by_lane.remove(lane);
+            }
+        }
+        drop(running);
+        self.wakes.slot_freed();
+        self.ended.notify_waiters();
+    }
+
+    /// How many run.
+    pub fn count(&self) -> usize {
+        self.running().by_job.len()
+    }
+
+    /// Ends when none runs any more.
+    pub(crate) async fn all_ended(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.count() == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Tells all to stop.
+    pub(crate) fn stop_all(&self) {
+        for stopper in self.running().by_job.values() {
+            stopper.send_if_modified(|stop| replace(stop, Stop::Shutdown));
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().expect("no holder of the lock panics")
+    }
+}
+
+impl CommitWatch for Attempts {
+    /// A cancel reaches the attempt that runs here at once.
+    fn committed(&self, commit: &Commit) {
+        for change in &commit.changes {
+            let Record::Job(job) = &*change.record else { continue };
+            if job.cancel.is_some()
+                && let Some(stopper) = self.running().by_job.get(&job.id)
+            {
+                stopper.send_if_modified(|stop| replace(stop, Stop::Cancelled));
+            }
+        }
+    }
+}
+
+/// The first reason to stop stays.
+fn replace(stop: &mut Stop, with: Stop) -> bool {
+    let first = *stop == Stop::GoOn;
+    if first {
+        *stop = with;
+    }
+    first
+}

@@ -1,0 +1,301 @@
+//! One attempt from the taking to its report: dispatch, work, renewals and progress meanwhile, and the end in one commit.
+//!
+//! Whoever loses the lease stops and writes nothing: the fence in every commit makes sure of it.
+
+use std::sync::Arc;
+
+use domain::job::{
+    CancelAnswer, Details, Dispatch, Job, JobCommand, JobState, JobStateName, Report, ResultRefs, Retryable,
+    Trigger,
+};
+use domain::{AttemptId, BodyName, BodyRef, Fence, Record, RecordId, Refusal, Timestamp};
+use store::{NewBody, Taken, body_ref};
+use tokio::sync::{mpsc, watch};
+
+use super::{Attempts, replace};
+use crate::{Assignment, EngineError, Failure, Link, Order, OrderBody, Output, Produced, Progress, Stop};
+
+/// Words of progress that may wait; more are dropped.
+pub(super) const PROGRESS_WAITING: usize = 64;
+/// Progress is written down at most this often.
+const PROGRESS_EVERY_SECONDS: u64 = 1;
+/// Work that takes longer than this is shown as running.
+const SHOWN_AS_RUNNING_AFTER_SECONDS: u64 = 1;
+
+pub(super) struct Attempt {
+    attempts: Arc<Attempts>,
+    id: RecordId,
+    fence: Fence,
+    renew_at: Timestamp,
+    link: Link,
+    told: mpsc::Receiver<Progress>,
+    stopper: watch::Sender<Stop>,
+}
+
+impl Attempt {
+    pub(super) fn new(
+        attempts: Arc<Attempts>,
+        taken: Taken,
+        link: Link,
+        told: mpsc::Receiver<Progress>,
+        stopper: watch::Sender<Stop>,
+    ) -> Self {
+        let renew_at = attempts.lease.renew_at(taken.claim.heartbeat_at);
+        Self { fence: taken.claim.fence(), id: taken.id, renew_at, attempts, link, told, stopper }
+    }
+
+    /// Runs it to its end. Nothing is left to the caller.
+    pub(super) async fn run(mut self) {
+        if let Err(error) = self.carry_out().await {
+            // Mostly someone was faster: the record says what happened, and its next owner goes on from there.
+            tracing::info!(record = %self.id, code = error.code(), "attempt not carried out: {error}");
+            self.hand_back().await;
+        }
+    }
+
+    async fn carry_out(&mut self) -> Result<(), EngineError> {
+        let (job, attempt_id) = self.dispatch().await?;
+        let executor = job.spec.executor.as_deref().unwrap_or_default();
+        let Some(executor) = self.attempts.executors.get(executor).cloned() else {
+            let message = format!("no executor is named {executor:?}");
+            let failure = Failure::permanent("specialist_unregistered", message);
+            return self.report(&attempt_id, Produced::Failed(failure)).await;
+        };
+        let assignment = self.assignment(&job, &attempt_id).await?;
+        let link = self.link.clone();
+        let mut work = tokio::spawn(async move { executor.specialist.produce(assignment, link).await });
+        let produced = self.stay_with(&job, &attempt_id, &mut work).await;
+        match produced {
+            Some(produced) => self.report(&attempt_id, produced).await,
+            None => {
+                work.abort();
+                Ok(())
+            }
+        }
+    }
+
+    /// Renews, writes down progress and watches the time until the work ends; nothing if the lease was lost.
+    async fn stay_with(
+        &mut self,
+        job: &Job,
+        attempt_id: &AttemptId,
+        work: &mut tokio::task::JoinHandle<Produced>,
+    ) -> Option<Produced> {
+        let timer = self.attempts.timer.clone();
+        let began = timer.now();
+        let time_over_at = job.spec.timeout_seconds.map(|seconds| began.plus_seconds(seconds));
+        let mut tell_at = began.plus_seconds(SHOWN_AS_RUNNING_AFTER_SECONDS);
+        let mut shown = false;
+        let mut newest: Option<Progress> = None;
+        loop {
+            let wants_to_tell = newest.is_some() || !shown;
+            tokio::select! {
+                ended = &mut *work => {
+                    return Some(ended.unwrap_or_else(|panic| {
+                        Produced::Failed(Failure::transient("executor_panicked", panic.to_string()))
+                    }));
+                }
+                Some(progress) = self.told.recv() => {
+                    newest = Some(newest.map_or_else(|| progress.clone(), |older| merge(older, progress.clone())));
+                }
+                () = timer.sleep_until(self.renew_at) => {
+                    if !self.renew().await {
+                        self.stopper.send_if_modified(|stop| replace(stop, Stop::LeaseLost));
+                        return None;
+                    }
+                }
+                () = timer.sleep_until(tell_at), if wants_to_tell => {
+                    shown = true;
+                    tell_at = timer.now().plus_seconds(PROGRESS_EVERY_SECONDS);
+                    self.tell(attempt_id, newest.take().unwrap_or_default()).await;
+                }
+                () = sleep_until_optional(&*timer, time_over_at), if *self.stopper.borrow() == Stop::GoOn => {
+                    self.stopper.send_if_modified(|stop| replace(stop, Stop::TimeOver));
+                }
+            }
+        }
+    }
+
+    /// A new attempt, or the same one again after an answer.
+    async fn dispatch(&self) -> Result<(Arc<Job>, AttemptId), EngineError> {
+        let engine = &self.attempts.engine;
+        let loaded = engine.store().load(&self.id).await?.ok_or(Refusal::UnknownRecord)?;
+        let Record::Job(job) = &*loaded.record else { return Err(Refusal::WrongRecordKind.into()) };
+        let (attempt_id, command) = match (&job.state, job.last_attempt()) {
+            (JobState::Running, Some(attempt)) if job.resume_pending => {
+                (attempt.id.clone(), JobCommand::Resume { attempt_id: attempt.id.clone() })
+            }
+            _ => {
+                let attempt_id = engine.ids().attempt_id();
+                let owner = self.attempts.owner.clone();
+                let trigger = Trigger::Automatic;
+                (attempt_id.clone(), JobCommand::Dispatch(Dispatch { attempt_id, owner, trigger }))
+            }
+        };
+        let outcome = engine.execute(self.order(command)).await?;
+        let Record::Job(job) = &**outcome.record() else { return Err(Refusal::WrongRecordKind.into()) };
+        Ok((Arc::new((**job).clone()), attempt_id))
+    }
+
+    async fn assignment(&self, job: &Arc<Job>, attempt_id: &AttemptId) -> Result<Assignment, EngineError> {
+        let input = self.body(job, BodyName::Input).await?.unwrap_or_else(|| b"null".to_vec());
+        let answer = self.body(job, BodyName::Answer).await?;
+        Ok(Assignment {
+            attempt_number: job.attempt_count,
+            attempt_id: attempt_id.clone(),
+            input,
+            answer,
+            job: job.clone(),
+        })
+    }
+
+    async fn body(&self, job: &Job, name: BodyName) -> Result<Option<Vec<u8>>, EngineError> {
+        match job.bodies.iter().find(|body| body.name == name) {
+            None => Ok(None),
+            Some(body) => Ok(self.attempts.engine.store().body(&self.id, *body).await?),
+        }
+    }
+
+    async fn renew(&mut self) -> bool {
+        let (store, now) = (self.attempts.engine.store(), self.attempts.timer.now());
+        match store.renew(&self.id, self.fence.clone(), now, self.attempts.lease).await {
+            Ok(taken) => {
+                self.fence = taken.claim.fence();
+                self.renew_at = self.attempts.lease.renew_at(now);
+                true
+            }
+            Err(store::StoreError::Fenced | store::StoreError::UnknownRecord) => false,
+            Err(error) => {
+                // The lease has time left: try again soon rather than give up the work.
+                tracing::warn!(record = %self.id, code = error.code(), "lease not renewed: {error}");
+                self.renew_at = now.plus_seconds(1);
+                true
+            }
+        }
+    }
+
+    async fn tell(&self, attempt_id: &AttemptId, progress: Progress) {
+        let details = Details {
+            progress: progress.progress,
+            note: progress.note,
+            phase: progress.phase,
+            ..Details::default()
+        };
+        let report = self.report_of(attempt_id, JobStateName::Running, details, Retryable::Yes);
+        if let Err(error) = self.attempts.engine.execute(self.order(report)).await {
+            tracing::debug!(record = %self.id, code = error.code(), "progress not written down: {error}");
+        }
+    }
+
+    /// The end of the attempt, in one commit with its bodies.
+    async fn report(&self, attempt_id: &AttemptId, produced: Produced) -> Result<(), EngineError> {
+        let stop = *self.stopper.borrow();
+        let mut bodies = Vec::new();
+        let command = match produced {
+            Produced::Completed(output) => {
+                let details = completed(output, &mut bodies);
+                self.report_of(attempt_id, JobStateName::Completed, details, Retryable::Yes)
+            }
+            Produced::Failed(failure) => {
+                let retryable = failure.retryable;
+                let details = failed(failure, &mut bodies);
+                self.report_of(attempt_id, JobStateName::Failed, details, retryable)
+            }
+            Produced::Delivered => JobCommand::Deliver { attempt_id: attempt_id.clone() },
+            Produced::AwaitingInput { question } => {
+                keep(&mut bodies, BodyName::Question, question);
+                let details = Details::because("input_awaited");
+                self.report_of(attempt_id, JobStateName::AwaitingInput, details, Retryable::No)
+            }
+            Produced::Stopped => match stop {
+                Stop::Cancelled => JobCommand::RecordCancelAnswer {
+                    attempt_id: attempt_id.clone(),
+                    answer: CancelAnswer::Cancelled,
+                },
+                Stop::TimeOver => {
+                    let failure = Failure::transient("timed_out", "the attempt ran out of its time limit");
+                    let details = failed(failure, &mut bodies);
+                    self.report_of(attempt_id, JobStateName::Failed, details, Retryable::Yes)
+                }
+                // Nobody may say how it ended: the next owner decides by the lost lease.
+                Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => {
+                    self.hand_back().await;
+                    return Ok(());
+                }
+            },
+        };
+        let mut order = self.order(command);
+        order.bodies = bodies.into_iter().map(|body| OrderBody { record: self.id.clone(), body }).collect();
+        self.attempts.engine.execute(order).await?;
+        Ok(())
+    }
+
+    fn report_of(
+        &self,
+        attempt_id: &AttemptId,
+        state: JobStateName,
+        details: Details,
+        retryable: Retryable,
+    ) -> JobCommand {
+        JobCommand::Report(Box::new(Report {
+            attempt_id: Some(attempt_id.clone()),
+            state,
+            details,
+            retryable,
+            jitter: self.attempts.engine.ids().jitter(),
+        }))
+    }
+
+    fn order(&self, command: JobCommand) -> Order {
+        Order::new(self.id.clone(), command, Arc::from("worker:dispatch_jobs")).under(self.fence.clone())
+    }
+
+    async fn hand_back(&self) {
+        let now = self.attempts.timer.now();
+        if let Err(error) = self.attempts.engine.store().hand_back(&self.id, self.fence.clone(), now).await {
+            tracing::debug!(record = %self.id, code = error.code(), "not handed back: {error}");
+        }
+    }
+}
+
+fn completed(output: Output, bodies: &mut Vec<NewBody>) -> Details {
+    let result = ResultRefs {
+        summary: output.summary,
+        data: output.data.map(|data| keep(bodies, BodyName::Result, data)),
+        error: None,
+        artifacts: output.artifacts.map(|list| keep(bodies, BodyName::Artifacts, list)),
+    };
+    Details { result, ..Details::default() }
+}
+
+fn failed(failure: Failure, bodies: &mut Vec<NewBody>) -> Details {
+    let error = serde_json::json!({ "code": failure.reason, "message": failure.message });
+    let result = ResultRefs {
+        error: Some(keep(bodies, BodyName::Error, error.to_string().into_bytes())),
+        artifacts: failure.artifacts.map(|list| keep(bodies, BodyName::Artifacts, list)),
+        ..ResultRefs::default()
+    };
+    Details { reason: Some(failure.reason), result, ..Details::default() }
+}
+
+fn keep(bodies: &mut Vec<NewBody>, name: BodyName, bytes: Vec<u8>) -> BodyRef {
+    let body = body_ref(name, &bytes);
+    bodies.push(NewBody { body, bytes: Arc::from(bytes) });
+    body
+}
+
+/// The newer word wins; what it leaves out stays.
+fn merge(older: Progress, newer: Progress) -> Progress {
+    Progress {
+        progress: newer.progress.or(older.progress),
+        note: newer.note.or(older.note),
+        phase: newer.phase.or(older.phase),
+    }
+}
+
+async fn sleep_until_optional(timer: &dyn crate::Timer, at: Option<Timestamp>) {
+    match at {
+        Some(at) => timer.sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,46 @@
+//! The executors that this node has, by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::RetryPolicy;
+
+use crate::Specialist;
+
+/// One executor.
+#[derive(Clone)]
+pub struct Executor {
+    /// What does the work.
+    pub specialist: Arc<dyn Specialist>,
+    /// Attempts at the same time on this node.
+    pub concurrency: usize,
+    /// How jobs that do not say otherwise are tried.
+    pub retry: RetryPolicy,
+}
+
+/// All executors of this node.
+#[derive(Clone, Default)]
+pub struct Executors {
+    by_name: BTreeMap<String, Executor>,
+}
+
+impl Executors {
+    /// Three attempts, a second apart and then longer: builtin and process executors.
+    pub const DEFAULT_RETRY: RetryPolicy =
+        RetryPolicy { max_attempts: 3, backoff_seconds: 1, max_backoff_seconds: 60 };
+
+    /// Adds one; a later one of the same name replaces it.
+    pub fn register(&mut self, name: &str, executor: Executor) {
+        self.by_name.insert(name.to_owned(), executor);
+    }
+
+    /// The executor with this name.
+    pub fn get(&self, name: &str) -> Option<&Executor> {
+        self.by_name.get(name)
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+}

@@ -1,0 +1,37 @@
+//! What happens by itself. A worker takes no input, does one bounded round, is safe to repeat, and says when to come back.
+
+mod attend;
+mod dispatch;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use domain::Timestamp;
+
+pub use attend::AttendJobs;
+pub use dispatch::DispatchJobs;
+
+use crate::EngineError;
+
+/// A loop of ours that does one thing by itself.
+pub trait Worker: Send + Sync {
+    /// Its name: a verb phrase, for logs.
+    fn name(&self) -> &'static str;
+
+    /// One bounded round.
+    fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>>;
+
+    /// Ends when there may be something to do before the time that the last round named.
+    fn woken(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+/// When a worker comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// At once: there is more.
+    Now,
+    /// At that time, or when woken.
+    At(Timestamp),
+    /// When woken.
+    WhenWoken,
+}

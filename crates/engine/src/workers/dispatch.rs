@@ -1,0 +1,124 @@
+//! Dispatches jobs that are ready: asks the lanes that have something and the slots that are free, and starts an attempt for each.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use domain::job::UNASSIGNED_LANE;
+use domain::{OwnerId, Timestamp};
+use store::Take;
+
+use super::{Next, Worker};
+use crate::{Attempts, Engine, EngineError, Wakes};
+
+/// Jobs taken from one lane at once.
+const BATCH: usize = 256;
+
+/// The worker.
+pub struct DispatchJobs {
+    engine: Engine,
+    owner: OwnerId,
+    attempts: Arc<Attempts>,
+    wakes: Arc<Wakes>,
+    /// Before this time a lane that no executor of ours is named after is left alone: its executor may still come.
+    strangers_from: Timestamp,
+    lanes: Mutex<Lanes>,
+}
+
+/// What is known of the lanes without a question to the store.
+#[derive(Default)]
+struct Lanes {
+    /// Whether the store was asked once which lanes have something.
+    asked: bool,
+    /// Lanes in which something may be ready.
+    maybe_ready: BTreeSet<Arc<str>>,
+}
+
+impl DispatchJobs {
+    /// On this engine, as this owner, for these attempts.
+    pub fn new(
+        engine: Engine,
+        owner: OwnerId,
+        attempts: Arc<Attempts>,
+        wakes: Arc<Wakes>,
+        strangers_from: Timestamp,
+    ) -> Self {
+        Self { engine, owner, attempts, wakes, strangers_from, lanes: Mutex::default() }
+    }
+
+    async fn dispatch_ready(&self, now: Timestamp) -> Result<Next, EngineError> {
+        self.learn_lanes().await?;
+        let asked = std::mem::take(&mut self.lanes().maybe_ready);
+        let mut next = Next::WhenWoken;
+        for lane in asked {
+            if &*lane == UNASSIGNED_LANE {
+                continue;
+            }
+            if now < self.strangers_from && !self.attempts.serves(&lane) {
+                self.lanes().maybe_ready.insert(lane);
+                next = sooner(next, Next::At(self.strangers_from));
+                continue;
+            }
+            let limit = self.attempts.free_slots(&lane).min(BATCH);
+            if limit == 0 {
+                // A slot that becomes free wakes us.
+                self.lanes().maybe_ready.insert(lane);
+                continue;
+            }
+            let take = Take { owner: self.owner.clone(), now, lease: self.attempts.lease(), limit };
+            let taken = self.engine.store().take_ready(&lane, take).await?;
+            if taken.len() == limit {
+                self.lanes().maybe_ready.insert(lane.clone());
+                next = Next::Now;
+            }
+            for one in taken {
+                self.attempts.begin(&lane, one);
+            }
+        }
+        Ok(next)
+    }
+
+    async fn learn_lanes(&self) -> Result<(), EngineError> {
+        let woken = self.wakes.take_lanes();
+        let asked = {
+            let mut lanes = self.lanes();
+            lanes.maybe_ready.extend(woken);
+            lanes.asked
+        };
+        if !asked {
+            let ready = self.engine.store().ready_lanes().await?;
+            let mut lanes = self.lanes();
+            lanes.maybe_ready.extend(ready);
+            lanes.asked = true;
+        }
+        Ok(())
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().expect("no holder of the lock panics")
+    }
+}
+
+impl Worker for DispatchJobs {
+    fn name(&self) -> &'static str {
+        "dispatch_jobs"
+    }
+
+    fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>> {
+        Box::pin(self.dispatch_ready(now))
+    }
+
+    fn woken(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.wakes.job_ready())
+    }
+}
+
+fn sooner(a: Next, b: Next) -> Next {
+    match (a, b) {
+        (Next::Now, _) | (_, Next::Now) => Next::Now,
+        (Next::At(a), Next::At(b)) => Next::At(a.min(b)),
+        (Next::At(at), Next::WhenWoken) | (Next::WhenWoken, Next::At(at)) => Next::At(at),
+        (Next::WhenWoken, Next::WhenWoken) => Next::WhenWoken,
+    }
+}

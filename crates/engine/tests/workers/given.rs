@@ -1,0 +1,337 @@
+//! A daemon on a counted memory store with scripted specialists, and ways to wait for what it does.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use domain::attention::Retention;
+use domain::job::{Job, JobCommand, JobSpec, JobStateName, NewJob};
+use domain::{
+    BodyName, BodyRef, Fence, JobId, Lease, OwnerId, Record, RecordId, RecordKind, RetryPolicy, Timestamp,
+};
+use engine::{
+    Assignment, Clock, Daemon, DaemonSettings, Executor, Executors, Ids, Link, ManualClock, Order, OrderBody,
+    Produced, RandomIds, Specialist,
+};
+use store::{
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, NewBody, Page, Reply, Store,
+    StoredFact, Take, Taken, body_ref,
+};
+use tokio::sync::{Notify, Semaphore};
+
+pub const GRACE_SECONDS: u32 = 5;
+const SETTLING_YIELDS: usize = 200;
+
+pub struct Given {
+    pub daemon: Daemon,
+    pub store: Arc<Counted>,
+    pub clock: Arc<ManualClock>,
+}
+
+impl Given {
+    pub fn new<const N: usize>(executors: [(String, Executor); N]) -> Self {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_700_000_000)));
+        Self::on(Arc::new(Counted::default()), clock, executors)
+    }
+
+    pub fn on<const N: usize>(
+        store: Arc<Counted>,
+        clock: Arc<ManualClock>,
+        executors: [(String, Executor); N],
+    ) -> Self {
+        let mut registered = Executors::default();
+        for (name, executor) in executors {
+            registered.register(&name, executor);
+        }
+        let settings = DaemonSettings {
+            owner: OwnerId::new(format!("test-{:x}", RandomIds.next())),
+            lease: Lease::DEFAULT,
+            retention: Retention::DEFAULT,
+            lane_limits: BTreeMap::new(),
+            grace_seconds: u64::from(GRACE_SECONDS),
+        };
+        let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), registered, settings);
+        Self { daemon, store, clock }
+    }
+
+    pub async fn create(&self, job: Draft) -> JobId {
+        let id = RandomIds.job_id();
+        let mut bodies = Vec::new();
+        if let Some(input) = &job.input {
+            bodies.push(body_ref(BodyName::Input, input));
+        }
+        let due_at = job.due_in.map(|seconds| self.clock.now().plus_seconds(seconds));
+        let new = NewJob { spec: job.spec, due_at, bodies: bodies.clone() };
+        let mut order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), Arc::from("test"));
+        if let (Some(body), Some(input)) = (bodies.first(), job.input) {
+            let body = NewBody { body: *body, bytes: Arc::from(input) };
+            order.bodies.push(OrderBody { record: id.clone().into(), body });
+        }
+        self.daemon.engine().execute(order).await.expect("it is accepted");
+        id
+    }
+
+    pub async fn order(&self, id: &JobId, command: JobCommand) {
+        let order = Order::new(id.clone(), command, Arc::from("test"));
+        self.daemon.engine().execute(order).await.expect("it is allowed");
+    }
+
+    pub async fn load(&self, id: &JobId) -> Job {
+        let loaded =
+            self.store.inner.load(&id.clone().into()).await.expect("it can be read").expect("it is there");
+        match &*loaded.record {
+            Record::Job(job) => (**job).clone(),
+            Record::Operation(_) => unreachable!("a job's id names a job"),
+        }
+    }
+
+    pub async fn state_of(&self, id: &JobId) -> JobStateName {
+        self.load(id).await.state.name()
+    }
+
+    /// Waits for a state, woken by every write to the store.
+    pub async fn until(&self, id: &JobId, state: JobStateName) -> Job {
+        loop {
+            let written = self.store.written.notified();
+            let job = self.load(id).await;
+            if job.state.name() == state {
+                return job;
+            }
+            written.await;
+        }
+    }
+
+    pub async fn result_of(&self, job: &Job) -> Vec<u8> {
+        let body = job.result.data.expect("it has a result");
+        self.store
+            .inner
+            .body(&job.id.clone().into(), body)
+            .await
+            .expect("it can be read")
+            .expect("it is kept")
+    }
+
+    /// Lets everything that can go on go on.
+    pub async fn settle(&self) {
+        for _ in 0..SETTLING_YIELDS {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub fn store_calls(&self) -> u64 {
+        self.store.calls.load(Ordering::Relaxed)
+    }
+}
+
+pub async fn answer(given: &Given, id: &JobId, answer: &[u8]) {
+    let body = body_ref(BodyName::Answer, answer);
+    let mut order = Order::new(id.clone(), JobCommand::Answer { answer: body }, Arc::from("test"));
+    let new = NewBody { body, bytes: Arc::from(answer) };
+    order.bodies.push(OrderBody { record: id.clone().into(), body: new });
+    given.daemon.engine().execute(order).await.expect("it waits for it");
+}
+
+pub struct Draft {
+    spec: JobSpec,
+    input: Option<Vec<u8>>,
+    due_in: Option<u64>,
+}
+
+pub fn job(executor: &str) -> Draft {
+    let spec = JobSpec::plain(Some(executor), Executors::DEFAULT_RETRY);
+    Draft { spec, input: None, due_in: None }
+}
+
+impl Draft {
+    pub fn input(mut self, input: &[u8]) -> Self {
+        self.input = Some(input.to_vec());
+        self
+    }
+
+    pub fn due_in(mut self, seconds: u64) -> Self {
+        self.due_in = Some(seconds);
+        self
+    }
+
+    pub fn attempts(mut self, max_attempts: u32) -> Self {
+        self.spec.retry = RetryPolicy { max_attempts, backoff_seconds: 30, max_backoff_seconds: 60 };
+        self
+    }
+
+    pub fn timeout(mut self, seconds: u64) -> Self {
+        self.spec.timeout_seconds = Some(seconds);
+        self
+    }
+
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.spec.priority = priority;
+        self
+    }
+}
+
+/// An executor whose work is a function.
+pub fn scripted<F, W>(name: &str, concurrency: usize, work: F) -> (String, Executor)
+where
+    F: Fn(Assignment, Link) -> W + Send + Sync + 'static,
+    W: Future<Output = Produced> + Send + 'static,
+{
+    struct Scripted<F>(F);
+    impl<F, W> Specialist for Scripted<F>
+    where
+        F: Fn(Assignment, Link) -> W + Send + Sync,
+        W: Future<Output = Produced> + Send + 'static,
+    {
+        fn produce<'a>(
+            &'a self,
+            assignment: Assignment,
+            link: Link,
+        ) -> Pin<Box<dyn Future<Output = Produced> + Send + 'a>> {
+            Box::pin((self.0)(assignment, link))
+        }
+    }
+    let specialist = Arc::new(Scripted(work));
+    (name.to_owned(), Executor { specialist, concurrency, retry: Executors::DEFAULT_RETRY })
+}
+
+/// A door that work waits at until the test opens it.
+#[derive(Clone)]
+pub struct Gate {
+    inside: Arc<AtomicUsize>,
+    names: Arc<Mutex<Vec<JobId>>>,
+    changed: Arc<Notify>,
+    permits: Arc<Semaphore>,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self {
+            inside: Arc::default(),
+            names: Arc::default(),
+            changed: Arc::default(),
+            permits: Arc::new(Semaphore::new(0)),
+        }
+    }
+}
+
+impl Gate {
+    pub async fn pass(&self, id: &JobId) {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        self.names.lock().expect("no holder panics").push(id.clone());
+        self.changed.notify_waiters();
+        self.permits.acquire().await.expect("the gate is never closed for good").forget();
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    pub async fn arrived(&self, id: &JobId) {
+        loop {
+            let changed = self.changed.notified();
+            if self.names.lock().expect("no holder panics").last() == Some(id) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    pub fn inside(&self) -> usize {
+        self.inside.load(Ordering::SeqCst)
+    }
+
+    pub fn open(&self) {
+        self.permits.add_permits(1);
+    }
+}
+
+/// A memory store that counts what is asked of it and tells of every write.
+#[derive(Default)]
+pub struct Counted {
+    inner: MemoryStore,
+    calls: AtomicU64,
+    written: Notify,
+}
+
+impl Counted {
+    fn count(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Store for Counted {
+    fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
+        self.count();
+        let answer = self.inner.commit_now(&commit);
+        self.written.notify_waiters();
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
+        self.count();
+        self.inner.load(id)
+    }
+
+    fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
+        self.count();
+        self.inner.body(id, body)
+    }
+
+    fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
+        self.count();
+        self.inner.key(key)
+    }
+
+    fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
+        self.count();
+        self.inner.jobs(query)
+    }
+
+    fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
+        self.count();
+        self.inner.job_counts()
+    }
+
+    fn facts_of<'a>(&'a self, id: &'a RecordId, after: u64, limit: usize) -> Reply<'a, Vec<StoredFact>> {
+        self.count();
+        self.inner.facts_of(id, after, limit)
+    }
+
+    fn facts_after(&self, position: u64, limit: usize) -> Reply<'_, Vec<StoredFact>> {
+        self.count();
+        self.inner.facts_after(position, limit)
+    }
+
+    fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
+        self.count();
+        self.inner.take_due(kind, take)
+    }
+
+    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {
+        self.count();
+        self.inner.take_ready(lane, take)
+    }
+
+    fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
+        self.count();
+        self.inner.take(id, take)
+    }
+
+    fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
+        self.count();
+        self.inner.renew(id, fence, now, lease)
+    }
+
+    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()> {
+        self.count();
+        self.inner.hand_back(id, fence, now)
+    }
+
+    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
+        self.count();
+        self.inner.ready_lanes()
+    }
+
+    fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
+        self.count();
+        self.inner.earliest_due(kind)
+    }
+}

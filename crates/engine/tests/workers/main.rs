@@ -1,0 +1,242 @@
+//! The workers over the memory store, with a clock moved by hand: what happens by itself, and when nothing does.
+
+mod given;
+
+use domain::job::{JobCommand, JobStateName};
+use engine::{Failure, Output, Produced, Progress, Stop};
+
+use given::{Given, answer, job, scripted};
+
+#[tokio::test]
+async fn a_created_job_is_dispatched_and_completed() {
+    let given = Given::new([scripted("echo", 4, |assignment, _| async move {
+        Produced::Completed(Output { data: Some(assignment.input), ..Output::default() })
+    })]);
+    let id = given.create(job("echo").input(br#"{"a":1}"#)).await;
+    let done = given.until(&id, JobStateName::Completed).await;
+    assert_eq!(given.result_of(&done).await, br#"{"a":1}"#);
+    assert_eq!(done.attempt_count, 1);
+}
+
+#[tokio::test]
+async fn an_idle_daemon_asks_nothing_of_the_store() {
+    let given = Given::new([scripted("echo", 4, |_, _| async { Produced::Completed(Output::default()) })]);
+    let id = given.create(job("echo")).await;
+    given.until(&id, JobStateName::Completed).await;
+    // The end of the lease that the attempt had is the last time that anyone looks at.
+    given.clock.advance_seconds(60);
+    given.settle().await;
+    let asked = given.store_calls();
+    given.clock.advance_seconds(3_600);
+    given.settle().await;
+    assert_eq!(given.store_calls(), asked);
+}
+
+#[tokio::test]
+async fn a_job_is_not_started_before_it_is_due() {
+    let given = Given::new([scripted("echo", 4, |_, _| async { Produced::Completed(Output::default()) })]);
+    let id = given.create(job("echo").due_in(60)).await;
+    given.clock.advance_seconds(59);
+    given.settle().await;
+    assert_eq!(given.state_of(&id).await, JobStateName::Queued);
+    given.clock.advance_seconds(1);
+    given.until(&id, JobStateName::Completed).await;
+}
+
+#[tokio::test]
+async fn a_failed_attempt_is_tried_again_after_its_backoff() {
+    let given = Given::new([scripted("flaky", 1, |assignment, _| async move {
+        if assignment.attempt_number == 1 {
+            return Produced::Failed(Failure::transient("unlucky", "the first time"));
+        }
+        Produced::Completed(Output::default())
+    })]);
+    let id = given.create(job("flaky").attempts(2)).await;
+    given.until(&id, JobStateName::Queued).await;
+    given.settle().await;
+    assert_eq!(given.state_of(&id).await, JobStateName::Queued);
+    given.clock.advance_seconds(60);
+    let done = given.until(&id, JobStateName::Completed).await;
+    assert_eq!(done.attempt_count, 2);
+}
+
+#[tokio::test]
+async fn a_permanent_failure_is_not_tried_again() {
+    let given = Given::new([scripted("broken", 1, |_, _| async {
+        Produced::Failed(Failure::permanent("no_such_file", "it is not there"))
+    })]);
+    let id = given.create(job("broken").attempts(3)).await;
+    let failed = given.until(&id, JobStateName::Failed).await;
+    assert_eq!(failed.state_reason.as_deref(), Some("no_such_file"));
+    assert_eq!(failed.attempt_count, 1);
+}
+
+#[tokio::test]
+async fn a_panic_of_a_specialist_is_a_failed_attempt_and_nothing_more() {
+    let given = Given::new([scripted("panics", 1, |_, _| async { panic!("at the disco") })]);
+    let id = given.create(job("panics").attempts(1)).await;
+    let failed = given.until(&id, JobStateName::Failed).await;
+    assert_eq!(failed.state_reason.as_deref(), Some("executor_panicked"));
+}
+
+#[tokio::test]
+async fn a_cancel_reaches_the_running_attempt_and_is_confirmed_by_it() {
+    let given = Given::new([scripted("slow", 1, |_, mut link| async move {
+        assert_eq!(link.stopped().await, Stop::Cancelled);
+        Produced::Stopped
+    })]);
+    let id = given.create(job("slow")).await;
+    given.until(&id, JobStateName::Dispatching).await;
+    given.order(&id, JobCommand::RequestCancel { by: None, reason: "enough".to_owned() }).await;
+    let ended = given.until(&id, JobStateName::Cancelled).await;
+    assert_eq!(ended.state_reason.as_deref(), Some("cancelled"));
+}
+
+#[tokio::test]
+async fn an_attempt_past_its_time_limit_is_stopped_and_fails() {
+    let given = Given::new([scripted("slow", 1, |_, mut link| async move {
+        assert_eq!(link.stopped().await, Stop::TimeOver);
+        Produced::Stopped
+    })]);
+    let id = given.create(job("slow").attempts(1).timeout(10)).await;
+    given.until(&id, JobStateName::Dispatching).await;
+    given.settle().await;
+    given.clock.advance_seconds(10);
+    let failed = given.until(&id, JobStateName::Failed).await;
+    assert_eq!(failed.state_reason.as_deref(), Some("timed_out"));
+}
+
+#[tokio::test]
+async fn long_work_is_shown_as_running_with_its_progress_and_keeps_its_lease() {
+    let given = Given::new([scripted("slow", 1, |_, mut link| async move {
+        link.tell(Progress { note: Some("half way".to_owned()), ..Progress::default() });
+        link.stopped().await;
+        Produced::Stopped
+    })]);
+    let id = given.create(job("slow")).await;
+    given.until(&id, JobStateName::Dispatching).await;
+    given.settle().await;
+    given.clock.advance_seconds(1);
+    let running = given.until(&id, JobStateName::Running).await;
+    assert_eq!(running.notes[0].note, "half way");
+    for _ in 0..10 {
+        given.clock.advance_seconds(20);
+        given.settle().await;
+    }
+    assert_eq!(given.state_of(&id).await, JobStateName::Running);
+}
+
+#[tokio::test]
+async fn a_lane_runs_no_more_than_its_executor_allows_and_in_the_order_of_creation() {
+    let gate = given::Gate::default();
+    let given = Given::new([scripted("one", 1, {
+        let gate = gate.clone();
+        move |assignment, _| {
+            let gate = gate.clone();
+            async move {
+                gate.pass(&assignment.job.id).await;
+                Produced::Completed(Output::default())
+            }
+        }
+    })]);
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        given.clock.advance_seconds(1);
+        ids.push(given.create(job("one")).await);
+    }
+    for id in &ids {
+        gate.arrived(id).await;
+        assert_eq!(gate.inside(), 1);
+        gate.open();
+        given.until(id, JobStateName::Completed).await;
+    }
+}
+
+#[tokio::test]
+async fn a_higher_priority_goes_first() {
+    let gate = given::Gate::default();
+    let given = Given::new([scripted("one", 1, {
+        let gate = gate.clone();
+        move |assignment, _| {
+            let gate = gate.clone();
+            async move {
+                gate.pass(&assignment.job.id).await;
+                Produced::Completed(Output::default())
+            }
+        }
+    })]);
+    let first = given.create(job("one")).await;
+    gate.arrived(&first).await;
+    let ordinary = given.create(job("one")).await;
+    let urgent = given.create(job("one").priority(5)).await;
+    for id in [&first, &urgent, &ordinary] {
+        gate.arrived(id).await;
+        gate.open();
+        given.until(id, JobStateName::Completed).await;
+    }
+}
+
+#[tokio::test]
+async fn a_full_lane_does_not_hold_up_another() {
+    let given = Given::new([
+        scripted("stuck", 1, |_, mut link| async move {
+            link.stopped().await;
+            Produced::Stopped
+        }),
+        scripted("quick", 1, |_, _| async { Produced::Completed(Output::default()) }),
+    ]);
+    for _ in 0..5 {
+        given.create(job("stuck")).await;
+    }
+    let id = given.create(job("quick")).await;
+    given.until(&id, JobStateName::Completed).await;
+}
+
+#[tokio::test]
+async fn a_job_that_asked_a_question_goes_on_in_the_same_attempt_when_answered() {
+    let given = Given::new([scripted("asks", 1, |assignment, _| async move {
+        match assignment.answer {
+            None => Produced::AwaitingInput { question: br#""which?""#.to_vec() },
+            Some(answer) => Produced::Completed(Output { data: Some(answer), ..Output::default() }),
+        }
+    })]);
+    let id = given.create(job("asks")).await;
+    given.until(&id, JobStateName::AwaitingInput).await;
+    answer(&given, &id, br#""the red one""#).await;
+    let done = given.until(&id, JobStateName::Completed).await;
+    assert_eq!(given.result_of(&done).await, br#""the red one""#);
+    assert_eq!(done.attempt_count, 1);
+}
+
+#[tokio::test]
+async fn an_executor_that_nobody_has_fails_the_job_after_the_grace_period() {
+    let given = Given::new([]);
+    let id = given.create(job("unheard-of").attempts(1)).await;
+    given.settle().await;
+    assert_eq!(given.state_of(&id).await, JobStateName::Queued);
+    given.clock.advance_seconds(given::GRACE_SECONDS);
+    let failed = given.until(&id, JobStateName::Failed).await;
+    assert_eq!(failed.state_reason.as_deref(), Some("specialist_unregistered"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_what_ends_by_itself_and_hands_back_the_rest() {
+    let given = Given::new([scripted("slow", 2, |_, mut link| async move {
+        assert_eq!(link.stopped().await, Stop::Shutdown);
+        Produced::Stopped
+    })]);
+    let id = given.create(job("slow").attempts(2)).await;
+    given.until(&id, JobStateName::Dispatching).await;
+    let Given { daemon, store, clock, .. } = given;
+    daemon.stop().await;
+    // The next boot finds it due at once, and tries it again.
+    let given = Given::on(
+        store,
+        clock,
+        [scripted("slow", 2, |_, _| async { Produced::Completed(Output::default()) })],
+    );
+    given.until(&id, JobStateName::Queued).await;
+    given.clock.advance_seconds(60);
+    let done = given.until(&id, JobStateName::Completed).await;
+    assert_eq!(done.attempt_count, 2);
+}
