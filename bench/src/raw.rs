@@ -25,7 +25,8 @@ const COMMITS_PER_JOB: f64 = 3.0;
 /// Writes as many jobs as our run did; jobs per second.
 pub fn run(path: &Path, ours: &Path, jobs: usize, requests_per_batch: f64) -> Result<f64> {
     let pattern = pattern(ours)?;
-    let connection = open(path)?;
+    let mut connection = open(path)?;
+    let checkpointer = Checkpointer::beside(&mut connection, path)?;
     // As in our run, a transaction holds commits of all three kinds: three groups of jobs take turns. A lone caller's
     // transactions hold one commit each.
     #[allow(
@@ -62,7 +63,37 @@ pub fn run(path: &Path, ours: &Path, jobs: usize, requests_per_batch: f64) -> Re
     }
     #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
     let rate = jobs as f64 / begin.elapsed().as_secs_f64();
+    drop(connection);
+    checkpointer.join();
     Ok(rate)
+}
+
+/// As in our store, the log is moved by another connection, at the same length.
+struct Checkpointer(std::thread::JoinHandle<()>);
+
+impl Checkpointer {
+    const PAGES: i32 = 2_048;
+
+    fn beside(connection: &mut Connection, path: &Path) -> Result<Self> {
+        let (grown, told) = std::sync::mpsc::sync_channel(1);
+        connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages| {
+            if pages >= Self::PAGES {
+                let _ = grown.try_send(());
+            }
+            Ok(())
+        }))?;
+        let other = Connection::open(path)?;
+        Ok(Self(std::thread::spawn(move || {
+            while told.recv().is_ok() {
+                let pass = "SELECT count(*) FROM meta; PRAGMA wal_checkpoint(PASSIVE)";
+                let _ = other.execute_batch(pass);
+            }
+        })))
+    }
+
+    fn join(self) {
+        let _ = self.0.join();
+    }
 }
 
 /// Bare transactions with the rows of a new job each.
@@ -94,6 +125,7 @@ fn open(path: &Path) -> Result<Connection> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "cache_size", -65_536)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     migrate_to(&mut connection, SCHEMA_VERSION)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)

@@ -11,9 +11,10 @@ use crate::Refusal;
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// Takes a text that is already JSON; refuses one that is not.
+    /// Takes a text that is JSON and makes it compact; refuses one that is not.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
-        serde_json::from_str::<Box<RawValue>>(text).map(Self).map_err(|_| Refusal::InvalidJson)
+        serde_json::from_str::<&RawValue>(text).map_err(|_| Refusal::InvalidJson)?;
+        RawValue::from_string(compact(text)).map(Self).map_err(|_| Refusal::InvalidJson)
     }
 
     /// The text.
@@ -39,5 +40,44 @@ impl Serialize for Json {
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Box::<RawValue>::deserialize(deserializer).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// Valid JSON without the white space between its parts; everything else stays as it was written.
+fn compact(text: &str) -> String {
+    let mut compacted = String::with_capacity(text.len());
+    let mut in_string = false;
+    let mut escaped = false;
+    for character in text.chars() {
+        if !in_string && matches!(character, ' ' | '\t' | '\n' | '\r') {
+            continue;
+        }
+        compacted.push(character);
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+    }
+    compacted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Json;
+
+    #[test]
+    fn white_space_goes_and_everything_else_stays() {
+        let text = "{ \"a b\" : [ 1.50 , 18446744073709551615,\n \"\\\" x\\\\\" ] }";
+        let json = Json::parse(text).unwrap();
+        assert_eq!(json.as_str(), r#"{"a b":[1.50,18446744073709551615,"\" x\\"]}"#);
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        for text in ["", "{", "nul", "1 2", "{\"a\":}"] {
+            assert_eq!(Json::parse(text).unwrap_err().code(), "invalid_json", "{text}");
+        }
     }
 }

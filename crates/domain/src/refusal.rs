@@ -102,9 +102,6 @@ pub enum Refusal {
         /// The state that it is in.
         state: JobStateName,
     },
-    /// The job waits for another operation, or for none.
-    #[error("the job does not wait for this operation")]
-    OperationMismatch,
     /// The operation cannot be cancelled.
     #[error("the operation cannot be cancelled: {reason}")]
     NotCancelable {
@@ -146,7 +143,6 @@ impl Refusal {
             Self::CancelPending => "cancel_pending",
             Self::NoCancelPending => "no_cancel_pending",
             Self::NotAwaitingInput { .. } => "not_awaiting_input",
-            Self::OperationMismatch => "operation_mismatch",
             Self::NotCancelable { .. } => "not_cancelable",
             Self::OperationOpen => "operation_open",
             Self::ClaimHeld => "claim_held",

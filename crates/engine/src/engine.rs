@@ -104,14 +104,48 @@ impl Engine {
 
     /// Decides an order and commits it; none if another commit was first.
     async fn try_once(&self, order: &Order, assume: Assume<'_>) -> Result<Option<Outcome>, EngineError> {
-        match self.planner().plan(order, assume).await? {
-            Plan::Nothing(record) => Ok(Some(Outcome::AlreadySo { record })),
+        let plan = match self.planner().plan(order, assume).await {
+            Ok(plan) => plan,
+            Err(error) => return Err(self.first_answer(order).await?.unwrap_or(error)),
+        };
+        match plan {
+            Plan::Nothing(record) => match self.keep_keys(order).await {
+                Ok(()) => Ok(Some(Outcome::AlreadySo { record })),
+                Err(error) => Err(error.into()),
+            },
             Plan::Write { commit, answer } => match self.commit_surely(commit).await {
                 Ok(committed) => Ok(Some(Outcome::Changed { record: answer?, position: committed.position })),
                 Err(StoreError::Conflict) => Ok(None),
                 Err(error) => Err(error.into()),
             },
         }
+    }
+
+    /// What was answered under the order's key, if it was used: that stands, whatever the order would come to now.
+    async fn first_answer(&self, order: &Order) -> Result<Option<EngineError>, EngineError> {
+        for key in &order.keys {
+            if let Some(kept) = self.store.key(&key.key).await? {
+                return Ok(Some(EngineError::KeyTaken(Box::new(kept))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// An order that changes nothing is answered for good too.
+    async fn keep_keys(&self, order: &Order) -> Result<(), StoreError> {
+        if order.keys.is_empty() {
+            return Ok(());
+        }
+        let commit = Commit {
+            at: self.clock.now(),
+            actor: order.actor.clone(),
+            causation_id: order.causation_id.clone(),
+            correlation_id: order.correlation_id.clone(),
+            changes: Vec::new(),
+            keys: order.keys.clone(),
+            urgency: store::Urgency::Result,
+        };
+        self.commit_surely(commit).await.map(|_| ())
     }
 
     /// An error at the commit is usually a success: the same commit, under the same fact ids, finds out.

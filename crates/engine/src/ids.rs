@@ -1,6 +1,6 @@
 //! The one file that makes randomness: ids and jitter.
 
-use domain::{AttemptId, Jitter, JobId, OperationId};
+use domain::{AttemptId, Jitter, JobId, OperationId, OwnerId};
 use store::FactId;
 use uuid::Uuid;
 
@@ -29,6 +29,11 @@ pub trait Ids: Send + Sync {
         AttemptId::new(format!("attempt-{:032x}", self.next()))
     }
 
+    /// Who this process is, for its claims: another one at every start.
+    fn owner_id(&self, node: &str) -> OwnerId {
+        OwnerId::new(format!("{node}-{:032x}", self.next()))
+    }
+
     /// The id of a new operation.
     fn operation_id(&self) -> OperationId {
         OperationId::new(format!("op-{:032x}", self.next()))
@@ -42,5 +47,25 @@ pub struct RandomIds;
 impl Ids for RandomIds {
     fn next(&self) -> u128 {
         Uuid::now_v7().as_u128()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    // conforms: A20
+    #[test]
+    fn every_start_of_a_node_is_another_owner() {
+        let owners: BTreeSet<_> = (0..1_000).map(|_| RandomIds.owner_id("node-1")).collect();
+        assert_eq!(owners.len(), 1_000);
+    }
+
+    #[test]
+    fn ids_of_jobs_sort_by_creation() {
+        let ids: Vec<_> = (0..1_000).map(|_| RandomIds.job_id()).collect();
+        assert!(ids.is_sorted());
     }
 }

@@ -195,8 +195,13 @@ impl Planner<'_> {
         if changes.is_empty() {
             return Ok(Plan::Nothing(record));
         }
-        let answer = refusal.map_or(Ok(record), Err);
-        Ok(Plan::Write { commit: self.commit(order, changes), answer })
+        let mut commit = self.commit(order, changes);
+        if refusal.is_some() {
+            // A refused order may be given again: its key is not used up. And evidence is kept of whoever lost the claim.
+            commit.keys.clear();
+            commit.changes.iter_mut().for_each(|change| change.fence = None);
+        }
+        Ok(Plan::Write { commit, answer: refusal.map_or(Ok(record), Err) })
     }
 
     fn change(&self, order: &Order, id: RecordId, working: Working, record: Arc<Record>) -> Change {

@@ -45,7 +45,9 @@ fn renders() {
 
     let published = per_second(theirs);
     println!("{:<34}{published:>12.0} renders/s", "published crate");
-    for (name, rate) in [("jsone, parsed once", per_second(ours)), ("jsone, parsed each time", per_second(afresh))] {
+    for (name, rate) in
+        [("jsone, parsed once", per_second(ours)), ("jsone, parsed each time", per_second(afresh))]
+    {
         println!("{name:<34}{rate:>12.0} renders/s {:>8.1} times", rate / published);
     }
 }
@@ -56,7 +58,8 @@ fn parentheses() {
         let count = usize::from(levels);
         let expression = format!("{}1{}", "(".repeat(count), ")".repeat(count));
         let template = json!({ "$eval": expression });
-        let rate = per_second(|| Template::parse(black_box(&template), Limits::default()).expect("it parses"));
+        let rate =
+            per_second(|| Template::parse(black_box(&template), Limits::default()).expect("it parses"));
         let nanos = 1e9 / rate;
         print!("{levels:>4} levels {nanos:>9.0} ns, {:>5.1} ns per level", nanos / f64::from(levels));
         if levels > PUBLISHED_PARENTHESES {
@@ -67,7 +70,10 @@ fn parentheses() {
         for _ in 0..PUBLISHED_ROUND {
             let _ = black_box(json_e::render(black_box(&template), &json!({})));
         }
-        println!("    published crate: {:.3} ms", start.elapsed().as_secs_f64() * 1e3 / f64::from(PUBLISHED_ROUND));
+        println!(
+            "    published crate: {:.3} ms",
+            start.elapsed().as_secs_f64() * 1e3 / f64::from(PUBLISHED_ROUND)
+        );
     }
 }
 
@@ -75,8 +81,13 @@ fn lengths() {
     println!("\nlong expressions: time to parse");
     for terms in [1_000_u16, 2_000, 4_000, 8_000, 16_000] {
         let template = json!({"$eval": format!("a{}", " + (a * 2)".repeat(terms.into()))});
-        let rate = per_second(|| Template::parse(black_box(&template), Limits::default()).expect("it parses"));
-        println!("{terms:>6} terms {:>9.1} us, {:>5.1} ns per term", 1e6 / rate, 1e9 / rate / f64::from(terms));
+        let rate =
+            per_second(|| Template::parse(black_box(&template), Limits::default()).expect("it parses"));
+        println!(
+            "{terms:>6} terms {:>9.1} us, {:>5.1} ns per term",
+            1e6 / rate,
+            1e9 / rate / f64::from(terms)
+        );
     }
 }
 
@@ -144,8 +155,9 @@ fn connector() -> (Json, Json) {
             }
         }
     });
-    let inputs: Vec<Json> =
-        (0..8).map(|i| json!({"name": format!("Input-{i}.bin"), "kilobytes": 100 * i, "digest": "0".repeat(64)})).collect();
+    let inputs: Vec<Json> = (0..8)
+        .map(|i| json!({"name": format!("Input-{i}.bin"), "kilobytes": 100 * i, "digest": "0".repeat(64)}))
+        .collect();
     let values = json!({
         "connector": {"endpoint": "https://render.example.com/api", "version": 2, "token": "not-a-secret"},
         "job": {

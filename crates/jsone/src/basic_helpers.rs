@@ -7,6 +7,8 @@
 mod canonical;
 mod path;
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
@@ -105,5 +107,10 @@ fn pick(arguments: &[Json]) -> Result<Json, String> {
 }
 
 fn hex_digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(text.as_bytes()) {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
 }

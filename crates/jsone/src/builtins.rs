@@ -36,8 +36,26 @@ pub(crate) enum Builtin {
 
 /// The names of all built-in functions.
 pub const BUILTINS: [&str; 20] = [
-    "abs", "ceil", "defined", "floor", "fromNow", "join", "len", "lowercase", "lstrip", "max", "min", "number",
-    "range", "rstrip", "split", "sqrt", "str", "strip", "typeof", "uppercase",
+    "abs",
+    "ceil",
+    "defined",
+    "floor",
+    "fromNow",
+    "join",
+    "len",
+    "lowercase",
+    "lstrip",
+    "max",
+    "min",
+    "number",
+    "range",
+    "rstrip",
+    "split",
+    "sqrt",
+    "str",
+    "strip",
+    "typeof",
+    "uppercase",
 ];
 
 impl Builtin {
@@ -155,7 +173,9 @@ fn from_now_of<'r>(
     let (offset, reference) = match arguments {
         [Value::Text(offset)] => (offset, None),
         // As in the other implementations, an empty reference is none.
-        [Value::Text(offset), Value::Text(reference)] => (offset, Some(reference).filter(|text| !text.is_empty())),
+        [Value::Text(offset), Value::Text(reference)] => {
+            (offset, Some(reference).filter(|text| !text.is_empty()))
+        }
         _ => return Ok(None),
     };
     let reference = match reference {

@@ -74,7 +74,10 @@ impl Compiler {
         for (written, value) in sorted {
             nodes.push(self.entry(written, value)?);
         }
-        if !nodes.iter().all(|entry| matches!(entry, Entry { key: Key::Fixed(_), value: Node::Literal(_), .. })) {
+        if !nodes
+            .iter()
+            .all(|entry| matches!(entry, Entry { key: Key::Fixed(_), value: Node::Literal(_), .. }))
+        {
             return Ok(Node::Object(nodes));
         }
         let literals = nodes.into_iter().filter_map(|entry| match entry.key {
@@ -140,6 +143,8 @@ impl Compiler {
 fn literal(node: Node) -> Option<Json> {
     match node {
         Node::Literal(json) => Some(json),
-        Node::Interpolation(_) | Node::Array(_) | Node::Object(_) | Node::Operator(_) | Node::Fault(_) => None,
+        Node::Interpolation(_) | Node::Array(_) | Node::Object(_) | Node::Operator(_) | Node::Fault(_) => {
+            None
+        }
     }
 }

@@ -30,7 +30,7 @@ impl<'a> Context<'a> {
         Ok(Context { values: Some(values) })
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&'a Json> {
+    pub(crate) fn get(self, name: &str) -> Option<&'a Json> {
         self.values?.get(name)
     }
 }

@@ -32,9 +32,10 @@ pub(crate) fn from_now(offset: &str, reference: &str) -> Outcome<String> {
     };
     match reference.plus_millis(direction * millis) {
         Some(instant) => Ok(instant.to_string()),
-        None => {
-            Err(Error::template(format!("offset string: '{}' leads out of the years 0 to 9999", excerpt(offset))))
-        }
+        None => Err(Error::template(format!(
+            "offset string: '{}' leads out of the years 0 to 9999",
+            excerpt(offset)
+        ))),
     }
 }
 
@@ -45,7 +46,9 @@ fn parse_offset(text: &str) -> Option<i128> {
     for (spellings, millis) in UNITS {
         let Some((count, after)) = leading_count(rest.trim_start()) else { break };
         let after = after.trim_start();
-        let Some(after) = spellings.iter().find_map(|spelling| after.strip_prefix(spelling)) else { continue };
+        let Some(after) = spellings.iter().find_map(|spelling| after.strip_prefix(spelling)) else {
+            continue;
+        };
         total = total.checked_add(count.checked_mul(millis)?)?;
         rest = after;
     }
@@ -77,7 +80,9 @@ mod tests {
 
     #[test]
     fn an_enormous_count_is_an_error_and_no_panic() {
-        for offset in ["99999999999 years", "9223372036854775807 years", "-99999999999999999999999999999999999999 s"] {
+        for offset in
+            ["99999999999 years", "9223372036854775807 years", "-99999999999999999999999999999999999999 s"]
+        {
             assert!(from_now(offset, REFERENCE).is_err(), "{offset}");
         }
         let nines = "9".repeat(10_000);

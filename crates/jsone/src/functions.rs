@@ -101,8 +101,8 @@ impl HostFunction {
             .iter()
             .map(|argument| to_json(argument, Purpose::Argument, meter))
             .collect::<Outcome<Vec<Json>>>()?;
-        let returned =
-            (self.run)(&arguments).map_err(|reason| Error::builtin(format!("{}: {}", self.name, excerpt(&reason))))?;
+        let returned = (self.run)(&arguments)
+            .map_err(|reason| Error::builtin(format!("{}: {}", self.name, excerpt(&reason))))?;
         let limits = Limits { depth: meter.levels(), ..Limits::default() };
         // Only the depth is checked here: it must be known before recursing. Adopting it counts the rest.
         if let Err(error) = measure::check(&returned, &limits, usize::MAX, Budget::StringBytes) {

@@ -40,7 +40,9 @@ impl Instant {
         }
         let minutes = hour * 60 + minute - offset_minutes;
         let within_day = (minutes * 60 + second) * 1000 + millis;
-        Instant::from_unix_millis(i128::from(days_before(year, month, day)) * MILLIS_PER_DAY + i128::from(within_day))
+        Instant::from_unix_millis(
+            i128::from(days_before(year, month, day)) * MILLIS_PER_DAY + i128::from(within_day),
+        )
     }
 
     pub(crate) fn plus_millis(self, millis: i128) -> Option<Instant> {
@@ -110,9 +112,9 @@ impl Reader<'_> {
     fn digits(&mut self, count: usize) -> Option<i64> {
         let (digits, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
-        digits.iter().try_fold(0, |number, byte| {
-            byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
-        })
+        digits
+            .iter()
+            .try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
     }
 
     /// The milliseconds of an optional fraction; finer digits are cut off.
@@ -174,9 +176,19 @@ mod tests {
     #[test]
     fn what_is_no_date_is_refused() {
         for text in [
-            "", "now", "2017-02-29T00:00:00Z", "2017-13-01T00:00:00Z", "2017-01-01T24:00:00Z", "2017-01-01",
-            "2017-01-01T00:00:00", "2017-01-01T00:00:00.Z", "2017-01-01T00:00:00Zz", "17-01-01T00:00:00Z",
-            "0000-01-01T00:00:00+01:00", "2017-01-01T00:00:60Z", "2017-01-0éT00:00:00Z",
+            "",
+            "now",
+            "2017-02-29T00:00:00Z",
+            "2017-13-01T00:00:00Z",
+            "2017-01-01T24:00:00Z",
+            "2017-01-01",
+            "2017-01-01T00:00:00",
+            "2017-01-01T00:00:00.Z",
+            "2017-01-01T00:00:00Zz",
+            "17-01-01T00:00:00Z",
+            "0000-01-01T00:00:00+01:00",
+            "2017-01-01T00:00:60Z",
+            "2017-01-0éT00:00:00Z",
         ] {
             assert_eq!(reread(text), None, "{text:?}");
         }

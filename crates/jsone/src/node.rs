@@ -60,40 +60,15 @@ pub(crate) type Expression = Result<Program, Error>;
 #[derive(Debug)]
 pub(crate) enum Operator {
     Eval(Expression),
-    If {
-        condition: Expression,
-        then: Option<Node>,
-        otherwise: Option<Node>,
-    },
-    Switch {
-        cases: Vec<Case>,
-        default: Option<Node>,
-    },
+    If { condition: Expression, then: Option<Node>, otherwise: Option<Node> },
+    Switch { cases: Vec<Case>, default: Option<Node> },
     Match(Vec<Case>),
-    Let {
-        names: Node,
-        body: Option<Node>,
-    },
-    Map {
-        over: Node,
-        each: Result<Each, Error>,
-    },
-    Reduce {
-        over: Node,
-        reduction: Result<Reduction, Error>,
-    },
-    Find {
-        over: Node,
-        each: Result<Condition, Error>,
-    },
-    Sort {
-        over: Node,
-        by: Result<Option<Condition>, Error>,
-    },
-    FromNow {
-        offset: Node,
-        from: Option<Node>,
-    },
+    Let { names: Node, body: Option<Node> },
+    Map { over: Node, each: Result<Each, Error> },
+    Reduce { over: Node, reduction: Result<Reduction, Error> },
+    Find { over: Node, each: Result<Condition, Error> },
+    Sort { over: Node, by: Result<Option<Condition>, Error> },
+    FromNow { offset: Node, from: Option<Node> },
     Apply(Transform, Node),
 }
 

@@ -51,11 +51,12 @@ impl<'n> Walk<'n> {
             Operator::Eval(expression) => self.expression(expression),
             Operator::If { condition, then, otherwise } => {
                 self.expression(condition);
-                then.iter().chain(otherwise).for_each(|branch| self.node(branch));
+                self.optional(then.as_ref());
+                self.optional(otherwise.as_ref());
             }
             Operator::Switch { cases, default } => {
                 self.cases(cases);
-                default.iter().for_each(|default| self.node(default));
+                self.optional(default.as_ref());
             }
             Operator::Match(cases) => self.cases(cases),
             Operator::Let { names, body } => {
@@ -91,9 +92,15 @@ impl<'n> Walk<'n> {
             }
             Operator::FromNow { offset, from } => {
                 self.node(offset);
-                from.iter().for_each(|from| self.node(from));
+                self.optional(from.as_ref());
             }
             Operator::Apply(_, operand) => self.node(operand),
+        }
+    }
+
+    fn optional(&mut self, node: Option<&'n Node>) {
+        if let Some(node) = node {
+            self.node(node);
         }
     }
 
@@ -135,7 +142,9 @@ impl<'n> Walk<'n> {
             let Instruction::Load(name) = instruction else { continue };
             if &**name == "defined" && !self.is_bound("defined") {
                 match &instructions[index + 1..] {
-                    [Instruction::Callable, Instruction::Text(asked), Instruction::Call(1), ..] => self.read(asked),
+                    [Instruction::Callable, Instruction::Text(asked), Instruction::Call(1), ..] => {
+                        self.read(asked);
+                    }
                     _ => self.reads.any_name = true,
                 }
             }
@@ -192,9 +201,9 @@ fn surely_bound(names: &Node) -> Vec<&str> {
 fn may_vanish(node: &Node) -> bool {
     let Node::Operator(operator) = node else { return false };
     match &**operator {
-        Operator::If { then, otherwise, .. } => [then, otherwise]
-            .iter()
-            .any(|branch| branch.as_ref().is_none_or(may_vanish)),
+        Operator::If { then, otherwise, .. } => {
+            [then, otherwise].iter().any(|branch| branch.as_ref().is_none_or(may_vanish))
+        }
         Operator::Switch { cases, default } => {
             default.as_ref().is_none_or(may_vanish) || cases.iter().any(|case| may_vanish(&case.value))
         }

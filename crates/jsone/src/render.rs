@@ -137,7 +137,7 @@ impl<'r> Renderer<'r> {
             Operator::Reduce { over, reduction } => self.reduce(over, reduction).map(Some),
             Operator::Find { over, each } => self.find(over, each),
             Operator::Sort { over, by } => self.sort(over, by).map(Some),
-            Operator::FromNow { offset, from } => self.from_now(offset, from.as_ref()).map(Some),
+            Operator::FromNow { offset, from } => self.time(offset, from.as_ref()).map(Some),
             Operator::Apply(transform, operand) => {
                 let value = self.operand(operand, transform.written())?;
                 transforms::apply(*transform, value.as_ref(), &mut self.meter).map(Some)
@@ -145,7 +145,7 @@ impl<'r> Renderer<'r> {
         }
     }
 
-    fn from_now(&mut self, offset: &'r Node, from: Option<&'r Node>) -> Outcome<Value<'r>> {
+    fn time(&mut self, offset: &'r Node, from: Option<&'r Node>) -> Outcome<Value<'r>> {
         let offset = self.operand(offset, "$fromNow")?;
         let reference = match from {
             Some(from) => self.operand(from, "from")?,

@@ -8,9 +8,12 @@ use rendering::{render_with, render_within};
 use serde_json::{Value as Json, json};
 
 fn check(template: Json, limits: Limits, which: Budget, limit: u64) {
-    let (result, _) = render_within(&template, &json!({"text": "0123456789", "list": [1, 2, 3, 4, 5]}), limits);
+    let (result, _) =
+        render_within(&template, &json!({"text": "0123456789", "list": [1, 2, 3, 4, 5]}), limits);
     match result {
-        Err(Error::Budget(exceeded)) => assert_eq!((exceeded.which, exceeded.limit), (which, limit), "{template}"),
+        Err(Error::Budget(exceeded)) => {
+            assert_eq!((exceeded.which, exceeded.limit), (which, limit), "{template}");
+        }
         other => panic!("{template} gave {other:?}"),
     }
 }
@@ -28,7 +31,8 @@ fn work_without_end_is_stopped_after_so_many_steps() {
 #[test]
 fn values_that_share_their_parts_cost_what_they_are_worth() {
     // Fifty doublings take no memory, but a lifetime to compare, to print or to hash.
-    let doubled = json!({"$reduce": {"$eval": "range(0, 50)"}, "initial": [0], "each(acc,x)": {"$eval": "[acc, acc]"}});
+    let doubled =
+        json!({"$reduce": {"$eval": "range(0, 50)"}, "initial": [0], "each(acc,x)": {"$eval": "[acc, acc]"}});
     for body in [
         json!({"$eval": "big == big"}),
         json!({"$eval": "big in [big]"}),

@@ -19,7 +19,8 @@ fn deepest() -> Limits {
 
 /// Runs on a thread with a small stack; an overflow would abort the whole test process.
 fn on_a_small_stack(run: fn()) {
-    std::thread::Builder::new().stack_size(SMALL_STACK).spawn(run).unwrap().join().unwrap();
+    let thread = std::thread::Builder::new().stack_size(SMALL_STACK).spawn(run).expect("a thread starts");
+    thread.join().expect("what ran on it did not panic");
 }
 
 fn in_array(json: Json) -> Json {
@@ -51,13 +52,7 @@ fn in_map(json: Json) -> Json {
 #[test]
 fn a_template_of_a_hundred_thousand_levels_is_refused() {
     on_a_small_stack(|| {
-        let wraps: [fn(Json) -> Json; 5] = [
-            in_array,
-            in_object,
-            in_if,
-            in_let,
-            in_map,
-        ];
+        let wraps: [fn(Json) -> Json; 5] = [in_array, in_object, in_if, in_let, in_map];
         for wrap in wraps {
             let template = nested(ABSURD, json!("${1}"), wrap);
             for limits in [Limits::default(), Limits { template_bytes: usize::MAX, ..deepest() }] {
@@ -174,9 +169,14 @@ fn templates_as_deep_as_allowed_fit_into_a_small_stack() {
 fn expressions_as_deep_as_allowed_fit_into_a_small_stack() {
     on_a_small_stack(|| {
         let levels = DEPTH_CEILING - 1;
-        for (open, inner, close) in
-            [("(", "1", ")"), ("[", "1", "]"), ("{a:", "1", "}"), ("str(", "1", ")"), ("[1][", "0", "]"), ("1**", "1", "")]
-        {
+        for (open, inner, close) in [
+            ("(", "1", ")"),
+            ("[", "1", "]"),
+            ("{a:", "1", "}"),
+            ("str(", "1", ")"),
+            ("[1][", "0", "]"),
+            ("1**", "1", ""),
+        ] {
             let expression = format!("{}{inner}{}", open.repeat(levels), close.repeat(levels));
             let (result, _) = render_within(&json!({"$eval": expression}), &json!({}), deepest());
             if let Err(error) = &result {
@@ -199,14 +199,17 @@ fn values_twice_as_deep_as_allowed_fit_into_a_small_stack() {
             let rounds = format!("range(0, {})", DEPTH_CEILING - 2);
             json!({"$reduce": {"$eval": rounds}, "initial": {}, "each(acc,x)": wrapped})
         };
-        let within = |body: Json| json!({"$let": {"left": around("given"), "right": around("other")}, "in": body});
+        let within =
+            |body: Json| json!({"$let": {"left": around("given"), "right": around("other")}, "in": body});
         let rendered = |body: Json| render_within(&within(body), &context, limits).0;
 
         assert_eq!(rendered(json!({"$eval": "left == left"})).unwrap(), json!(true));
         assert_eq!(rendered(json!({"$eval": "left in [right]"})).unwrap(), json!(false));
         let text = rendered(json!({"$json": {"$eval": "left"}})).unwrap();
         assert_eq!(text.as_str().unwrap().matches('{').count(), 2 * DEPTH_CEILING - 4);
-        for too_deep in [json!({"$eval": "left"}), json!({"$mergeDeep": [{"$eval": "left"}, {"$eval": "right"}]})] {
+        for too_deep in
+            [json!({"$eval": "left"}), json!({"$mergeDeep": [{"$eval": "left"}, {"$eval": "right"}]})]
+        {
             assert_eq!(rendered(too_deep).unwrap_err().budget(), Some(Budget::Depth));
         }
     });
@@ -218,7 +221,8 @@ fn depths_of_template_expression_and_value_add_up_within_a_small_stack() {
         let limits = Limits { steps: u64::MAX, ..deepest() };
         let mut context = json!({});
         context["deep"] = nested(DEPTH_CEILING - 1, json!(1), in_array);
-        let parenthesised = format!("{}deep == deep{}", "(".repeat(DEPTH_CEILING - 2), ")".repeat(DEPTH_CEILING - 2));
+        let parenthesised =
+            format!("{}deep == deep{}", "(".repeat(DEPTH_CEILING - 2), ")".repeat(DEPTH_CEILING - 2));
         for wrap in [in_array, in_object, in_if, in_map] {
             let template = nested(DEPTH_CEILING - 2, json!({"$eval": &parenthesised}), wrap);
             let (result, usage) = render_within(&template, &context, limits);
@@ -231,7 +235,9 @@ fn depths_of_template_expression_and_value_add_up_within_a_small_stack() {
 #[test]
 fn a_limit_in_the_middle_holds_for_template_expression_and_result() {
     let limits = Limits { depth: 4, ..Limits::default() };
-    let depth = |template: &Json| render_within(template, &json!({"a": [[[1]]]}), limits).0.err().and_then(|e| e.budget());
+    let depth = |template: &Json| {
+        render_within(template, &json!({"a": [[[1]]]}), limits).0.err().and_then(|e| e.budget())
+    };
     assert_eq!(depth(&json!([[[["${1}"]]]])), None);
     assert_eq!(depth(&json!([[[[["${1}"]]]]])), Some(Budget::Depth));
     assert_eq!(depth(&json!({"$eval": "(((1)))"})), None);

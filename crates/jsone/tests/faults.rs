@@ -36,8 +36,18 @@ fn a_mistake_in_an_expression_has_an_offset() {
 
 #[test]
 fn the_offset_of_an_interpolation_counts_from_the_start_of_its_string() {
-    check(json!(["é ${nope}"]), "InterpreterError at template[0]: unknown context value nope", "$[0]", Some(5));
-    check(json!("a${1 +}"), "SyntaxError: Found: } token, expected one of: !, (, +, -, [, false, identifier, null, number, string, true, {", "$", Some(6));
+    check(
+        json!(["é ${nope}"]),
+        "InterpreterError at template[0]: unknown context value nope",
+        "$[0]",
+        Some(5),
+    );
+    check(
+        json!("a${1 +}"),
+        "SyntaxError: Found: } token, expected one of: !, (, +, -, [, false, identifier, null, number, string, true, {",
+        "$",
+        Some(6),
+    );
     check(json!("ab${1"), "SyntaxError: unterminated ${..} expression", "$", Some(4));
 }
 
@@ -77,7 +87,12 @@ fn a_mistake_in_a_key_is_told_at_that_key() {
         "$.a['$nope']",
         None,
     );
-    check(json!({"$match": {"1 +": 1}}), "SyntaxError: Unexpected end of input", "$['$match']['1 +']", Some(3));
+    check(
+        json!({"$match": {"1 +": 1}}),
+        "SyntaxError: Unexpected end of input",
+        "$['$match']['1 +']",
+        Some(3),
+    );
 }
 
 #[test]
@@ -148,7 +163,10 @@ fn text_from_the_context_is_never_evaluated() {
         (json!({"$let": {"x": {"$eval": "operator"}}, "in": {"$eval": "x"}}), json!({"$eval": "1 + 1"})),
         (json!({"$map": {"$eval": "many"}, "each(x)": {"$eval": "x"}}), json!([{"$eval": "1 + 1"}, "${1}"])),
         (json!({"$merge": [{"$eval": "operator"}, {"a": 1}]}), json!({"$eval": "1 + 1", "a": 1})),
-        (json!({"$reduce": [1], "initial": {"$eval": "1 + 1"}, "each(acc,x)": {"$eval": "acc"}}), json!({"$eval": "1 + 1"})),
+        (
+            json!({"$reduce": [1], "initial": {"$eval": "1 + 1"}, "each(acc,x)": {"$eval": "acc"}}),
+            json!({"$eval": "1 + 1"}),
+        ),
         (json!({"${nested}": 1}), json!({"${1 + 1}": 1})),
         (json!({"$json": {"$eval": "many"}}), json!(r#"[{"$eval":"1 + 1"},"${1}"]"#)),
     ] {
@@ -166,7 +184,13 @@ fn all_mistakes_can_be_listed_with_their_places() {
 
 #[test]
 fn a_context_needs_names_and_to_be_an_object() {
-    assert_eq!(render(&json!(1), &json!([])).unwrap_err().to_string(), "TemplateError: context must be a dictionary");
+    assert_eq!(
+        render(&json!(1), &json!([])).unwrap_err().to_string(),
+        "TemplateError: context must be a dictionary"
+    );
     let refused = render(&json!(1), &json!({"a b": 1})).unwrap_err();
-    assert_eq!(refused.to_string(), "TemplateError: top level keys of context must follow /[a-zA-Z_][a-zA-Z0-9_]*/");
+    assert_eq!(
+        refused.to_string(),
+        "TemplateError: top level keys of context must follow /[a-zA-Z_][a-zA-Z0-9_]*/"
+    );
 }

@@ -16,7 +16,7 @@ use sample::{Flavour, Sample};
 use serde_json::Value as Json;
 use trials::try_all;
 
-const DEFAULT_CASES: u32 = 3000;
+const DEFAULT_CASES: u32 = 10_000;
 
 fn wild(bytes: &[u8]) -> Sample {
     sample::sample(bytes, Flavour::Wild)
@@ -34,10 +34,10 @@ fn functions() -> Functions {
 fn tight() -> Limits {
     Limits {
         template_bytes: 400,
-        context_bytes: 300,
-        steps: 120,
+        context_bytes: 160,
+        steps: 60,
         depth: 6,
-        output_bytes: 60,
+        output_bytes: 30,
         collection_size: 4,
         string_bytes: 12,
     }
@@ -145,7 +145,10 @@ fn every_budget_is_exact() {
         let mut tighter = vec![(Budget::Steps, Limits { steps: usage.steps - 1, ..exact })];
         tighter.push((Budget::OutputBytes, Limits { output_bytes: usage.output_bytes - 1, ..exact }));
         if usage.collection_size > 0 {
-            tighter.push((Budget::CollectionSize, Limits { collection_size: usage.collection_size - 1, ..exact }));
+            tighter.push((
+                Budget::CollectionSize,
+                Limits { collection_size: usage.collection_size - 1, ..exact },
+            ));
         }
         if usage.string_bytes > 0 {
             tighter.push((Budget::StringBytes, Limits { string_bytes: usage.string_bytes - 1, ..exact }));
@@ -208,36 +211,66 @@ fn a_template_without_faults_passes_the_strict_parser_and_renders_the_same() {
     });
 }
 
-fn depth(json: &Json) -> usize {
-    match json {
-        Json::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Json::Object(entries) => 1 + entries.values().map(depth).max().unwrap_or(0),
-        _ => 0,
+// Properties of nothing but errors, or of nothing but results, would prove little.
+#[test]
+fn the_samples_reach_every_kind_of_answer() {
+    let reached = std::cell::RefCell::new(std::collections::BTreeMap::<String, u32>::new());
+    try_all(DEFAULT_CASES, |bytes| {
+        for limits in [Limits::default(), tight()] {
+            let answer = match rendered(&wild(bytes), limits).0 {
+                Ok(_) => "a result".to_owned(),
+                Err(Error::Fault(fault)) => fault.class.to_string(),
+                Err(Error::Budget(exceeded)) => exceeded.which.to_string(),
+            };
+            *reached.borrow_mut().entry(answer).or_default() += 1;
+        }
+        Ok(())
+    });
+    let reached = reached.into_inner();
+    // A result, four classes and seven budgets.
+    assert_eq!(reached.len(), 12, "{reached:?}");
+    assert!(reached["a result"] * 4 > trials::cases(DEFAULT_CASES), "{reached:?}");
+}
+
+/// The value and everything in it, each with the number of collections around it.
+fn parts(json: &Json) -> Vec<(&Json, usize)> {
+    let mut found = vec![(json, 0)];
+    let mut next = 0;
+    while let Some((part, outer)) = found.get(next).copied() {
+        next += 1;
+        match part {
+            Json::Array(items) => found.extend(items.iter().map(|item| (item, outer + 1))),
+            Json::Object(entries) => found.extend(entries.values().map(|value| (value, outer + 1))),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+        }
     }
+    found
+}
+
+fn depth(json: &Json) -> usize {
+    let levels = |(part, outer): (&Json, usize)| outer + usize::from(part.is_array() || part.is_object());
+    parts(json).into_iter().map(levels).max().unwrap_or(0)
 }
 
 fn largest(json: &Json) -> usize {
-    match json {
-        Json::Array(items) => items.iter().map(largest).max().unwrap_or(0).max(items.len()),
-        Json::Object(entries) => entries.values().map(largest).max().unwrap_or(0).max(entries.len()),
-        _ => 0,
-    }
+    let size = |part: &Json| {
+        part.as_array().map_or(0, Vec::len).max(part.as_object().map_or(0, serde_json::Map::len))
+    };
+    parts(json).into_iter().map(|(part, _)| size(part)).max().unwrap_or(0)
 }
 
 fn longest(json: &Json) -> usize {
-    match json {
-        Json::String(text) => text.len(),
-        Json::Array(items) => items.iter().map(longest).max().unwrap_or(0),
-        Json::Object(entries) => entries.iter().map(|(key, value)| key.len().max(longest(value))).max().unwrap_or(0),
-        _ => 0,
-    }
+    let keys =
+        |part: &Json| part.as_object().and_then(|object| object.keys().map(String::len).max()).unwrap_or(0);
+    parts(json)
+        .into_iter()
+        .map(|(part, _)| part.as_str().map_or(0, str::len).max(keys(part)))
+        .max()
+        .unwrap_or(0)
 }
 
 fn all_finite(json: &Json) -> bool {
-    match json {
-        Json::Number(number) => number.as_f64().is_some_and(f64::is_finite),
-        Json::Array(items) => items.iter().all(all_finite),
-        Json::Object(entries) => entries.values().all(all_finite),
-        _ => true,
-    }
+    let finite =
+        |part: &Json| part.as_number().is_none_or(|number| number.as_f64().is_some_and(f64::is_finite));
+    parts(json).into_iter().all(|(part, _)| finite(part))
 }

@@ -29,7 +29,9 @@ fn now_is_what_the_caller_says_and_the_context_may_say_otherwise() {
 
 #[test]
 fn integers_come_back_as_they_were() {
-    for integer in [json!(5_000_000_000_u64), json!(9_007_199_254_740_993_u64), json!(u64::MAX), json!(i64::MIN)] {
+    for integer in
+        [json!(5_000_000_000_u64), json!(9_007_199_254_740_993_u64), json!(u64::MAX), json!(i64::MIN)]
+    {
         let context = json!({"i": &integer});
         assert_eq!(eval("i", &context).unwrap(), integer);
         assert_eq!(eval("[i][0]", &context).unwrap(), integer);
@@ -71,8 +73,21 @@ fn split_keeps_empty_parts() {
 #[test]
 fn what_has_no_finite_value_is_an_error() {
     for expression in [
-        "1 / 0", "0 / 0", "1.5 / 0.0", "10 ** 400", "-(10 ** 400)", "0 ** -1", "(-8) ** 0.5", "sqrt(-1)", "number('inf')",
-        "number('NaN')", "number('1e999')", "big * 10", "big + big", "-big - big", "min(1, big * 10)",
+        "1 / 0",
+        "0 / 0",
+        "1.5 / 0.0",
+        "10 ** 400",
+        "-(10 ** 400)",
+        "0 ** -1",
+        "(-8) ** 0.5",
+        "sqrt(-1)",
+        "number('inf')",
+        "number('NaN')",
+        "number('1e999')",
+        "big * 10",
+        "big + big",
+        "-big - big",
+        "min(1, big * 10)",
     ] {
         let error = eval(expression, &json!({"big": 1.7e308})).unwrap_err();
         assert!(matches!(error.class(), Some(Class::Interpreter | Class::Builtin)), "{expression}: {error}");
@@ -82,22 +97,31 @@ fn what_has_no_finite_value_is_an_error() {
 #[test]
 fn strings_count_by_code_point() {
     let context = json!({"s": "aé日🦀"});
-    assert_eq!(eval("[len(s), s[-1], s[1:3], s[3], split(s, '')]", &context).unwrap(), json!([4, "🦀", "é日", "🦀", ["a", "é", "日", "🦀"]]));
+    assert_eq!(
+        eval("[len(s), s[-1], s[1:3], s[3], split(s, '')]", &context).unwrap(),
+        json!([4, "🦀", "é日", "🦀", ["a", "é", "日", "🦀"]])
+    );
     assert!(eval("s[-5]", &context).is_err());
     assert_eq!(eval("'\u{ffff}' < '\u{10000}'", &context).unwrap(), json!(true));
 }
 
 #[test]
 fn nothing_is_coerced_in_a_comparison() {
-    for expression in ["true == 1", "'1' == 1", "null == false", "[1] == ['1']", "true in [1, 0]", "{} == []"] {
+    for expression in ["true == 1", "'1' == 1", "null == false", "[1] == ['1']", "true in [1, 0]", "{} == []"]
+    {
         assert_eq!(eval(expression, &json!({})).unwrap(), json!(false), "{expression}");
     }
-    assert_eq!(eval("[1 == 1.0, {a: [1]} == {a: [1.0]}, 1 < 1.5]", &json!({})).unwrap(), json!([true, true, true]));
+    assert_eq!(
+        eval("[1 == 1.0, {a: [1]} == {a: [1.0]}, 1 < 1.5]", &json!({})).unwrap(),
+        json!([true, true, true])
+    );
 }
 
 #[test]
 fn one_template_serves_many_threads() {
-    let template = Template::parse(&json!({"$map": {"$eval": "range(0, n)"}, "each(x)": "${x}"}), Limits::default()).unwrap();
+    let template =
+        Template::parse(&json!({"$map": {"$eval": "range(0, n)"}, "each(x)": "${x}"}), Limits::default())
+            .unwrap();
     std::thread::scope(|scope| {
         for n in 0..4 {
             let template = &template;

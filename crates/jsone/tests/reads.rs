@@ -4,7 +4,7 @@ use jsone::{Limits, Template};
 use serde_json::{Value as Json, json};
 
 fn reads(template: Json) -> Vec<String> {
-    let template = Template::parse(&template, Limits::default()).unwrap();
+    let template = Template::parse(&template, Limits::default()).expect("it parses");
     assert!(!template.reads_any_name());
     template.reads().iter().cloned().collect()
 }
@@ -36,7 +36,10 @@ fn names_that_an_operator_binds_are_not_read() {
 #[test]
 fn a_name_that_may_stay_unbound_counts_as_read() {
     assert_eq!(reads(json!({"$let": {"x": {"$if": "true", "then": 1}}, "in": "${x}"})), ["x"]);
-    assert_eq!(reads(json!({"$let": {"x": {"$if": "true", "then": 1, "else": 2}}, "in": "${x}"})), Vec::<String>::new());
+    assert_eq!(
+        reads(json!({"$let": {"x": {"$if": "true", "then": 1, "else": 2}}, "in": "${x}"})),
+        Vec::<String>::new()
+    );
     assert_eq!(reads(json!({"$let": {"x": {"$find": [], "each(y)": "y"}}, "in": "${x}"})), ["x"]);
     assert_eq!(reads(json!({"$let": {"x": {"$switch": {"true": 1}}}, "in": "${x}"})), ["x"]);
     assert_eq!(reads(json!({"$let": {"${a}": 1}, "in": "${x}"})), ["a", "x"]);

@@ -43,6 +43,8 @@ enum Export {
         #[arg(long, default_value_t = 0, value_name = "POSITION")]
         after: u64,
     },
+    /// Who holds what or held it last, one claim record per line as JSON; may run beside a daemon
+    Claims(Store),
 }
 
 /// Where the store is.
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Verify(store) => commands::verify::run(&store.path()),
         Command::Rebuild(store) => commands::rebuild::run(&store.path()),
+        Command::Export(Export::Claims(store)) => commands::export::claims(&store.path()),
         Command::Export(Export::Facts { store, after }) => commands::export::facts(&store.path(), after),
     };
     outcome.unwrap_or_else(|error| {

@@ -137,6 +137,34 @@ async fn export_writes_every_fact_as_a_json_line_in_the_order_of_commits() {
     assert_eq!(text(&output.stdout).lines().count(), 3);
 }
 
+// conforms: A18 A19
+#[tokio::test]
+async fn every_claim_is_exported_as_a_claim_record_that_fits_its_schema() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(filled(dir.path()).await);
+    let schema =
+        serde_json::from_str(include_str!("../../../docs/schemas/claim-record.schema.json")).unwrap();
+    let schema = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+    let output = longhaul(dir.path(), &["export", "claims"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let lines: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), JOBS);
+    for line in &lines {
+        assert!(schema.is_valid(line), "{line}");
+        assert_eq!((&line["resource_type"], &line["owner_id"]), (&"WORKORDER".into(), &"test".into()));
+    }
+    // The schema itself is closed and complete.
+    let mut foreign = lines[0].clone();
+    foreign["status"] = "held".into();
+    assert!(!schema.is_valid(&foreign));
+    for field in lines[0].as_object().unwrap().keys() {
+        let mut lacking = lines[0].clone();
+        lacking.as_object_mut().unwrap().remove(field);
+        assert!(!schema.is_valid(&lacking), "{field}");
+    }
+}
+
 #[test]
 fn a_missing_store_is_said_and_nothing_is_made() {
     let dir = tempfile::tempdir().unwrap();

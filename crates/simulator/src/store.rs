@@ -1,5 +1,7 @@
 //! `SimStore`: the store as one node sees it. Every call is a message; nothing is answered in the same instant.
 
+use std::sync::Arc;
+
 use domain::job::JobStateName;
 use domain::{BodyRef, Fence, Lease, RecordId, RecordKind, Timestamp};
 use store::{

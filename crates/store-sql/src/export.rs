@@ -1,9 +1,10 @@
-//! Export: the ledger as it is stored, a page at a time, for whoever writes it elsewhere.
+//! Export: the ledger and the claims as they are stored, a page at a time, for whoever writes them elsewhere.
 
+use domain::{Claim, RecordId};
 use rusqlite::{Connection, params};
 
 use crate::dialect::Sql;
-use crate::rows::{RawFact, fact_columns, read_fact, signed};
+use crate::rows::{RawFact, agenda_columns, fact_columns, read_agenda, read_fact, signed};
 use crate::walk::PAGE;
 
 /// One line of the ledger, not interpreted.
@@ -44,6 +45,33 @@ pub fn facts_after(connection: &Connection, position: u64) -> rusqlite::Result<V
         .prepare_cached(FACTS_AFTER.sqlite())?
         .query_map(params![signed(position), signed(PAGE as u64)], |row| read_fact(row).map(FactLine::from))?
         .collect()
+}
+
+/// One claim: who holds a record, or held it last.
+pub struct ClaimLine {
+    /// The record.
+    pub id: RecordId,
+    /// Its claim.
+    pub claim: Claim,
+}
+
+static CLAIMS_AFTER: Sql = Sql::new(concat!(
+    "SELECT record_id, ",
+    agenda_columns!(),
+    " FROM agenda WHERE record_id > $1 AND owner IS NOT NULL ORDER BY record_id LIMIT $2"
+));
+
+/// The next page of claims after a record; empty at the end.
+pub fn claims_after(connection: &Connection, record_id: &str) -> rusqlite::Result<Vec<ClaimLine>> {
+    let lines: Vec<Option<ClaimLine>> = connection
+        .prepare_cached(CLAIMS_AFTER.sqlite())?
+        .query_map(params![record_id, signed(PAGE as u64)], |row| {
+            let id: String = row.get(0)?;
+            let claim = read_agenda(row, 1)?.claim;
+            Ok(RecordId::parse(&id).ok().zip(claim).map(|(id, claim)| ClaimLine { id, claim }))
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(lines.into_iter().flatten().collect())
 }
 
 impl From<RawFact> for FactLine {

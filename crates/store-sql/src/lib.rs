@@ -14,7 +14,7 @@ mod sqlite;
 mod verify;
 mod walk;
 
-pub use export::{FactLine, facts_after};
+pub use export::{ClaimLine, FactLine, claims_after, facts_after};
 pub use migrate::{SCHEMA_VERSION, migrate_to};
 pub use open::OpenError;
 pub use rebuild::{Rebuilt, rebuild};

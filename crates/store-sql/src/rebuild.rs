@@ -39,7 +39,9 @@ pub fn rebuild(
         for fact in &page.facts {
             if open.as_ref().is_none_or(|stream| stream.id.as_str() != fact.stream) {
                 if let Some(done) = open.take() {
-                    write(&transaction, &done, retention, now).map_err(database)?;
+                    write(&transaction, &done, retention, now)
+                        .map_err(database)?
+                        .map_err(|what| damaged(done.id.as_str(), &what))?;
                     rebuilt.records += 1;
                 }
                 open = Some(Stream::begin(&fact.stream).map_err(|what| damaged(&fact.stream, &what))?);
@@ -54,7 +56,9 @@ pub fn rebuild(
         }
     }
     if let Some(done) = open {
-        write(&transaction, &done, retention, now).map_err(database)?;
+        write(&transaction, &done, retention, now)
+            .map_err(database)?
+            .map_err(|what| damaged(done.id.as_str(), &what))?;
         rebuilt.records += 1;
     }
     transaction.execute(DROP_STRAY_AGENDA.sqlite(), []).map_err(database)?;
@@ -70,18 +74,28 @@ static SET_VIEW_FORMAT: Sql = Sql::new(
      ON CONFLICT (name) DO UPDATE SET value = excluded.value",
 );
 
+/// Writes one record. The outer error is the database's, the inner one says what is damaged.
 fn write(
     connection: &Connection,
     stream: &Stream,
     retention: Retention,
     now: Timestamp,
-) -> rusqlite::Result<()> {
-    let Some(record) = &stream.record else { return Ok(()) };
+) -> rusqlite::Result<Result<(), String>> {
+    let Some(record) = &stream.record else { return Ok(Ok(())) };
     insert_view(connection, record, &stream.id, &encode_view(record))?;
     let entry = attention(record, retention).entry(now);
     if let Some(mut row) = agenda_row(connection, &stream.id)? {
+        let beyond = row.head.version > stream.head.version;
+        let beside = row.head.version == stream.head.version && row.head.checksum != stream.head.checksum;
+        if beyond || beside {
+            // The agenda remembers facts that are not there any more: that is a loss, and not ours to cover up.
+            return Ok(Err(format!(
+                "its agenda stands at {:?}, its facts end at {:?}",
+                row.head, stream.head
+            )));
+        }
         row.commit(stream.head, entry, now);
-        return update_agenda(connection, &stream.id, &row);
+        return update_agenda(connection, &stream.id, &row).map(Ok);
     }
     let mut row = AgendaRow::new(stream.head, entry, now);
     row.claim = Some(Claim {
@@ -91,7 +105,7 @@ fn write(
         // Counts stay far below microseconds since 1970.
         claim_version: u64::try_from(now.micros()).unwrap_or_default(),
     });
-    insert_agenda(connection, &stream.id, &row)
+    insert_agenda(connection, &stream.id, &row).map(Ok)
 }
 
 static VIEW_FORMAT_OF: Sql = Sql::new("SELECT value FROM meta WHERE name = 'view_format'");

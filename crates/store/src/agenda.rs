@@ -56,7 +56,10 @@ impl AgendaRow {
         self.place = entry.place;
         self.limit_at = entry.limit_at;
         match entry.holding {
-            Holding::LeaseBound => self.due_at = Some(self.due_while_held(now)),
+            Holding::LeaseBound => {
+                self.grant_if_released(now);
+                self.due_at = Some(self.limit_or_lease_end(now));
+            }
             Holding::Free => {
                 self.release(now);
                 self.due_at = entry.due_at;
@@ -76,15 +79,22 @@ impl AgendaRow {
             Some(held) if self.held && over => claim::take_over(held, owner, now, lease),
             other => claim::acquire(other.as_ref(), owner, now, lease)?,
         };
-        self.hold(claim.clone(), now);
+        self.hold(claim.clone());
+        // A limit that has passed is the taker's business now; only the end of the taker's lease is due.
+        self.due_at = Some(match self.limit_at {
+            Some(limit) if limit > now => limit.min(claim.lease_expires_at),
+            Some(_) | None => claim.lease_expires_at,
+        });
         Ok(claim)
     }
 
     /// Prolongs the lease of whoever shows the fence.
     pub fn renew(&mut self, fence: &Fence, now: Timestamp, lease: Lease) -> Result<Claim, Refusal> {
-        let held = self.claim.as_ref().ok_or(Refusal::ClaimLost)?;
+        let held = self.claim.as_ref().filter(|_| self.held).ok_or(Refusal::ClaimLost)?;
         let claim = claim::renew(held, fence, now, lease)?;
-        self.hold(claim.clone(), now);
+        self.hold(claim.clone());
+        // A limit that has passed stays due: its owner does not push it away by staying alive.
+        self.due_at = Some(self.limit_or_lease_end(now));
         Ok(claim)
     }
 
@@ -92,15 +102,15 @@ impl AgendaRow {
     pub fn hand_back(&mut self, fence: &Fence, now: Timestamp) -> Result<(), Refusal> {
         let held = self.claim.as_ref().ok_or(Refusal::ClaimLost)?;
         self.claim = Some(claim::release(held, fence, now)?);
+        self.held = false;
         self.due_at = Some(now);
         Ok(())
     }
 
-    fn hold(&mut self, claim: Claim, now: Timestamp) {
+    fn hold(&mut self, claim: Claim) {
         self.claim = Some(claim);
         self.held = true;
         self.ready = false;
-        self.due_at = Some(self.due_while_held(now));
     }
 
     fn release(&mut self, now: Timestamp) {
@@ -110,12 +120,22 @@ impl AgendaRow {
         }
     }
 
-    /// A limit that has passed is its taker's business; only the end of the taker's lease is due then.
-    fn due_while_held(&self, now: Timestamp) -> Timestamp {
-        let lease_ends = self.claim.as_ref().map_or(now, |claim| claim.lease_expires_at);
-        match self.limit_at {
-            Some(limit) if limit > now => limit.min(lease_ends),
-            Some(_) | None => lease_ends,
+    /// Work that goes on after a pause, or that nobody took, has the time of a lease to show that it is alive.
+    fn grant_if_released(&mut self, now: Timestamp) {
+        if self.held {
+            return;
         }
+        self.held = true;
+        if let Some(claim) = &mut self.claim {
+            claim.lease_expires_at = Lease::DEFAULT.expires_at(now);
+        }
+    }
+
+    fn limit_or_lease_end(&self, now: Timestamp) -> Timestamp {
+        let lease_ends = self
+            .claim
+            .as_ref()
+            .map_or_else(|| Lease::DEFAULT.expires_at(now), |claim| claim.lease_expires_at);
+        self.limit_at.map_or(lease_ends, |limit| limit.min(lease_ends))
     }
 }

@@ -14,6 +14,7 @@ impl Job {
         let limit_at = earliest(self.expires_at(), self.cancel.as_ref().map(|cancel| cancel.limit_at));
         match self.state {
             JobState::Queued { due_at } => self.queued(due_at, limit_at),
+            JobState::Running if self.resume_pending && self.cancel.is_some() => Attention::waiting(limit_at),
             JobState::Running if self.resume_pending => self.queued(self.updated_at, limit_at),
             JobState::Running if self.attempts.is_empty() => Attention::waiting(limit_at),
             JobState::Dispatching | JobState::Delivered | JobState::Running => {

@@ -24,13 +24,14 @@ type Decision = crate::Decision<JobFact>;
 pub fn decide_new(_id: &JobId, command: &JobCommand, now: Timestamp) -> Decision {
     match command {
         JobCommand::Create(new) => create(new, now),
+        // An operation may outlive its job; its own record keeps how it ended.
+        JobCommand::ConcludeOperation { .. } => Decision::Nothing,
         JobCommand::Dispatch(_)
         | JobCommand::Resume { .. }
         | JobCommand::Deliver { .. }
         | JobCommand::Heartbeat { .. }
         | JobCommand::Report(_)
         | JobCommand::Defer { .. }
-        | JobCommand::ConcludeOperation { .. }
         | JobCommand::Answer { .. }
         | JobCommand::RequestCancel { .. }
         | JobCommand::RecordCancelAnswer { .. }
@@ -158,6 +159,7 @@ fn resume(job: &Job, attempt_id: &AttemptId) -> Decision {
         return refusal.into();
     }
     match job.state {
+        JobState::Running if job.resume_pending && job.cancel.is_some() => Refusal::CancelPending.into(),
         JobState::Running if job.resume_pending => Decision::fact(JobFact::Resumed),
         JobState::Running => Decision::Nothing,
         JobState::Queued { .. }
@@ -272,8 +274,8 @@ fn conclude_operation(
 ) -> Decision {
     let then = match &job.state {
         JobState::AwaitingExternal { operation, then } if operation == operation_id => *then,
-        JobState::AwaitingExternal { .. } => return Refusal::OperationMismatch.into(),
-        JobState::Queued { .. }
+        JobState::AwaitingExternal { .. }
+        | JobState::Queued { .. }
         | JobState::Dispatching
         | JobState::Delivered
         | JobState::Running
@@ -290,6 +292,8 @@ fn conclude_operation(
             let details = Details { result: result.clone(), ..Details::default() };
             Decision::fact(match then {
                 AfterExternal::Finish => JobFact::Completed(details),
+                // What went on outside is over and nobody goes on: the cancel is confirmed.
+                AfterExternal::Resume if job.cancel.is_some() => cancelled(CancelCause::Confirmed),
                 AfterExternal::Resume => JobFact::ExternalArrived(details),
             })
         }
@@ -321,6 +325,7 @@ fn answer(job: &Job, body: BodyRef) -> Decision {
         return refusal.into();
     }
     match job.state {
+        JobState::AwaitingInput | JobState::Blocked if job.cancel.is_some() => Refusal::CancelPending.into(),
         JobState::AwaitingInput | JobState::Blocked => {
             Decision::fact(JobFact::Answered(AnswerKept { answer: body }))
         }

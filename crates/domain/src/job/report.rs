@@ -32,7 +32,12 @@ pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<Job
             Decision::facts([JobFact::Delivered, JobFact::Noted(report.details.clone())])
         }
         Some(fact) if may_become(job, report.state) => Decision::fact(fact),
-        Some(_) | None => ends::no_move(job, report.state),
+        Some(_) | None => match ends::no_move(job, report.state) {
+            Decision::Refused { refusal: refusal @ Refusal::Terminal { .. }, .. } => {
+                Decision::Refused { refusal, evidence: evidence(job, report) }
+            }
+            other => other,
+        },
     }
 }
 
@@ -46,19 +51,21 @@ fn fence(job: &Job, attempt_id: Option<&AttemptId>) -> Result<(), Refusal> {
 }
 
 fn stale(job: &Job, report: &Report) -> Decision<JobFact> {
-    let evidence = match &report.attempt_id {
-        Some(attempt_id) if job.evidence.len() < KEPT_EVIDENCE => {
-            let kept = StaleReport {
-                attempt_id: attempt_id.clone(),
-                state: report.state,
-                at: Timestamp::default(),
-                details: report.details.clone(),
-            };
-            Some(JobFact::StaleReportKept(kept))
-        }
-        Some(_) | None => None,
-    };
-    Decision::Refused { refusal: Refusal::StaleAttempt, evidence }
+    Decision::Refused { refusal: Refusal::StaleAttempt, evidence: evidence(job, report) }
+}
+
+/// What the record keeps of a report that came too late: only of attempts of this job, and only so many.
+fn evidence(job: &Job, report: &Report) -> Option<JobFact> {
+    let attempt_id = report.attempt_id.as_ref()?;
+    let ours = job.attempts.iter().any(|attempt| attempt.id == *attempt_id);
+    (ours && job.evidence.len() < KEPT_EVIDENCE).then(|| {
+        JobFact::StaleReportKept(StaleReport {
+            attempt_id: attempt_id.clone(),
+            state: report.state,
+            at: Timestamp::default(),
+            details: report.details.clone(),
+        })
+    })
 }
 
 /// The same state again, terminal or not, adds notes and bounded metadata.

@@ -23,12 +23,13 @@ type Decision = crate::Decision<OperationFact>;
 pub fn decide_new(_id: &OperationId, command: &OperationCommand, now: Timestamp) -> Decision {
     match command {
         OperationCommand::Accept(new) => accept(new, now),
+        // A job gives up what it knows of; there may be nothing left of it.
+        OperationCommand::Abandon { .. } => Decision::Nothing,
         OperationCommand::RecordPoll(_)
         | OperationCommand::RecordPollError { .. }
         | OperationCommand::RequestCancel { .. }
         | OperationCommand::RecordCancelAnswer { .. }
         | OperationCommand::Expire
-        | OperationCommand::Abandon { .. }
         | OperationCommand::Retire => Decision::refuse(Refusal::UnknownRecord),
     }
 }
@@ -99,7 +100,7 @@ fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) -> Decision {
         return contradict(operation, status);
     }
     if operation.expires_at <= now && !planted(Bug::ExpiryRearmed) {
-        return give_up(operation, ExpiryCause::LifetimeOver);
+        return too_late(operation, status);
     }
     match &poll.answer {
         PollAnswer::Open(reported, hints) => still_open(operation, *reported, hints, poll.jitter, now),
@@ -114,11 +115,11 @@ fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) -> Decision {
             Ending::Failed {
                 failure_detail: failure_detail.clone(),
                 error_code: error_code.clone(),
-                result: result.clone(),
+                result: without_data(result),
             },
             OperationEnding::Failed {
                 reason: error_code.clone().unwrap_or_else(|| "operation_failed".to_owned()),
-                result: result.clone(),
+                result: without_data(result),
                 retryable: *retryable,
             },
             poll.jitter,
@@ -135,6 +136,17 @@ fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) -> Decision {
             }
         },
     }
+}
+
+/// The life is over, whatever the service says now; an end that came too late is kept as a diagnostic.
+fn too_late(operation: &Operation, status: OperationStatus) -> Decision {
+    let mut decision = give_up(operation, ExpiryCause::LifetimeOver);
+    if let Decision::Facts { facts, .. } = &mut decision
+        && status.is_terminal()
+    {
+        facts.push(OperationFact::Contradicted { status });
+    }
+    decision
 }
 
 fn still_open(
@@ -372,6 +384,11 @@ fn check_answer(answer: &PollAnswer) -> Result<(), Refusal> {
         }
         PollAnswer::TimedOut | PollAnswer::Cancelled | PollAnswer::Unknown => Ok(()),
     }
+}
+
+/// Only a success has a result; a failure has an error, and what there is to see of it.
+fn without_data(result: &crate::job::ResultRefs) -> crate::job::ResultRefs {
+    crate::job::ResultRefs { data: None, ..result.clone() }
 }
 
 fn check_result(result: &crate::job::ResultRefs) -> Result<(), Refusal> {

@@ -61,7 +61,8 @@ impl KindPolicy {
             },
             Hint::Seconds(seconds) => {
                 let (min, max) = (self.min_retry_after_seconds, self.max_retry_after_seconds);
-                let seconds_u32 = u32::try_from(seconds.clamp(i64::from(min), i64::from(max))).unwrap_or(max);
+                let seconds_u32 =
+                    u32::try_from(seconds.min(i64::from(max)).max(i64::from(min))).unwrap_or(max);
                 Clamped { seconds: seconds_u32, hint_was_invalid: seconds < 0 }
             }
             Hint::Invalid => Clamped { seconds: self.min_retry_after_seconds, hint_was_invalid: true },

@@ -33,8 +33,9 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::StaleAttempt => Some(Refusal::CancelPending),
         Refusal::CancelPending => Some(Refusal::NoCancelPending),
         Refusal::NoCancelPending => Some(Refusal::NotAwaitingInput { state }),
-        Refusal::NotAwaitingInput { .. } => Some(Refusal::OperationMismatch),
-        Refusal::OperationMismatch => Some(Refusal::NotCancelable { reason: "already printing".to_owned() }),
+        Refusal::NotAwaitingInput { .. } => {
+            Some(Refusal::NotCancelable { reason: "already printing".to_owned() })
+        }
         Refusal::NotCancelable { .. } => Some(Refusal::OperationOpen),
         Refusal::OperationOpen => Some(Refusal::ClaimHeld),
         Refusal::ClaimHeld => Some(Refusal::ClaimLost),

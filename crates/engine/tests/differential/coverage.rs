@@ -42,7 +42,7 @@ const COMMANDS: [&str; 24] = [
 ///
 /// Left out: `unknown_id_form` and `invalid_json` (said at the door, before there is an order), `contended` and `outcome_unknown`
 /// (need others at the same time, or a failing disk: `execute` and `crash`), `too_many_consequences` (no order has so many).
-const REFUSALS: [&str; 24] = [
+const REFUSALS: [&str; 23] = [
     "unknown_record",
     "wrong_record_kind",
     "already_exists",
@@ -61,7 +61,6 @@ const REFUSALS: [&str; 24] = [
     "cancel_pending",
     "no_cancel_pending",
     "not_awaiting_input",
-    "operation_mismatch",
     "not_cancelable",
     "operation_open",
     "claim_held",

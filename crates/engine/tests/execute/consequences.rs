@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::job::{JobCommand, JobStateName, Report, ResultRefs};
+use domain::job::{JobCommand, JobStateName, Report, ResultRefs, Trigger};
 use domain::limits::KEPT_EVIDENCE;
 use domain::operation::PollAnswer;
 use domain::policy::KindPolicy;
@@ -11,7 +11,7 @@ use engine::{EngineError, Order, OrderBody};
 use store::{IdempotencyKey, KeptKey, NewBody, body_ref};
 
 use crate::scripted::Scripted;
-use crate::world::{World, answers, at, create, defer, is_awaiting, job, on_every_store, report};
+use crate::world::{World, answers, at, create, defer, dispatch, is_awaiting, job, on_every_store, report};
 
 #[tokio::test]
 async fn operation_is_accepted_and_its_job_awaits_it_in_one_commit() {
@@ -78,7 +78,7 @@ async fn job_that_expires_gives_its_operation_up_in_the_same_step() {
     on_every_store(async |world| {
         let id = job("a");
         world.done(id.clone(), create(|new| new.spec.expires_at = Some(at(30)))).await;
-        world.done(id.clone(), crate::world::dispatch(1, domain::job::Trigger::Automatic)).await;
+        world.done(id.clone(), dispatch(1, Trigger::Automatic)).await;
         let operation = OperationId::new("op-a");
         world.done(id.clone(), defer(&id, &operation, |_| {})).await;
         world.wait(30);
@@ -95,13 +95,20 @@ async fn job_that_expires_gives_its_operation_up_in_the_same_step() {
 async fn stale_report_is_refused_and_kept_as_evidence_up_to_a_limit() {
     on_every_store(async |world| {
         let (id, _) = world.dispatched("a").await;
+        world.done(id.clone(), report(1, JobStateName::Failed)).await;
+        world.wait(10);
+        world.done(id.clone(), dispatch(2, Trigger::Automatic)).await;
         for kept in 1..=KEPT_EVIDENCE {
-            assert_eq!(world.refused(id.clone(), report(7, JobStateName::Completed)).await, "stale_attempt");
-            assert_eq!(world.kinds(id.clone()).await.len(), 2 + kept);
+            assert_eq!(world.refused(id.clone(), report(1, JobStateName::Completed)).await, "stale_attempt");
+            assert_eq!(world.kinds(id.clone()).await.len(), 4 + kept);
         }
         assert_eq!(world.kinds(id.clone()).await.last(), Some(&"job.stale_report_kept"));
-        assert_eq!(world.refused(id.clone(), report(7, JobStateName::Completed)).await, "stale_attempt");
-        assert_eq!(world.kinds(id.clone()).await.len(), 2 + KEPT_EVIDENCE);
+        // Beyond the limit, and from an attempt that never was this job's, nothing is kept.
+        for number in [1, 7] {
+            let late = report(number, JobStateName::Completed);
+            assert_eq!(world.refused(id.clone(), late).await, "stale_attempt");
+            assert_eq!(world.kinds(id.clone()).await.len(), 4 + KEPT_EVIDENCE);
+        }
         assert_eq!(world.state(&id).await, JobStateName::Dispatching);
     })
     .await;

@@ -20,7 +20,7 @@ fn dispatch_by(node: usize, trigger: Trigger) -> JobCommand {
     })
 }
 
-// conforms: R107
+// conforms: R47 R107
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn exactly_one_of_many_dispatchers_at_once_gets_a_queued_job_under_a_lease() {
     on_every_store(async |world| {

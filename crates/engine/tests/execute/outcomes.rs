@@ -51,7 +51,10 @@ async fn order_whose_reason_has_gone_is_refused_after_the_conflict() {
     let ended = order("a", report(1, JobStateName::Completed));
     store.next_commits([Act::LetFirst(beside.engine.clone(), Box::new(ended))]);
     assert_eq!(world.refused(job("a"), report(1, JobStateName::Running)).await, "terminal");
-    assert_eq!(world.kinds(job("a")).await, ["job.created", "job.dispatched", "job.completed"]);
+    assert_eq!(
+        world.kinds(job("a")).await,
+        ["job.created", "job.dispatched", "job.completed", "job.stale_report_kept"]
+    );
 }
 
 #[tokio::test]

@@ -2,6 +2,9 @@
 
 mod given;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use domain::job::{JobCommand, JobStateName};
 use engine::{Failure, Output, Produced, Progress, Stop};
 
@@ -18,6 +21,7 @@ async fn a_created_job_is_dispatched_and_completed() {
     assert_eq!(done.attempt_count, 1);
 }
 
+// conforms: R56
 #[tokio::test]
 async fn an_idle_daemon_asks_nothing_of_the_store() {
     let given = Given::new([scripted("echo", 4, |_, _| async { Produced::Completed(Output::default()) })]);
@@ -79,6 +83,26 @@ async fn a_panic_of_a_specialist_is_a_failed_attempt_and_nothing_more() {
     assert_eq!(failed.state_reason.as_deref(), Some("executor_panicked"));
 }
 
+// conforms: R70
+#[tokio::test]
+async fn a_cancel_starts_nothing() {
+    let started = Arc::new(AtomicUsize::new(0));
+    let counted = started.clone();
+    let given = Given::new([scripted("asks", 1, move |_, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Produced::AwaitingInput { question: b"null".to_vec() } }
+    })]);
+    let id = given.create(job("asks")).await;
+    given.until(&id, JobStateName::AwaitingInput).await;
+    given.order(&id, JobCommand::RequestCancel { by: None, reason: "enough".to_owned() }).await;
+    given.settle().await;
+    given.clock.advance_seconds(30);
+    let ended = given.until(&id, JobStateName::Cancelled).await;
+    assert_eq!(ended.state_reason.as_deref(), Some("cancel_unconfirmed"));
+    assert_eq!(started.load(Ordering::SeqCst), 1);
+}
+
+// conforms: R69
 #[tokio::test]
 async fn a_cancel_reaches_the_running_attempt_and_is_confirmed_by_it() {
     let given = Given::new([scripted("slow", 1, |_, mut link| async move {

@@ -85,14 +85,16 @@ mod tests {
         .unwrap();
         assert_eq!(
             canonical_json(&json).unwrap(),
-            r#"{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"#.to_owned()
+            r#"{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"#
+                .to_owned()
                 + "\"string\":\"€$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}"
         );
     }
 
     #[test]
     fn keys_are_ordered_by_utf_16_code_units() {
-        let json = json!({"\u{20ac}": 1, "\r": 2, "\u{fb33}": 3, "a": 4, "\u{1f600}": 5, "\u{80}": 6, "\u{f6}": 7});
+        let json =
+            json!({"\u{20ac}": 1, "\r": 2, "\u{fb33}": 3, "a": 4, "\u{1f600}": 5, "\u{80}": 6, "\u{f6}": 7});
         let written = canonical_json(&json).unwrap();
         // The smiley is two code units of which the first is below U+FB33.
         assert_eq!(written.chars().filter(char::is_ascii_digit).collect::<String>(), "2467153");

@@ -75,7 +75,19 @@ mod tests {
 
     #[test]
     fn what_is_no_path_is_refused_wherever_it_ends() {
-        for path in [".", "a.", "a..b", "a[", "a[x]", "a[-1]", "a['b]", "a['b'", "a[0]b", "$a", "nowhere[99999999999999999999]"] {
+        for path in [
+            ".",
+            "a.",
+            "a..b",
+            "a[",
+            "a[x]",
+            "a[-1]",
+            "a['b]",
+            "a['b'",
+            "a[0]b",
+            "$a",
+            "nowhere[99999999999999999999]",
+        ] {
             assert!(leads_somewhere(&json!({}), path).is_err(), "{path:?}");
         }
     }

@@ -12,8 +12,22 @@ use crate::render::LET_WITHOUT_IN;
 
 /// The keys of all operators.
 pub const OPERATORS: [&str; 16] = [
-    "$eval", "$find", "$flatten", "$flattenDeep", "$fromNow", "$if", "$json", "$let", "$map", "$match", "$merge",
-    "$mergeDeep", "$reduce", "$reverse", "$sort", "$switch",
+    "$eval",
+    "$find",
+    "$flatten",
+    "$flattenDeep",
+    "$fromNow",
+    "$if",
+    "$json",
+    "$let",
+    "$map",
+    "$match",
+    "$merge",
+    "$mergeDeep",
+    "$reduce",
+    "$reverse",
+    "$sort",
+    "$switch",
 ];
 
 impl Compiler {
@@ -36,7 +50,7 @@ impl Compiler {
             "$reduce" => self.reduce(operand, entries),
             "$find" => self.find(operand, entries),
             "$sort" => self.sort(operand, entries),
-            "$fromNow" => self.from_now(operand, entries),
+            "$fromNow" => self.time(operand, entries),
             "$flatten" => self.transform(Transform::Flatten, operand),
             "$flattenDeep" => self.transform(Transform::FlattenDeep, operand),
             "$json" => self.transform(Transform::Json, operand),
@@ -158,7 +172,7 @@ impl Compiler {
         Ok(boxed(Operator::Sort { over, by }))
     }
 
-    fn from_now(&mut self, operand: &Json, entries: &Map<String, Json>) -> Outcome<Node> {
+    fn time(&mut self, operand: &Json, entries: &Map<String, Json>) -> Outcome<Node> {
         let offset = self.below("$fromNow", operand)?;
         let from = self.optional("from", entries)?;
         Ok(boxed(Operator::FromNow { offset, from }))

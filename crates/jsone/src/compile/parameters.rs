@@ -39,7 +39,8 @@ mod tests {
     #[test]
     fn whitespace_may_only_follow_a_comma() {
         assert_eq!(each("each(acc, x,i)"), Some(vec!["acc", "x", "i"]));
-        for key in ["each()", "each( x)", "each(x )", "each(x,)", "each(x", "each(1)", "Each(x)", "each(x)y"] {
+        for key in ["each()", "each( x)", "each(x )", "each(x,)", "each(x", "each(1)", "Each(x)", "each(x)y"]
+        {
             assert_eq!(each(key), None, "{key}");
         }
     }

@@ -10,7 +10,9 @@ pub(super) fn property<'r>(value: &Value<'r>, name: &str, meter: &mut Meter) -> 
         return Err(Error::interpreter("infix: . expects objects"));
     };
     meter.text(name.len())?;
-    object.get(name).ok_or_else(|| Error::interpreter(format!("object has no property \"{}\"", excerpt(name))))
+    object
+        .get(name)
+        .ok_or_else(|| Error::interpreter(format!("object has no property \"{}\"", excerpt(name))))
 }
 
 pub(super) fn index<'r>(value: &Value<'r>, index: &Value<'r>, meter: &mut Meter) -> Outcome<Value<'r>> {
@@ -98,7 +100,11 @@ fn wrapped(index: i128, length: usize) -> Option<usize> {
 }
 
 fn clamped(index: i128, length: usize) -> usize {
-    if index < 0 { wrapped(index, length).unwrap_or(0) } else { usize::try_from(index).unwrap_or(length).min(length) }
+    if index < 0 {
+        wrapped(index, length).unwrap_or(0)
+    } else {
+        usize::try_from(index).unwrap_or(length).min(length)
+    }
 }
 
 fn out_of_bounds() -> Error {

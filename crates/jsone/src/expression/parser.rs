@@ -47,7 +47,8 @@ struct Parser<'s> {
 impl<'s> Parser<'s> {
     fn new(source: &'s str, base: usize, levels: usize) -> Outcome<Parser<'s>> {
         let tokens = Tokens::new(source, base);
-        let mut parser = Parser { tokens, current: None, program: Program::default(), base, level: 0, levels };
+        let mut parser =
+            Parser { tokens, current: None, program: Program::default(), base, level: 0, levels };
         parser.advance()?;
         Ok(parser)
     }
@@ -285,7 +286,8 @@ impl<'s> Parser<'s> {
 
     fn unexpected(&self, token: Token<'_>, expected: &str) -> Error {
         let found = excerpt(token.text);
-        Error::syntax(format!("Found: {found} token, expected one of: {expected}")).at(self.base + token.start)
+        Error::syntax(format!("Found: {found} token, expected one of: {expected}"))
+            .at(self.base + token.start)
     }
 }
 

@@ -89,9 +89,10 @@ impl Program {
     /// Makes an earlier jump lead to the next instruction.
     pub(crate) fn land(&mut self, jump: usize) {
         let next = self.instructions.len();
-        match self.instructions.get_mut(jump) {
-            Some(Instruction::SkipUnlessTruthy(target) | Instruction::SkipIfTruthy(target)) => *target = next,
-            Some(_) | None => {}
+        if let Some(Instruction::SkipUnlessTruthy(target) | Instruction::SkipIfTruthy(target)) =
+            self.instructions.get_mut(jump)
+        {
+            *target = next;
         }
     }
 }

@@ -95,7 +95,9 @@ impl<'s> Tokens<'s> {
         }
         let Some((kind, length)) = recognise(rest) else {
             let (source, rest) = (excerpt(self.source), excerpt(rest));
-            return Err(Error::syntax(format!("Unexpected input for '{source}' at '{rest}'")).at(self.base + start));
+            return Err(
+                Error::syntax(format!("Unexpected input for '{source}' at '{rest}'")).at(self.base + start)
+            );
         };
         self.position += length;
         Ok(Some(Token { kind, text: &rest[..length], start }))
@@ -160,7 +162,10 @@ mod tests {
 
     #[test]
     fn keywords_are_whole_words() {
-        assert_eq!(kinds("in insight truey null_"), [Kind::In, Kind::Identifier, Kind::Identifier, Kind::Identifier]);
+        assert_eq!(
+            kinds("in insight truey null_"),
+            [Kind::In, Kind::Identifier, Kind::Identifier, Kind::Identifier]
+        );
     }
 
     #[test]

@@ -19,7 +19,10 @@ impl Number {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "integral and far within the range of i128")]
-#[expect(clippy::cast_precision_loss, reason = "the integer is compared exactly; the fraction decides the rest")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "the integer is compared exactly; the fraction decides the rest"
+)]
 fn integer_against_float(integer: i128, float: f64) -> Ordering {
     if float.abs() >= BEYOND_INTEGERS {
         return floats(0.0, float);

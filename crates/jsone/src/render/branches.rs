@@ -42,9 +42,7 @@ impl<'r> Renderer<'r> {
         }
         match (chosen.pop(), default) {
             (Some(value), _) => Ok(value),
-            (None, Some(node)) => {
-                self.operand(node, "$default").map_err(|error| within(error, "$switch"))
-            }
+            (None, Some(node)) => self.operand(node, "$default").map_err(|error| within(error, "$switch")),
             (None, None) => Ok(None),
         }
     }
@@ -58,7 +56,11 @@ impl<'r> Renderer<'r> {
         Ok(Value::Array(Array::build(values, &mut self.meter)?))
     }
 
-    pub(super) fn with_names(&mut self, names: &'r Node, body: Option<&'r Node>) -> Outcome<Option<Value<'r>>> {
+    pub(super) fn with_names(
+        &mut self,
+        names: &'r Node,
+        body: Option<&'r Node>,
+    ) -> Outcome<Option<Value<'r>>> {
         let Some(Value::Object(names)) = self.operand(names, "$let")? else {
             return Err(Error::template("$let value must be an object"));
         };

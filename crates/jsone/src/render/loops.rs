@@ -140,7 +140,8 @@ impl<'r> Renderer<'r> {
         self.meter.steps(rounds.saturating_mul(keyed.len() as u64))?;
         for (key, _) in keyed {
             if let Value::Text(text) = key {
-                self.meter.steps(rounds.saturating_mul((text.len() / crate::limits::BYTES_PER_STEP) as u64))?;
+                self.meter
+                    .steps(rounds.saturating_mul((text.len() / crate::limits::BYTES_PER_STEP) as u64))?;
             }
         }
         Ok(())

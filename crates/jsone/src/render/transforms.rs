@@ -95,7 +95,9 @@ fn merge_two<'r>(left: &Object<'r>, right: &Object<'r>, meter: &mut Meter) -> Ou
     meter.steps(right.len() as u64)?;
     for (key, right) in right.entries() {
         let value = match (left.get(&key), right) {
-            (Some(Value::Object(left)), Value::Object(right)) => Value::Object(merge_two(&left, &right, meter)?),
+            (Some(Value::Object(left)), Value::Object(right)) => {
+                Value::Object(merge_two(&left, &right, meter)?)
+            }
             (Some(Value::Array(left)), Value::Array(right)) => Value::Array(chain(&left, &right, meter)?),
             (_, right) => right,
         };

@@ -22,7 +22,7 @@ pub enum Answer {
 impl Python {
     /// `None` when there is no Python with the package.
     pub fn start() -> Option<Python> {
-        let python = candidates().into_iter().find(|python| has_the_package(python))?;
+        let python = candidates().into_iter().find(has_the_package)?;
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/oracle.py");
         let mut child = Command::new(python)
             .arg(script)
@@ -37,7 +37,8 @@ impl Python {
 
     /// The answer, and the names of the known differences that it may owe itself to.
     pub fn render(&mut self, template: &Json, context: &Json) -> (Answer, Vec<String>) {
-        writeln!(self.requests, "{}", json!({"template": template, "context": context})).expect("Python listens");
+        writeln!(self.requests, "{}", json!({"template": template, "context": context}))
+            .expect("Python listens");
         let mut line = String::new();
         self.answers.read_line(&mut line).expect("Python answers");
         let mut answer: Json = serde_json::from_str(&line).expect("Python answers in JSON");

@@ -43,11 +43,11 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn expected(document: &Yaml) -> Expected {
-    match &document["error"] {
-        Yaml::BadValue => Expected::Result(json(&document["result"])),
-        Yaml::String(message) => Expected::Error(Some(message.clone())),
-        _ => Expected::Error(None),
+    let error = &document["error"];
+    if error.is_badvalue() {
+        return Expected::Result(json(&document["result"]));
     }
+    Expected::Error(error.as_str().map(str::to_owned))
 }
 
 fn path() -> PathBuf {
@@ -59,7 +59,8 @@ fn path() -> PathBuf {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Json = serde_json::from_slice(&output.stdout).expect("cargo metadata answers in JSON");
     let packages = metadata["packages"].as_array().expect("metadata lists the packages");
-    let package = packages.iter().find(|package| package["name"] == "json-e").expect("json-e is a dev-dependency");
+    let package =
+        packages.iter().find(|package| package["name"] == "json-e").expect("json-e is a dev-dependency");
     let manifest = PathBuf::from(package["manifest_path"].as_str().expect("a package has a manifest"));
     manifest.with_file_name("specification.yml")
 }

@@ -1,13 +1,14 @@
-//! `longhaul export facts`: the ledger as JSON lines, as it is stored.
+//! `longhaul export`: the ledger and the claims as JSON lines, as they are stored.
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use domain::{RecordKind, Timestamp};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use store_sql::{FactLine, facts_after, open_for_reading};
+use store_sql::{ClaimLine, FactLine, claims_after, facts_after, open_for_reading};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -24,6 +25,59 @@ struct Line<'a> {
     correlation_id: Option<&'a str>,
     payload: &'a RawValue,
     checksum: &'a str,
+}
+
+/// Azolla's claim record; `docs/schemas/claim-record.schema.json` is its schema.
+#[derive(Serialize)]
+struct ClaimRecord<'a> {
+    resource_type: &'a str,
+    resource_id: &'a str,
+    owner_id: &'a str,
+    lease_expires_at: String,
+    heartbeat_at: String,
+    claim_version: u64,
+}
+
+/// `longhaul export claims`: who holds what, or held it last.
+pub fn claims(path: &Path) -> Result<ExitCode> {
+    let connection = open_for_reading(path)?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut after = String::new();
+    loop {
+        let page = claims_after(&connection, &after)?;
+        let Some(last) = page.last() else { break };
+        last.id.as_str().clone_into(&mut after);
+        for line in &page {
+            if let Err(error) = write_claim(&mut out, line) {
+                return stopped_reading(error);
+            }
+        }
+    }
+    match out.flush() {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => stopped_reading(error.into()),
+    }
+}
+
+fn write_claim(out: &mut impl Write, line: &ClaimLine) -> Result<()> {
+    let record = ClaimRecord {
+        resource_type: match line.id.kind() {
+            RecordKind::Job => "WORKORDER",
+            RecordKind::Operation => "OPERATION",
+        },
+        resource_id: line.id.as_str(),
+        owner_id: line.claim.owner.as_str(),
+        lease_expires_at: rfc3339(line.claim.lease_expires_at)?,
+        heartbeat_at: rfc3339(line.claim.heartbeat_at)?,
+        claim_version: line.claim.claim_version,
+    };
+    serde_json::to_writer(&mut *out, &record).map_err(std::io::Error::from)?;
+    out.write_all(b"\n")?;
+    Ok(())
+}
+
+fn rfc3339(at: Timestamp) -> Result<String> {
+    Ok(jiff::Timestamp::from_microsecond(at.micros())?.to_string())
 }
 
 pub fn facts(path: &Path, after: u64) -> Result<ExitCode> {
@@ -53,7 +107,7 @@ fn write_line(out: &mut impl Write, fact: &FactLine) -> Result<()> {
         version: fact.version,
         fact_id: &fact.fact_id,
         kind: &fact.kind,
-        at: jiff::Timestamp::from_microsecond(fact.at.micros())?.to_string(),
+        at: rfc3339(fact.at)?,
         actor: &fact.actor,
         causation_id: fact.causation_id.as_deref(),
         correlation_id: fact.correlation_id.as_deref(),

@@ -73,6 +73,7 @@ impl Checker {
     ) -> Result<(), Violation> {
         let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
         let Ok(taken) = answer else { return Ok(()) };
+        must(stream.held, "I6", || format!("the claim on {id} was renewed after its release"))?;
         stream.admits(id, fence)?;
         if let Some(before) = &stream.claim {
             let left = before.lease_expires_at.micros() - store_time.micros();

@@ -143,6 +143,11 @@ impl Checker {
 }
 
 impl Life {
+    /// Whether the job ended in its newest attempt.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
     fn follow(&mut self, fact: &JobFact) {
         if moves(fact) {
             self.waits_for = None;

@@ -29,12 +29,8 @@ END;
 
 -- A stream goes only as a whole, after the fact that says so.
 CREATE TRIGGER facts_go_only_when_retired BEFORE DELETE ON facts
-WHEN OLD.kind NOT IN ('job.retired/1', 'operation.retired/1')
- AND NOT EXISTS (
-    SELECT 1 FROM facts
-     WHERE stream = OLD.stream AND version > OLD.version
-       AND kind IN ('job.retired/1', 'operation.retired/1')
- )
+WHEN (SELECT kind FROM facts WHERE stream = OLD.stream ORDER BY version DESC LIMIT 1)
+     NOT IN ('job.retired/1', 'operation.retired/1')
 BEGIN
     SELECT RAISE(ABORT, 'facts are append-only');
 END;
@@ -73,7 +69,9 @@ CREATE INDEX agenda_ready ON agenda (lane, priority DESC, sequence) WHERE ready 
 -- The current state of each job.
 CREATE TABLE jobs (
     id                 TEXT PRIMARY KEY,
-    state              TEXT NOT NULL,
+    state              TEXT NOT NULL CHECK (state IN (
+        'queued', 'dispatching', 'delivered', 'running', 'awaiting_input', 'awaiting_external', 'blocked',
+        'completed', 'failed', 'cancelled', 'expired', 'unavailable')),
     updated_at         INTEGER NOT NULL,
     owner_peer_id      TEXT,
     created_by_peer_id TEXT,
@@ -91,7 +89,8 @@ CREATE INDEX jobs_by_circle ON jobs (circle, updated_at) WHERE circle IS NOT NUL
 CREATE TABLE operations (
     id          TEXT PRIMARY KEY,
     job_id      TEXT NOT NULL,
-    status      TEXT NOT NULL,
+    status      TEXT NOT NULL CHECK (status IN (
+        'pending', 'running', 'completed', 'failed', 'timed-out', 'cancelled', 'expired', 'unknown')),
     updated_at  INTEGER NOT NULL,
     orphaned_at INTEGER,
     view        TEXT NOT NULL

@@ -89,6 +89,7 @@ impl WakeUp {
 }
 
 fn run(connection: &Connection, shared: &Shared, stop: &watch::Sender<Option<String>>) {
+    let mut restart_from = RESTART_PAGES;
     loop {
         let mut asked = shared.asked.lock().expect("no holder of the lock panics");
         while *asked == Asked::Nothing {
@@ -99,7 +100,7 @@ fn run(connection: &Connection, shared: &Shared, stop: &watch::Sender<Option<Str
         }
         *asked = Asked::Nothing;
         drop(asked);
-        if let Err(error) = pass(connection, shared)
+        if let Err(error) = pass(connection, shared, &mut restart_from)
             && let Failure::Fatal(reason) = Failure::from(error)
         {
             // A failed sync here may have lost pages that the log no longer holds.
@@ -109,9 +110,14 @@ fn run(connection: &Connection, shared: &Shared, stop: &watch::Sender<Option<Str
     }
 }
 
-fn pass(connection: &Connection, shared: &Shared) -> rusqlite::Result<()> {
+fn pass(connection: &Connection, shared: &Shared, restart_from: &mut i32) -> rusqlite::Result<()> {
     checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)")?;
-    if shared.pages.load(Ordering::Relaxed) >= RESTART_PAGES {
+    let pages = shared.pages.load(Ordering::Relaxed);
+    if pages < RESTART_PAGES {
+        *restart_from = RESTART_PAGES;
+    } else if pages >= *restart_from {
+        // If a reader is in the way, the log grows a little more before the writer is held again.
+        *restart_from = pages.saturating_add(PASSIVE_PAGES);
         checkpoint(connection, "PRAGMA wal_checkpoint(RESTART)")?;
     }
     Ok(())

@@ -14,6 +14,7 @@ use crate::{OpenError, rebuild};
 const APPLICATION_ID: i64 = 0x4c48_4c44;
 const STATEMENTS_KEPT: usize = 64;
 const BUSY_TIMEOUT_MS: u32 = 30_000;
+const CHECKPOINT_TIMEOUT_MS: u64 = 50;
 /// 8 MiB.
 const READER_CACHE_KIB: i64 = 8_192;
 /// 64 MiB.
@@ -87,6 +88,8 @@ pub(crate) fn checkpointer(options: &SqliteOptions) -> Result<Connection, OpenEr
     let connection = open(&options.path, options.vfs.as_deref(), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
+    // A pass that has to wait for a reader holds the writer: it gives up soon and comes back later.
+    connection.busy_timeout(std::time::Duration::from_millis(CHECKPOINT_TIMEOUT_MS))?;
     Ok(connection)
 }
 

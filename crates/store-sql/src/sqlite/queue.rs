@@ -43,7 +43,11 @@ impl<T> Queue<T> {
             return Err(StoreError::Busy);
         }
         match urgency {
-            Urgency::NewWork if waiting.new_work.len() >= MAX_NEW_WORK => return Err(StoreError::Busy),
+            Urgency::NewWork
+                if waiting.new_work.len() >= MAX_NEW_WORK || waiting.bytes > MAX_WAITING_BYTES / 2 =>
+            {
+                return Err(StoreError::Busy);
+            }
             Urgency::NewWork => waiting.new_work.push_back((work, bytes)),
             Urgency::Result => waiting.results.push_back((work, bytes)),
         }

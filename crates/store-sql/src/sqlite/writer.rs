@@ -1,15 +1,15 @@
 //! The writer: one thread, one transaction per batch, one sync, then all answers.
 //!
-//! In a batch claims come first, then every commit is checked against what is there, then those that fit are written.
+//! In a batch every commit is checked against what is there, then those that fit are written, then claims are carried out.
 //! Conflicts are answered before anything is written, so no savepoint is needed. If a statement still fails, the batch is
 //! rolled back and run again one by one.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
-use store::{AgendaRow, Committed, Loaded, Removal, StoreError, Taken};
+use store::{AgendaRow, Committed, IdempotencyKey, KeptKey, Loaded, Removal, StoreError, Taken};
 use tokio::sync::{oneshot, watch};
 
 use super::apply;
@@ -130,7 +130,12 @@ impl Writer {
         if let Err(error) = self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]))
         {
             self.roll_back();
-            return Err(error.into());
+            // At this point only a full disk is known to have written nothing.
+            return Err(match Failure::from(error) {
+                Failure::Full => Failure::Full,
+                Failure::Fatal(reason) | Failure::Statement(reason) => Failure::Fatal(reason),
+                Failure::Locked => Failure::Fatal("the database was locked at the commit".to_owned()),
+            });
         }
         self.last_position = position;
         let filled = outcome?;
@@ -193,6 +198,21 @@ impl Writer {
     }
 }
 
+impl Drop for Writer {
+    /// Also when the thread panics: nobody waits for a writer that has gone.
+    fn drop(&mut self) {
+        self.queue.close();
+        while self.queue.take(MAX_BATCH).is_some() {}
+        self.stop.send_if_modified(|reason| {
+            let first = reason.is_none();
+            if first {
+                *reason = Some("the writer has ended".to_owned());
+            }
+            first
+        });
+    }
+}
+
 struct Filled {
     answers: Vec<Result<Answer, StoreError>>,
     wrote: bool,
@@ -202,41 +222,44 @@ struct Filled {
 
 /// Puts the batch into the open transaction.
 fn fill(connection: &Connection, requests: &[Request], position: &mut u64) -> rusqlite::Result<Filled> {
-    let mut wrote = false;
-    let mut answers: Vec<Option<Result<Answer, StoreError>>> = Vec::with_capacity(requests.len());
-    for request in requests {
-        answers.push(match request {
-            Request::Claim(request) => {
-                let answer = claims::carry_out(connection, request)?;
-                wrote |= claims::wrote(&answer);
-                Some(answer)
-            }
-            Request::Commit(_) => None,
-        });
-    }
+    let mut answers: Vec<Option<Result<Answer, StoreError>>> = requests.iter().map(|_| None).collect();
     let mut fitting: Vec<(usize, &Prepared, Vec<Option<AgendaRow>>)> = Vec::new();
     let mut touched = HashSet::new();
+    let mut keys: HashMap<&IdempotencyKey, &KeptKey> = HashMap::new();
     for (index, request) in requests.iter().enumerate() {
         let Request::Commit(prepared) = request else { continue };
-        if prepared.records().any(|id| touched.contains(id)) {
-            answers[index] = Some(Err(StoreError::Conflict));
-            continue;
-        }
-        match check::check(connection, prepared)? {
-            Ok(Checked::Repeated(committed)) => answers[index] = Some(Ok(Answer::Committed(committed))),
-            Ok(Checked::Fits(rows)) => {
-                touched.extend(prepared.records());
-                fitting.push((index, prepared, rows));
+        let taken = prepared.commit.keys.iter().find_map(|key| keys.get(&key.key));
+        answers[index] = if prepared.records().any(|id| touched.contains(id)) {
+            Some(Err(StoreError::Conflict))
+        } else if let Some(first) = taken {
+            Some(Err(StoreError::KeyTaken(Box::new((*first).clone()))))
+        } else {
+            match check::check(connection, prepared)? {
+                Ok(Checked::Repeated(committed)) => Some(Ok(Answer::Committed(committed))),
+                Ok(Checked::Fits(rows)) => {
+                    touched.extend(prepared.records());
+                    keys.extend(prepared.commit.keys.iter().map(|key| (&key.key, key)));
+                    fitting.push((index, prepared, rows));
+                    None
+                }
+                Err(error) => Some(Err(error)),
             }
-            Err(error) => answers[index] = Some(Err(error)),
-        }
+        };
     }
+    let mut wrote = false;
     let mut written = Vec::with_capacity(fitting.len());
     for (index, prepared, rows) in fitting {
         let (committed, rows) = apply::apply(connection, prepared, rows, position)?;
         answers[index] = Some(Ok(Answer::Committed(committed)));
         written.push((index, rows));
         wrote = true;
+    }
+    // After the commits: a renewal must not overtake the result of its own owner.
+    for (index, request) in requests.iter().enumerate() {
+        let Request::Claim(request) = request else { continue };
+        let answer = claims::carry_out(connection, request)?;
+        wrote |= claims::wrote(&answer);
+        answers[index] = Some(answer);
     }
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
     Ok(Filled { answers, wrote, written })

@@ -40,7 +40,6 @@ fn every_other_command_needs_a_job() {
         JobCommand::Heartbeat { attempt_id: attempt(1) },
         patch(JobStateName::Running),
         defer(1, new_operation()),
-        conclude(OperationEnding::TimedOut),
         JobCommand::Answer { answer: body(BodyName::Answer, 1) },
         request_cancel(),
         JobCommand::RecordCancelAnswer { attempt_id: attempt(1), answer: CancelAnswer::Accepted },

@@ -163,10 +163,10 @@ fn an_operation_stopped_on_our_request_confirms_the_cancel_and_otherwise_fails_t
 }
 
 #[test]
-fn a_job_that_waits_for_another_operation_refuses_the_end_of_this_one() {
+fn a_job_that_waits_for_another_operation_takes_no_notice_of_the_end_of_this_one() {
     let other = JobFact::Deferred { operation_id: OperationId::new("op-2"), then: AfterExternal::Finish };
     let given = [created(), dispatched(1), other];
-    check(&given, conclude(OperationEnding::TimedOut), Decision::refuse(Refusal::OperationMismatch));
+    check(&given, conclude(OperationEnding::TimedOut), Decision::Nothing);
 }
 
 // conforms: L37

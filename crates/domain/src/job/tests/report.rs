@@ -16,13 +16,17 @@ fn heartbeat(number: u32) -> JobCommand {
 }
 
 fn stale(number: u32, state: JobStateName) -> Decision<JobFact> {
+    refused_and_kept(number, state, Refusal::StaleAttempt)
+}
+
+fn refused_and_kept(number: u32, state: JobStateName, refusal: Refusal) -> Decision<JobFact> {
     let kept = StaleReport {
         attempt_id: attempt(number),
         state,
         at: Timestamp::default(),
         details: Details::default(),
     };
-    Decision::Refused { refusal: Refusal::StaleAttempt, evidence: Some(JobFact::StaleReportKept(kept)) }
+    Decision::Refused { refusal, evidence: Some(JobFact::StaleReportKept(kept)) }
 }
 
 // conforms: R48
@@ -151,7 +155,8 @@ fn a_stale_report_changes_nothing_and_is_kept_as_evidence() {
 
 #[test]
 fn a_report_of_an_attempt_on_work_never_dispatched_is_stale() {
-    check(&[created()], reports(1, JobStateName::Running), stale(1, JobStateName::Running));
+    // Of an attempt that never was there is nothing to keep.
+    check(&[created()], reports(1, JobStateName::Running), Decision::refuse(Refusal::StaleAttempt));
 }
 
 #[test]
@@ -240,7 +245,7 @@ fn a_note_that_comes_with_the_hand_over_is_not_lost() {
 fn no_report_takes_a_terminal_job_back() {
     for (from, given) in dispatched_and_over() {
         for to in JobStateName::ALL.into_iter().filter(|to| !to.is_terminal()) {
-            check(&given, reports(1, to), Decision::refuse(Refusal::Terminal { state: from }));
+            check(&given, reports(1, to), refused_and_kept(1, to, Refusal::Terminal { state: from }));
         }
     }
 }
@@ -252,7 +257,7 @@ fn no_report_replaces_one_end_by_another() {
             continue;
         }
         for to in JobStateName::ALL.into_iter().filter(|to| to.is_terminal() && *to != from) {
-            check(&given, reports(1, to), Decision::refuse(Refusal::Terminal { state: from }));
+            check(&given, reports(1, to), refused_and_kept(1, to, Refusal::Terminal { state: from }));
         }
     }
 }
@@ -267,7 +272,7 @@ fn late_report_of_the_current_attempt_replaces_unavailable_once() {
 
         let replaced = [lost.to_vec(), vec![end]].concat();
         for other in JobStateName::ALL.into_iter().filter(|other| *other != state) {
-            check(&replaced, reports(1, other), Decision::refuse(Refusal::Terminal { state }));
+            check(&replaced, reports(1, other), refused_and_kept(1, other, Refusal::Terminal { state }));
         }
     }
 }
@@ -284,7 +289,7 @@ fn late_report_cannot_turn_unavailable_into_any_other_end() {
     let given = [created(), dispatched(1), unavailable(Unavailability::LeaseLost)];
     for to in [JobStateName::Cancelled, JobStateName::Expired] {
         let refusal = Refusal::Terminal { state: JobStateName::Unavailable };
-        check(&given, reports(1, to), Decision::refuse(refusal));
+        check(&given, reports(1, to), refused_and_kept(1, to, refusal));
     }
 }
 
@@ -299,7 +304,7 @@ fn late_report_of_an_earlier_attempt_leaves_unavailable_alone() {
 fn reported_unavailability_is_not_replaced_by_a_late_report() {
     let given = [created(), dispatched(1), unavailable(Unavailability::Reported)];
     let refusal = Refusal::Terminal { state: JobStateName::Unavailable };
-    check(&given, reports(1, JobStateName::Completed), Decision::refuse(refusal));
+    check(&given, reports(1, JobStateName::Completed), refused_and_kept(1, JobStateName::Completed, refusal));
 }
 
 #[test]

@@ -121,7 +121,6 @@ fn every_other_command_needs_an_operation() {
             jitter: Jitter(0),
         },
         OperationCommand::Expire,
-        OperationCommand::Abandon { reason: String::new() },
         OperationCommand::Retire,
     ] {
         check(&[], command, Decision::refuse(Refusal::UnknownRecord));

@@ -22,7 +22,11 @@ impl Source<'_> {
                 let operator = self.binary_operator();
                 let left = self.operand(depth - 1);
                 let right = self.right_of(operator, depth - 1);
-                if self.rarely(2) { format!("({left} {operator} {right})") } else { format!("{left} {operator} {right}") }
+                if self.rarely(2) {
+                    format!("({left} {operator} {right})")
+                } else {
+                    format!("{left} {operator} {right}")
+                }
             }
             6 => format!("({})", self.operand(depth - 1)),
             7 => self.unary(depth - 1),
@@ -50,9 +54,9 @@ impl Source<'_> {
             2 | 3 => self.below(12).to_string(),
             4 => format!("'{}'", self.one_of(&["", "a", "b", "abc", "k", "10", "é日"])),
             5 => self.one_of(&["true", "false", "null"]).to_owned(),
-            6 if self.is_wild() => {
-                self.one_of(&["18446744073709551615", "9223372036854775808", "1e5", "99999999999999999999.5"]).to_owned()
-            }
+            6 if self.is_wild() => self
+                .one_of(&["18446744073709551615", "9223372036854775808", "1e5", "99999999999999999999.5"])
+                .to_owned(),
             6 => format!("{}.5", self.below(12)),
             _ => self.one_of(&["'x'", "\"y\"", "[]", "{}"]).to_owned(),
         }
@@ -79,18 +83,29 @@ impl Source<'_> {
         let sign = self.one_of(&["!", "-", "+"]);
         let operand = self.operand(depth);
         // The published crate takes one sign only.
-        if self.flavour == Flavour::AgainstCrate { format!("{sign}({operand})") } else { format!("{sign}{operand}") }
+        if self.flavour == Flavour::AgainstCrate {
+            format!("{sign}({operand})")
+        } else {
+            format!("{sign}{operand}")
+        }
     }
 
     fn access(&mut self, depth: usize) -> String {
         let value = if self.rarely(2) { self.name() } else { format!("({})", self.operand(depth)) };
         // The published crate clamps negative indices of strings instead of refusing them.
-        let lowest: &[&str] =
-            if self.flavour == Flavour::AgainstCrate { &["0", "1", "2"] } else { &["0", "1", "2", "-1", "-2", "-9"] };
+        let lowest: &[&str] = if self.flavour == Flavour::AgainstCrate {
+            &["0", "1", "2"]
+        } else {
+            &["0", "1", "2", "-1", "-2", "-9"]
+        };
         match self.below(6) {
             0 => format!("{value}[{}]", self.one_of(lowest)),
             1 => format!("{value}['{}']", self.one_of(&["k", "x", "nope"])),
-            2 => format!("{value}[{}:{}]", self.one_of(&["", "0", "1", "-2"]), self.one_of(&["", "2", "-1", "99"])),
+            2 => format!(
+                "{value}[{}:{}]",
+                self.one_of(&["", "0", "1", "-2"]),
+                self.one_of(&["", "2", "-1", "99"])
+            ),
             3 if self.flavour != Flavour::AgainstCrate => format!("{value}[{}]", self.operand(depth)),
             _ => format!("{value}[{}:]", self.one_of(&["0", "1"])),
         }
@@ -133,7 +148,8 @@ impl Source<'_> {
                 }
                 1 if at < characters.len() => characters.insert(at, characters[at]),
                 _ => {
-                    let strange = self.one_of(&["(", ")", "[", "]", "}", "'", ".", ",", ":", "$", "é", "*", "1", " "]);
+                    let strange =
+                        self.one_of(&["(", ")", "[", "]", "}", "'", ".", ",", ":", "$", "é", "*", "1", " "]);
                     characters.splice(at.min(characters.len())..at.min(characters.len()), strange.chars());
                 }
             }

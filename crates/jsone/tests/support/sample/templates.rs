@@ -66,7 +66,7 @@ impl Source<'_> {
             let key = match self.below(8) {
                 0..=4 => self.one_of(&["k", "x", "y", "any key"]).to_owned(),
                 5 => format!("${{{}}}k", self.one_of(&["n", "s", "a", "x"])),
-                6 => "$$eval".to_owned(),
+                6 if !self.in_find => "$$eval".to_owned(),
                 _ if self.is_wild() => self.one_of(&["$nope", "$", "$a-b", "$$", "$if", ""]).to_owned(),
                 _ => "z".to_owned(),
             };

@@ -59,7 +59,9 @@ impl Source<'_> {
     fn object(&mut self, depth: usize) -> Json {
         let count = self.below(4);
         Json::Object(
-            (0..count).map(|_| (self.one_of(&["k", "x", "y", "z", "any key"]).to_owned(), self.value(depth))).collect(),
+            (0..count)
+                .map(|_| (self.one_of(&["k", "x", "y", "z", "any key"]).to_owned(), self.value(depth)))
+                .collect(),
         )
     }
 
@@ -81,13 +83,14 @@ impl Source<'_> {
         }
         match self.below(8) {
             0 => json!(-(i64::try_from(small).unwrap_or_default())),
-            1 => json!(small as f64 / 4.0),
+            1 => json!(f64::from(u8::try_from(small).unwrap_or_default()) / 4.0),
             _ => json!(small),
         }
     }
 
     pub(super) fn text(&mut self) -> String {
-        let plain = ["", "a", "b", "abc", "x y", "a,b", " pad ", "10", "2.5", "k", "Größe", "日本語", "🦀x", "1 day"];
+        let plain =
+            ["", "a", "b", "abc", "x y", "a,b", " pad ", "10", "2.5", "k", "Größe", "日本語", "🦀x", "1 day"];
         let wild = ["${a}", "$${a}", "$eval", "'", "\"", "\u{0}\n", "\u{feff}", "e\u{301}", "}", "-9 y"];
         if self.is_wild() && self.rarely(5) {
             return self.one_of(&wild).to_owned();

@@ -1,7 +1,9 @@
 //! The ledger on the file: the database itself refuses to change it.
 
-use domain::{Fact, job::JobFact};
-use rusqlite::Connection;
+use domain::Fact;
+use domain::job::{JobFact, JobStateName};
+use domain::operation::OperationStatus;
+use rusqlite::{Connection, ErrorCode};
 use store::{Removal, Store};
 
 use super::file::File;
@@ -78,5 +80,25 @@ async fn position_of_a_retired_fact_is_not_given_again_after_reopening() {
         retiring.removal = Removal::Record;
         last = store.commit(commit(vec![retiring], at(round))).await.unwrap().position;
         assert!(facts(&file.raw()).is_empty());
+    }
+}
+
+// conforms: L46
+#[tokio::test]
+async fn state_of_a_job_and_status_of_an_operation_are_held_by_the_database() {
+    let file = File::lived_in().await;
+    let plain = Connection::open(file.path()).unwrap();
+    for state in JobStateName::ALL {
+        plain.execute("UPDATE jobs SET state = ?1", [state.as_str()]).unwrap();
+    }
+    for status in OperationStatus::ALL {
+        plain.execute("UPDATE operations SET status = ?1", [status.as_str()]).unwrap();
+    }
+    for unheard_of in ["", "asleep", "Queued", "done"] {
+        for (table, column) in [("jobs", "state"), ("operations", "status")] {
+            let refused = plain.execute(&format!("UPDATE {table} SET {column} = ?1"), [unheard_of]);
+            let code = refused.unwrap_err().sqlite_error_code();
+            assert_eq!(code, Some(ErrorCode::ConstraintViolation), "{table} {unheard_of:?}");
+        }
     }
 }

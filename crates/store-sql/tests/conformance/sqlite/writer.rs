@@ -1,7 +1,7 @@
 //! The writer: one transaction and one sync for all that waits, results before new work, reads beside it.
 
 use crash_vfs::Disk;
-use domain::RecordKind;
+use domain::{BodyName, RecordKind};
 use rusqlite::{Connection, OpenFlags};
 use store::{Commit, JobQuery, Store, StoreError, Urgency};
 use store_sql::{SqliteOptions, SqliteStore};
@@ -56,6 +56,42 @@ async fn new_work_is_refused_first_when_too_much_waits_and_results_still_pass() 
     }
     assert!((1..=1_024).contains(&refused), "{refused} of {NEW_WORK} were refused");
     store.commit(creating("after", Urgency::NewWork)).await.unwrap();
+}
+
+#[tokio::test]
+async fn results_pass_also_when_the_bodies_of_new_work_fill_the_queue() {
+    // Large ones until none fits, then small ones into what is left.
+    const SIZES: [usize; 2] = [domain::limits::MAX_BODY_BYTES, 10_000];
+    const OF_EACH_SIZE: usize = 200;
+    let file = File::missing();
+    let store = file.open();
+    write(&store, &job("old"), vec![created(), dispatched(1)], at(0)).await;
+    let result = new_body(BodyName::Result, &[b'x'; 10_000]);
+    let mut ending = next_change(&store, &job("old"), vec![completed_with(result.body)], at(1)).await;
+    ending.bodies = vec![result];
+    let raw = file.raw();
+    let parked = park(&raw);
+    let mut waiting = Vec::new();
+    for size in SIZES {
+        let body = new_body(BodyName::Input, &vec![b'x'; size]);
+        for number in 0..OF_EACH_SIZE {
+            let mut step = creating(&format!("{size}-{number}"), Urgency::NewWork);
+            step.changes[0].bodies = vec![body.clone()];
+            waiting.push(store.commit(step));
+        }
+    }
+    let ended = store.commit(commit(vec![ending], at(1)));
+    drop(parked);
+    ended.await.unwrap();
+    let mut refused = 0;
+    for answer in waiting {
+        match answer.await {
+            Ok(_) => {}
+            Err(StoreError::Busy) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(refused > OF_EACH_SIZE / 2, "only {refused} were refused");
 }
 
 #[tokio::test]
