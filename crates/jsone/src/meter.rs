@@ -62,7 +62,7 @@ impl Meter {
     /// Pays for `more` bytes at the end of a string that already has `length`.
     pub(crate) fn longer_string(&mut self, length: usize, more: usize) -> Outcome<()> {
         let total = length.saturating_add(more);
-        if total > self.limits.string_bytes.saturating_mul(2) {
+        if total > self.limits.string_bytes {
             return Err(Error::exceeded(Budget::StringBytes, self.limits.string_bytes as u64));
         }
         self.steps((total / BYTES_PER_STEP - length / BYTES_PER_STEP) as u64)?;

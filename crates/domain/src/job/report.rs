@@ -32,12 +32,11 @@ pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<Job
             Decision::facts([JobFact::Delivered, JobFact::Noted(report.details.clone())])
         }
         Some(fact) if may_become(job, report.state) => Decision::fact(fact),
-        Some(_) | None => match ends::no_move(job, report.state) {
-            Decision::Refused { refusal: refusal @ Refusal::Terminal { .. }, .. } => {
-                Decision::Refused { refusal, evidence: evidence(job, report) }
-            }
-            other => other,
+        Some(_) | None if job.state.name().is_terminal() => Decision::Refused {
+            refusal: Refusal::Terminal { state: job.state.name() },
+            evidence: evidence(job, report),
         },
+        Some(_) | None => ends::no_move(job, report.state),
     }
 }
 

@@ -42,7 +42,7 @@ async fn job_past_its_deadline_expires_although_it_is_held() {
         assert_eq!(world.state(&job("a")).await, JobStateName::Expired);
         let late = engine::Order::new(job("a"), report(1, JobStateName::Completed), Arc::from("node-a"));
         let refused = world.engine.execute(late.under(held.claim.fence())).await.unwrap_err();
-        assert_eq!(refused.code(), "claim_lost");
+        assert_eq!(refused.code(), "terminal");
     })
     .await;
 }

@@ -181,6 +181,36 @@ async fn record_handed_back_is_due_at_once_and_keeps_its_version() {
     .await;
 }
 
+#[tokio::test]
+async fn owner_that_handed_back_cannot_renew() {
+    on_every_store(async |store| {
+        write(&*store, &job("a"), vec![created()], at(0)).await;
+        let claim = taken(&*store, &job("a"), "node-a", at(0)).await.claim;
+        store.hand_back(&job("a"), claim.fence(), at(5)).await.unwrap();
+        let renewed = store.renew(&job("a"), claim.fence(), at(6), Lease::DEFAULT).await;
+        assert_eq!(renewed, Err(StoreError::Fenced));
+        assert_eq!(store.earliest_due(RecordKind::Job).await, Ok(Some(at(5))));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn limit_that_has_passed_is_not_pushed_away_by_renewals() {
+    on_every_store(async |store| {
+        let short = created_with(|new| new.spec.expires_at = Some(at(30)));
+        write(&*store, &job("a"), vec![short], at(0)).await;
+        let mut claim = taken(&*store, &job("a"), "node-a", at(10)).await.claim;
+        write(&*store, &job("a"), vec![dispatched(1)], at(11)).await;
+        for second in [20, 29, 40, 50] {
+            claim = store.renew(&job("a"), claim.fence(), at(second), Lease::DEFAULT).await.unwrap().claim;
+            assert_eq!(store.earliest_due(RecordKind::Job).await, Ok(Some(at(30))));
+        }
+        let due = store.take_due(RecordKind::Job, take("node-b", at(50), 10)).await.unwrap();
+        assert_eq!(ids(&due), ["work-a"]);
+    })
+    .await;
+}
+
 // conforms: A30 A31
 #[tokio::test]
 async fn commit_that_ends_a_job_releases_it_and_one_that_was_refused_does_not() {
