@@ -8,6 +8,7 @@ mod access;
 mod machine;
 mod operations;
 mod parser;
+mod precedence;
 mod program;
 mod token;
 

@@ -1,3 +1,5 @@
+//! A JSON-e evaluator that renders what strangers wrote, within budgets and without surprises.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! ## The code

@@ -33,11 +33,12 @@ impl Number {
         Number::Float(number.as_f64().unwrap_or_default())
     }
 
-    pub(crate) fn to_json(self) -> serde_json::Number {
+    /// `None` for what is not finite. There is no such number, but if there were, it could not leave.
+    pub(crate) fn to_json(self) -> Option<serde_json::Number> {
         match self {
-            Number::Int(int) => int.into(),
-            Number::Large(large) => large.into(),
-            Number::Float(float) => serde_json::Number::from_f64(float).unwrap_or_else(|| 0.into()),
+            Number::Int(int) => Some(int.into()),
+            Number::Large(large) => Some(large.into()),
+            Number::Float(float) => serde_json::Number::from_f64(float),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Precedence climbing over tokens, writing instructions as it goes: every token is looked at once, so parsing
 //! is linear in the length of the expression.
 
-use super::program::{Binary, Instruction, Program, Slice, Unary};
+use super::precedence::{Infix, infix, sign};
+use super::program::{Binary, Instruction, Program, Slice};
 use super::token::{Kind, Token, Tokens};
 use crate::error::{Error, Outcome};
 use crate::excerpt::excerpt;
@@ -288,60 +289,6 @@ impl<'s> Parser<'s> {
         let found = excerpt(token.text);
         Error::syntax(format!("Found: {found} token, expected one of: {expected}"))
             .at(self.base + token.start)
-    }
-}
-
-enum Infix {
-    Or,
-    And,
-    Binary(Binary),
-}
-
-/// How tightly an operator binds, and what it does.
-fn infix(kind: Kind) -> Option<(u8, Infix)> {
-    Some(match kind {
-        Kind::Or => (0, Infix::Or),
-        Kind::And => (1, Infix::And),
-        Kind::In => (2, Infix::Binary(Binary::In)),
-        Kind::Equal => (3, Infix::Binary(Binary::Equal)),
-        Kind::NotEqual => (3, Infix::Binary(Binary::NotEqual)),
-        Kind::Less => (4, Infix::Binary(Binary::Less)),
-        Kind::LessEqual => (4, Infix::Binary(Binary::LessEqual)),
-        Kind::Greater => (4, Infix::Binary(Binary::Greater)),
-        Kind::GreaterEqual => (4, Infix::Binary(Binary::GreaterEqual)),
-        Kind::Plus => (5, Infix::Binary(Binary::Add)),
-        Kind::Minus => (5, Infix::Binary(Binary::Subtract)),
-        Kind::Times => (6, Infix::Binary(Binary::Multiply)),
-        Kind::Divide => (6, Infix::Binary(Binary::Divide)),
-        Kind::Power => (7, Infix::Binary(Binary::Power)),
-        Kind::Number
-        | Kind::Identifier
-        | Kind::String
-        | Kind::True
-        | Kind::False
-        | Kind::Null
-        | Kind::OpenBracket
-        | Kind::CloseBracket
-        | Kind::Dot
-        | Kind::OpenParen
-        | Kind::CloseParen
-        | Kind::OpenBrace
-        | Kind::CloseBrace
-        | Kind::Colon
-        | Kind::Comma
-        | Kind::Not => return None,
-    })
-}
-
-fn sign(kind: Kind) -> Option<Unary> {
-    if kind == Kind::Minus {
-        Some(Unary::Minus)
-    } else if kind == Kind::Plus {
-        Some(Unary::Plus)
-    } else if kind == Kind::Not {
-        Some(Unary::Not)
-    } else {
-        None
     }
 }
 

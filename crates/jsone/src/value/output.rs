@@ -40,7 +40,7 @@ impl Copy<'_> {
                 Ok(Json::Bool(*bool))
             }
             Value::Number(number) => {
-                let number = number.to_json();
+                let number = number.to_json().ok_or_else(|| Error::interpreter("a number is not finite"))?;
                 self.bytes(json_length::number(&number)?)?;
                 Ok(Json::Number(number))
             }

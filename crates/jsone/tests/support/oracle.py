@@ -219,7 +219,9 @@ def main():
     watched_builtins()
     watched_operators()
     for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), flush=True)
+        # Python walks objects as they were written; here they are always walked in key order.
+        request = json.loads(json.dumps(json.loads(line), sort_keys=True))
+        print(json.dumps(answer(request)), flush=True)
 
 
 main()

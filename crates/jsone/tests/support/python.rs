@@ -65,7 +65,7 @@ fn candidates() -> Vec<PathBuf> {
     if let Some(python) = std::env::var_os("JSONE_PYTHON") {
         return vec![python.into()];
     }
-    let cached = std::env::home_dir().map(|home| home.join(".cache/longhaul/jsone-python/bin/python"));
+    let cached = std::env::home_dir().map(|home| home.join(".cache/jsone-python/bin/python"));
     cached.into_iter().chain([PathBuf::from("python3")]).collect()
 }
 
