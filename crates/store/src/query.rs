@@ -47,7 +47,7 @@ pub struct JobFilter {
     pub owner_peer_id: Option<String>,
     /// Of this creator.
     pub created_by_peer_id: Option<String>,
-    /// Of this session.
+    /// Of this workstream.
     pub session_id: Option<String>,
     /// Of this circle.
     pub circle: Option<String>,
