@@ -16,6 +16,8 @@ pub const MAX_PROGRESS_BYTES: usize = 2_048;
 pub const MAX_TAGS: usize = 32;
 /// Bodies written by one command.
 pub const MAX_BODIES: usize = 16;
+/// Answers within one attempt.
+pub const MAX_ANSWERS: usize = 100;
 /// One body: request, prompt, input, result, handle.
 pub const MAX_BODY_BYTES: usize = 1_048_576;
 
