@@ -2,6 +2,8 @@
 //!
 //! Where a database has an index, this walks everything: it is for tests and the simulator, with few records.
 
+mod tokens;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -13,7 +15,7 @@ use crate::commit::limits::{MAX_FACT_BYTES, MAX_PAGE};
 use crate::query::Head;
 use crate::{
     AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Loaded, Page,
-    Removal, Reply, Store, StoreError, StoredFact, Take, Taken, encode_fact,
+    Removal, Reply, Store, StoreError, StoredFact, Take, Taken, Token, encode_fact,
 };
 
 /// A store in memory.
@@ -37,6 +39,8 @@ pub struct Tables {
     pub bodies: BTreeMap<(RecordId, &'static str, Digest), Arc<[u8]>>,
     /// The idempotency records.
     pub keys: BTreeMap<IdempotencyKey, KeptKey>,
+    /// The access tokens, oldest first.
+    pub tokens: Vec<Token>,
     last_position: u64,
 }
 
@@ -338,6 +342,22 @@ impl Store for MemoryStore {
 
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
         ready(Ok(self.tables().due(kind).map(|(due_at, _)| due_at).min()))
+    }
+
+    fn keep_token(&self, token: Token) -> Reply<'_, ()> {
+        ready(self.tables().keep_token(token))
+    }
+
+    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
+        ready(Ok(self.tables().token(sha256)))
+    }
+
+    fn tokens(&self) -> Reply<'_, Vec<Token>> {
+        ready(Ok(self.tables().tokens.clone()))
+    }
+
+    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
+        ready(Ok(self.tables().revoke_token(id, at)))
     }
 }
 
