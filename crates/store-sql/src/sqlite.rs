@@ -8,6 +8,7 @@ mod checkpoint;
 mod claims;
 mod connect;
 mod failure;
+mod keys;
 mod lock;
 mod queue;
 mod readers;
@@ -201,7 +202,7 @@ impl Store for SqliteStore {
 
     fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
         let key = key.clone();
-        self.readers.read(move |connection| reads::key(connection, &key))
+        self.readers.read(move |connection| keys::key(connection, &key))
     }
 
     fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {

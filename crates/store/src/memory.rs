@@ -2,6 +2,7 @@
 //!
 //! Where a database has an index, this walks everything: it is for tests and the simulator, with few records.
 
+mod keys;
 mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +42,8 @@ pub struct Tables {
     pub keys: BTreeMap<IdempotencyKey, KeptKey>,
     /// The access tokens, oldest first.
     pub tokens: Vec<Token>,
+    /// Keys whose records have gone, in the order in which they may be forgotten.
+    outliving: BTreeSet<(Timestamp, IdempotencyKey)>,
     last_position: u64,
 }
 
@@ -93,9 +96,7 @@ impl Tables {
         for change in &commit.changes {
             self.apply(commit, change);
         }
-        for key in &commit.keys {
-            self.keys.insert(key.key.clone(), key.clone());
-        }
+        self.insert_keys(&commit.keys, commit.at);
         let wrote_facts = commit.changes.iter().any(|change| !change.facts.is_empty());
         Ok(Committed { position: if wrote_facts { self.last_position } else { 0 } })
     }
@@ -153,16 +154,16 @@ impl Tables {
             let place = (change.id.clone(), new.body.name.as_str(), new.body.sha256);
             self.bodies.insert(place, new.bytes.clone());
         }
-        self.remove(&change.id, change.removal);
+        self.remove(&change.id, change.removal, commit.at);
     }
 
-    fn remove(&mut self, id: &RecordId, removal: Removal) {
+    fn remove(&mut self, id: &RecordId, removal: Removal, at: Timestamp) {
         match removal {
             Removal::Nothing => {}
             Removal::Bodies => self.bodies.retain(|(record, _, _), _| record != id),
             Removal::Record => {
                 self.bodies.retain(|(record, _, _), _| record != id);
-                self.keys.retain(|_, kept| kept.record != *id);
+                self.keys_of_gone_record(id, at);
                 self.views.remove(id);
                 self.agenda.remove(id);
                 for position in self.streams.remove(id).unwrap_or_default().into_values() {
