@@ -8,11 +8,13 @@ mod checkpoint;
 mod claims;
 mod connect;
 mod failure;
+mod keys;
 mod lock;
 mod queue;
 mod readers;
 mod reads;
 mod recent;
+mod tokens;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -20,10 +22,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use domain::job::JobStateName;
-use domain::{BodyRef, Fence, Lease, RecordId, RecordKind, Timestamp};
+use domain::{BodyRef, Digest, Fence, Lease, RecordId, RecordKind, Timestamp};
 use store::{
     Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Page, Reply, Store, StoreError, StoredFact,
-    Take, Taken, Urgency,
+    Take, Taken, Token, Urgency,
 };
 use tokio::sync::{oneshot, watch};
 
@@ -35,6 +37,7 @@ use lock::FileLock;
 use queue::Queue;
 use readers::Readers;
 use recent::Recent;
+use tokens::TokenRequest;
 use writer::{Answer, Item, Request, Writer};
 
 pub(crate) use apply::{insert_agenda, insert_view, update_agenda};
@@ -199,7 +202,7 @@ impl Store for SqliteStore {
 
     fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
         let key = key.clone();
-        self.readers.read(move |connection| reads::key(connection, &key))
+        self.readers.read(move |connection| keys::key(connection, &key))
     }
 
     fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
@@ -250,6 +253,25 @@ impl Store for SqliteStore {
 
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
         self.readers.read(move |connection| reads::earliest_due(connection, kind))
+    }
+
+    fn keep_token(&self, token: Token) -> Reply<'_, ()> {
+        let request = token.check().map(|()| Request::Token(TokenRequest::Keep(token)));
+        self.write(request, Urgency::Result, Answer::done)
+    }
+
+    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
+        let sha256 = *sha256;
+        self.readers.read(move |connection| tokens::token(connection, sha256))
+    }
+
+    fn tokens(&self) -> Reply<'_, Vec<Token>> {
+        self.readers.read(tokens::tokens)
+    }
+
+    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
+        let request = Request::Token(TokenRequest::Revoke { id: id.to_owned(), at });
+        self.write(Ok(request), Urgency::Result, Answer::revoked)
     }
 }
 

@@ -20,6 +20,8 @@ pub mod limits {
     pub const MAX_ANSWER_BYTES: usize = 65_536;
     /// Bytes of one fact's payload.
     pub const MAX_FACT_BYTES: usize = 65_536;
+    /// Keys that outlived their records and are forgotten by one commit that writes keys.
+    pub const MAX_FORGOTTEN_KEYS: usize = 100;
     /// Rows in one page of any read.
     pub const MAX_PAGE: usize = 1_000;
 }
@@ -98,7 +100,7 @@ pub enum Removal {
     Nothing,
     /// The record's bodies.
     Bodies,
-    /// The whole record: view, agenda, keys, bodies and facts.
+    /// The whole record: view, agenda, bodies and facts, and the keys whose time has passed.
     Record,
 }
 

@@ -12,6 +12,7 @@ mod facts;
 mod keys;
 mod memory;
 mod query;
+mod tokens;
 mod upcast;
 mod view;
 
@@ -19,7 +20,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use domain::{Fence, Lease, OwnerId, RecordId, RecordKind, Timestamp};
+use domain::{Digest, Fence, Lease, OwnerId, RecordId, RecordKind, Timestamp};
 
 pub use agenda::{AgendaRow, Taken};
 pub use checksum::{Checksum, FactText, body_ref, sha256};
@@ -30,6 +31,7 @@ pub use facts::{FactId, StoredFact};
 pub use keys::{IdempotencyKey, KeptKey};
 pub use memory::{MemoryStore, Tables};
 pub use query::{Cursor, Head, JobFilter, JobQuery, Loaded, Page};
+pub use tokens::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_BYTES, MAX_TOKENS, Token};
 pub use view::{JobColumns, OperationColumns, VIEW_FORMAT, decode_view, encode_view};
 
 /// What a store answers, later.
@@ -75,6 +77,15 @@ pub trait Store: Send + Sync {
     fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>>;
     /// When the next record of this kind is due.
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>>;
+
+    /// Keeps an access token. Its id and its digest are new, or it is a `Conflict`; `TooLarge` if all are in use.
+    fn keep_token(&self, token: Token) -> Reply<'_, ()>;
+    /// The token with this digest, revoked or not.
+    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>>;
+    /// All tokens, oldest first: at most `MAX_TOKENS`.
+    fn tokens(&self) -> Reply<'_, Vec<Token>>;
+    /// Takes a token back; false if there is no such token. The first time counts.
+    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool>;
 }
 
 /// Who takes, when, for how long, and how many at most.

@@ -3,14 +3,10 @@
 use std::sync::Arc;
 
 use domain::job::JobStateName;
-use domain::{BodyRef, Digest, JobId, Record, RecordId, RecordKind, Timestamp};
-use rusqlite::types::Type;
+use domain::{BodyRef, JobId, Record, RecordId, RecordKind, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 use store::limits::MAX_PAGE;
-use store::{
-    AgendaRow, Cursor, IdempotencyKey, JobFilter, JobQuery, KeptKey, Loaded, Page, StoreError, StoredFact,
-    decode_view,
-};
+use store::{AgendaRow, Cursor, JobFilter, JobQuery, Loaded, Page, StoreError, StoredFact, decode_view};
 
 use super::failure::read_failed;
 use crate::dialect::Sql;
@@ -57,37 +53,6 @@ pub(crate) fn body(
             statement.query_row(place, |row| row.get(0)).optional()
         })
         .map_err(read_failed)
-}
-
-static KEY: Sql = Sql::new(
-    "SELECT request_sha256, record_id, answer, keep_until FROM idempotency_keys \
-     WHERE principal = $1 AND route = $2 AND key = $3",
-);
-
-/// A kept key inside the writer's transaction.
-pub(crate) fn kept_key(connection: &Connection, key: &IdempotencyKey) -> rusqlite::Result<Option<KeptKey>> {
-    let found: Option<([u8; 32], String, Vec<u8>, i64)> = connection
-        .prepare_cached(KEY.sqlite())?
-        .query_row((&key.principal, &key.route, &key.key), |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-        })
-        .optional()?;
-    let kept = |(request, record, answer, keep_until): ([u8; 32], String, Vec<u8>, i64)| {
-        Ok(KeptKey {
-            key: key.clone(),
-            request_sha256: Digest(request),
-            record: RecordId::parse(&record).map_err(|refusal| {
-                rusqlite::Error::FromSqlConversionFailure(1, Type::Text, Box::new(refusal))
-            })?,
-            answer: Arc::from(answer),
-            keep_until: Timestamp::from_micros(keep_until),
-        })
-    };
-    found.map(kept).transpose()
-}
-
-pub(crate) fn key(connection: &Connection, key: &IdempotencyKey) -> Result<Option<KeptKey>, StoreError> {
-    kept_key(connection, key).map_err(read_failed)
 }
 
 /// One text per leading column, so that each list walks an index that holds only what it shows.
