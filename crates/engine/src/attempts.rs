@@ -1,15 +1,18 @@
 //! The attempts that run on this node: their slots, their leases, their end.
 
+mod asked;
 mod run;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::{JobId, Lease, OwnerId, Record, RecordId};
-use store::{Commit, Taken};
+use store::{Commit, Committed, Taken};
 use tokio::sync::{Notify, watch};
 
-use crate::{CommitWatch, Engine, Executors, Stop, Timer, Wakes};
+use crate::{Changes, CommitWatch, DaemonSettings, Engine, Executors, Stop, Timer, Wakes};
+use asked::Origin;
+pub use asked::RunOrder;
 use run::Attempt;
 
 /// Attempts at the same time in a lane that has no limit of its own.
@@ -23,6 +26,7 @@ pub struct Attempts {
     lease: Lease,
     timer: Arc<dyn Timer>,
     wakes: Arc<Wakes>,
+    changes: Arc<Changes>,
     lane_limits: BTreeMap<String, usize>,
     running: Mutex<Running>,
     /// Told whenever an attempt has ended.
@@ -31,7 +35,10 @@ pub struct Attempts {
 
 #[derive(Default)]
 struct Running {
-    by_job: BTreeMap<JobId, watch::Sender<Stop>>,
+    /// How many ever began here: the number of the newest.
+    begun: u64,
+    /// The newest attempt of each job and the way to stop it.
+    by_job: BTreeMap<JobId, (u64, watch::Sender<Stop>)>,
     by_lane: BTreeMap<Arc<str>, usize>,
 }
 
@@ -40,23 +47,28 @@ impl Attempts {
     pub fn new(
         engine: Engine,
         executors: Executors,
-        owner: OwnerId,
-        lease: Lease,
         timer: Arc<dyn Timer>,
         wakes: Arc<Wakes>,
-        lane_limits: BTreeMap<String, usize>,
+        changes: Arc<Changes>,
+        settings: &DaemonSettings,
     ) -> Self {
         Self {
             engine,
             executors,
-            owner,
-            lease,
+            owner: settings.owner.clone(),
+            lease: settings.lease,
             timer,
             wakes,
-            lane_limits,
+            changes,
+            lane_limits: settings.lane_limits.clone(),
             running: Mutex::default(),
             ended: Notify::new(),
         }
+    }
+
+    /// What can do the work.
+    pub fn executors(&self) -> &Executors {
+        &self.executors
     }
 
     /// The lease that its attempts have.
@@ -80,25 +92,35 @@ impl Attempts {
     }
 
     /// Begins an attempt of a job that was taken. It runs by itself and reports by itself.
-    pub(crate) fn begin(self: &Arc<Self>, lane: &Arc<str>, taken: Taken) {
+    pub(crate) fn begin_found(self: &Arc<Self>, lane: &Arc<str>, taken: Taken) {
+        self.begin(lane, taken, Origin::Found);
+    }
+
+    fn begin(self: &Arc<Self>, lane: &Arc<str>, taken: Taken, origin: Origin) {
         let RecordId::Job(job_id) = taken.id.clone() else { return };
         let (link, told, stopper) = crate::Link::new(run::PROGRESS_WAITING);
-        {
+        let number = {
             let mut running = self.running();
             *running.by_lane.entry(lane.clone()).or_default() += 1;
-            running.by_job.insert(job_id.clone(), stopper.clone());
-        }
+            running.begun += 1;
+            let number = running.begun;
+            running.by_job.insert(job_id.clone(), (number, stopper.clone()));
+            number
+        };
         let attempt = Attempt::new(self.clone(), taken, link, told, stopper);
         let (attempts, lane) = (self.clone(), lane.clone());
         tokio::spawn(async move {
-            attempt.run().await;
-            attempts.end(&lane, &job_id);
+            attempt.run(origin).await;
+            attempts.end(&lane, &job_id, number);
         });
     }
 
-    fn end(&self, lane: &Arc<str>, job_id: &JobId) {
+    fn end(&self, lane: &Arc<str>, job_id: &JobId, number: u64) {
         let mut running = self.running();
-        running.by_job.remove(job_id);
+        // A later attempt of the same job may run already.
+        if running.by_job.get(job_id).is_some_and(|(newest, _)| *newest == number) {
+            running.by_job.remove(job_id);
+        }
         if let Some(count) = running.by_lane.get_mut(lane) {
             *count -= 1;
             if *count == 0 {
@@ -112,7 +134,7 @@ impl Attempts {
 
     /// How many run.
     pub fn count(&self) -> usize {
-        self.running().by_job.len()
+        self.running().by_lane.values().sum()
     }
 
     /// Ends when none runs any more.
@@ -128,7 +150,7 @@ impl Attempts {
 
     /// Tells all to stop.
     pub(crate) fn stop_all(&self) {
-        for stopper in self.running().by_job.values() {
+        for (_, stopper) in self.running().by_job.values() {
             stopper.send_if_modified(|stop| replace(stop, Stop::Shutdown));
         }
     }
@@ -140,11 +162,11 @@ impl Attempts {
 
 impl CommitWatch for Attempts {
     /// A cancel reaches the attempt that runs here at once.
-    fn committed(&self, commit: &Commit) {
+    fn committed(&self, commit: &Commit, _: Committed) {
         for change in &commit.changes {
             let Record::Job(job) = &*change.record else { continue };
             if job.cancel.is_some()
-                && let Some(stopper) = self.running().by_job.get(&job.id)
+                && let Some((_, stopper)) = self.running().by_job.get(&job.id)
             {
                 stopper.send_if_modified(|stop| replace(stop, Stop::Cancelled));
             }

@@ -4,16 +4,20 @@
 //! store. A round that fails is logged and tried again after a wait.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use domain::attention::Retention;
-use domain::{Lease, OwnerId};
+use domain::job::Trigger;
+use domain::{JobId, Lease, OwnerId, Record};
 use store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::{Attempts, AttendJobs, DispatchJobs, Engine, Executors, Ids, Next, Timer, Wakes, Worker};
+use crate::{
+    Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, Ids, Next, RunOrder, Timer,
+    Wakes, Worker,
+};
 
 /// How long attempts may go on after a stop was asked for.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -34,14 +38,27 @@ pub struct DaemonSettings {
     pub lane_limits: BTreeMap<String, usize>,
     /// Seconds after the start in which an unknown executor may still come.
     pub grace_seconds: u64,
+    /// Whether ready jobs are taken by themselves.
+    pub dispatching: Dispatching,
+}
+
+/// Whether ready jobs are taken by themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dispatching {
+    /// As soon as a slot is free.
+    #[default]
+    On,
+    /// Only when someone asks; leases and deadlines are still attended to.
+    Off,
 }
 
 /// The workers of one node, running.
 pub struct Daemon {
     engine: Engine,
     attempts: Arc<Attempts>,
+    changes: Arc<Changes>,
     stop: watch::Sender<Stage>,
-    loops: Vec<JoinHandle<()>>,
+    loops: Mutex<Vec<JoinHandle<()>>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,34 +78,31 @@ impl Daemon {
         executors: Executors,
         settings: DaemonSettings,
     ) -> Self {
-        let wakes = Arc::new(Wakes::default());
+        let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
         let clock: Arc<dyn crate::Clock> = timer.clone();
-        let base = Engine::new(store, clock, ids, settings.retention).watched_by(wakes.clone());
+        let base = Engine::new(store, clock, ids, settings.retention)
+            .watched_by(wakes.clone())
+            .watched_by(changes.clone());
         let attempts = Arc::new(Attempts::new(
             base.clone(),
             executors,
-            settings.owner.clone(),
-            settings.lease,
             timer.clone(),
             wakes.clone(),
-            settings.lane_limits,
+            changes.clone(),
+            &settings,
         ));
         let engine = base.watched_by(attempts.clone());
-        let strangers_from = timer.now().plus_seconds(settings.grace_seconds);
-        let dispatch = DispatchJobs::new(
-            engine.clone(),
-            settings.owner.clone(),
-            attempts.clone(),
-            wakes.clone(),
-            strangers_from,
-        );
-        let attend = AttendJobs::new(engine.clone(), settings.owner, settings.lease, wakes);
         let (stop, stage) = watch::channel(Stage::Running);
-        let loops = vec![
-            tokio::spawn(drive(Arc::new(dispatch), timer.clone(), stage.clone(), Stage::Draining)),
-            tokio::spawn(drive(Arc::new(attend), timer, stage, Stage::Ended)),
-        ];
-        Self { engine, attempts, stop, loops }
+        let attend = AttendJobs::new(engine.clone(), settings.owner.clone(), settings.lease, wakes.clone());
+        let mut loops =
+            vec![tokio::spawn(drive(Arc::new(attend), timer.clone(), stage.clone(), Stage::Ended))];
+        if settings.dispatching == Dispatching::On {
+            let strangers_from = timer.now().plus_seconds(settings.grace_seconds);
+            let dispatch =
+                DispatchJobs::new(engine.clone(), settings.owner, attempts.clone(), wakes, strangers_from);
+            loops.push(tokio::spawn(drive(Arc::new(dispatch), timer, stage, Stage::Draining)));
+        }
+        Self { engine, attempts, changes, stop, loops: Mutex::new(loops) }
     }
 
     /// The engine whose commits wake the workers.
@@ -101,8 +115,33 @@ impl Daemon {
         &self.attempts
     }
 
+    /// The executors of this node.
+    pub fn executors(&self) -> &Executors {
+        self.attempts.executors()
+    }
+
+    /// Runs a job now, whatever its due time. Answers when the attempt has left `dispatching`, or after ten seconds.
+    pub async fn run_now(
+        &self,
+        job: &JobId,
+        trigger: Trigger,
+        order: RunOrder,
+    ) -> Result<Arc<Record>, EngineError> {
+        self.attempts.run_now(job, trigger, order).await
+    }
+
+    /// Whoever waits for a record or for the ledger.
+    pub fn changes(&self) -> &Arc<Changes> {
+        &self.changes
+    }
+
+    /// The highest position of the ledger that was committed by this process.
+    pub fn ledger(&self) -> watch::Receiver<u64> {
+        self.changes.ledger()
+    }
+
     /// Stops: nothing new begins, what runs may finish for a while, the rest is stopped and handed back.
-    pub async fn stop(self) {
+    pub async fn stop(&self) {
         self.stop.send_replace(Stage::Draining);
         if tokio::time::timeout(DRAIN, self.attempts.all_ended()).await.is_err() {
             self.attempts.stop_all();
@@ -114,7 +153,8 @@ impl Daemon {
             }
         }
         self.stop.send_replace(Stage::Ended);
-        for one in self.loops {
+        let loops = std::mem::take(&mut *self.loops.lock().expect("no holder of the lock panics"));
+        for one in loops {
             let _ = one.await;
         }
     }

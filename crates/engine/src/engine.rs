@@ -8,7 +8,7 @@ use domain::{Command, Record, Refusal};
 use store::{Commit, Committed, Store, StoreError, Taken};
 
 use crate::plan::{Assume, Plan, Planner};
-use crate::{Clock, EngineError, Ids, Order, Outcome};
+use crate::{Clock, EngineError, Ids, Order, OrderKey, Outcome};
 
 /// How often an order is decided anew because another commit was first.
 const MAX_TRIES: usize = 16;
@@ -28,7 +28,7 @@ pub struct Engine {
 /// Told of every commit that has become durable. It only notes what is of use to it: it is called on the way to the answer.
 pub trait CommitWatch: Send + Sync {
     /// This was committed.
-    fn committed(&self, commit: &Commit);
+    fn committed(&self, commit: &Commit, committed: Committed);
 }
 
 impl Engine {
@@ -106,10 +106,10 @@ impl Engine {
     async fn try_once(&self, order: &Order, assume: Assume<'_>) -> Result<Option<Outcome>, EngineError> {
         let plan = match self.planner().plan(order, assume).await {
             Ok(plan) => plan,
-            Err(error) => return Err(self.first_answer(order).await?.unwrap_or(error)),
+            Err(error) => return Err(self.first_answer(&order.keys).await?.unwrap_or(error)),
         };
         match plan {
-            Plan::Nothing(record) => match self.keep_keys(order).await {
+            Plan::Nothing(record) => match self.keep_keys(order, &record).await {
                 Ok(()) => Ok(Some(Outcome::AlreadySo { record })),
                 Err(error) => Err(error.into()),
             },
@@ -121,9 +121,9 @@ impl Engine {
         }
     }
 
-    /// What was answered under the order's key, if it was used: that stands, whatever the order would come to now.
-    async fn first_answer(&self, order: &Order) -> Result<Option<EngineError>, EngineError> {
-        for key in &order.keys {
+    /// What was answered under an order's key, if it was used: that stands, whatever the order would come to now.
+    pub(crate) async fn first_answer(&self, keys: &[OrderKey]) -> Result<Option<EngineError>, EngineError> {
+        for key in keys {
             if let Some(kept) = self.store.key(&key.key).await? {
                 return Ok(Some(EngineError::KeyTaken(Box::new(kept))));
             }
@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// An order that changes nothing is answered for good too.
-    async fn keep_keys(&self, order: &Order) -> Result<(), StoreError> {
+    async fn keep_keys(&self, order: &Order, record: &Record) -> Result<(), StoreError> {
         if order.keys.is_empty() {
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl Engine {
             causation_id: order.causation_id.clone(),
             correlation_id: order.correlation_id.clone(),
             changes: Vec::new(),
-            keys: order.keys.clone(),
+            keys: order.keys.iter().map(|key| key.answered(&order.record, record)).collect(),
             urgency: store::Urgency::Result,
         };
         self.commit_surely(commit).await.map(|_| ())
@@ -159,8 +159,8 @@ impl Engine {
                 // "Nothing was written" is true of this repeat, not of the commit before it.
                 Err(StoreError::Busy | StoreError::Full | StoreError::Unavailable(_)) if repeat > 0 => {}
                 answer => {
-                    if answer.is_ok() {
-                        self.watches.iter().for_each(|watch| watch.committed(&commit));
+                    if let Ok(committed) = answer {
+                        self.watches.iter().for_each(|watch| watch.committed(&commit, committed));
                     }
                     return answer;
                 }

@@ -4,6 +4,7 @@
 //! randomness made in `ids.rs`, nowhere else.
 
 mod attempts;
+mod changes;
 mod clock;
 mod driver;
 mod engine;
@@ -16,14 +17,15 @@ mod specialist;
 mod wakes;
 mod workers;
 
-pub use attempts::Attempts;
+pub use attempts::{Attempts, RunOrder};
+pub use changes::{Changes, Watched};
 pub use clock::{Clock, ManualClock, SystemClock, Timer};
-pub use driver::{Daemon, DaemonSettings};
+pub use driver::{Daemon, DaemonSettings, Dispatching};
 pub use engine::{CommitWatch, Engine};
 pub use error::EngineError;
 pub use executors::{Executor, Executors, process};
 pub use ids::{Ids, RandomIds};
-pub use order::{Order, OrderBody, Outcome};
+pub use order::{Order, OrderBody, OrderKey, Outcome, RenderAnswer};
 pub use specialist::{Assignment, Failure, Link, Output, Produced, Progress, Specialist, Stop};
 pub use wakes::Wakes;
 pub use workers::{AttendJobs, DispatchJobs, Next, Worker};

@@ -1,9 +1,10 @@
 //! Orders: a command for a record, and what comes with it.
 
+use std::fmt;
 use std::sync::Arc;
 
-use domain::{Command, Fence, Record, RecordId};
-use store::{KeptKey, NewBody};
+use domain::{Command, Digest, Fence, Record, RecordId, Timestamp};
+use store::{IdempotencyKey, KeptKey, NewBody};
 
 /// A command and everything that its commit needs besides.
 #[derive(Clone, Debug)]
@@ -22,9 +23,25 @@ pub struct Order {
     pub fence: Option<Fence>,
     /// The bodies that the command refers to.
     pub bodies: Vec<OrderBody>,
-    /// The idempotency key that it uses up.
-    pub keys: Vec<KeptKey>,
+    /// The idempotency keys that it uses up.
+    pub keys: Vec<OrderKey>,
 }
+
+/// A key that an order uses up, and how its answer reads.
+#[derive(Clone)]
+pub struct OrderKey {
+    /// The key.
+    pub key: IdempotencyKey,
+    /// The digest of the request: the same key with another one is a conflict.
+    pub request_sha256: Digest,
+    /// When it may be forgotten.
+    pub keep_until: Timestamp,
+    /// The answer, from the record as the order leaves it. The same record gives the same bytes.
+    pub render: RenderAnswer,
+}
+
+/// Writes the answer to an order from the record as the order leaves it.
+pub type RenderAnswer = Arc<dyn Fn(&Record) -> Vec<u8> + Send + Sync>;
 
 /// A body, and the record that it belongs to.
 #[derive(Clone, Debug)]
@@ -71,6 +88,25 @@ impl Order {
     pub fn under(mut self, fence: Fence) -> Self {
         self.fence = Some(fence);
         self
+    }
+}
+
+impl OrderKey {
+    /// The key with the answer that is replayed from now on.
+    pub(crate) fn answered(&self, id: &RecordId, record: &Record) -> KeptKey {
+        KeptKey {
+            key: self.key.clone(),
+            request_sha256: self.request_sha256,
+            record: id.clone(),
+            answer: Arc::from((self.render)(record)),
+            keep_until: self.keep_until,
+        }
+    }
+}
+
+impl fmt::Debug for OrderKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OrderKey").field("key", &self.key).finish_non_exhaustive()
     }
 }
 

@@ -196,9 +196,10 @@ impl Planner<'_> {
             return Ok(Plan::Nothing(record));
         }
         let mut commit = self.commit(order, changes);
-        if refusal.is_some() {
+        if refusal.is_none() {
+            commit.keys.extend(order.keys.iter().map(|key| key.answered(&order.record, &record)));
+        } else {
             // A refused order may be given again: its key is not used up. And evidence is kept of whoever lost the claim.
-            commit.keys.clear();
             commit.changes.iter_mut().for_each(|change| change.fence = None);
         }
         Ok(Plan::Write { commit, answer: refusal.map_or(Ok(record), Err) })
@@ -226,7 +227,7 @@ impl Planner<'_> {
             causation_id: order.causation_id.clone(),
             correlation_id: order.correlation_id.clone(),
             changes,
-            keys: order.keys.clone(),
+            keys: Vec::new(),
             urgency,
         }
     }

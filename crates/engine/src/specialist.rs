@@ -77,6 +77,8 @@ pub enum Produced {
     Completed(Output),
     /// It is not.
     Failed(Failure),
+    /// What it needs is not there.
+    Unavailable(Failure),
     /// Somebody else has it now and will report.
     Delivered,
     /// It needs an answer first.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::{RecordKind, Timestamp};
-use store::Commit;
+use store::{Commit, Committed};
 use tokio::sync::Notify;
 
 use crate::CommitWatch;
@@ -63,7 +63,7 @@ impl Wakes {
 }
 
 impl CommitWatch for Wakes {
-    fn committed(&self, commit: &Commit) {
+    fn committed(&self, commit: &Commit, _: Committed) {
         for change in &commit.changes {
             if change.id.kind() != RecordKind::Job {
                 continue;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use domain::attention::Retention;
 use domain::job::{Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, Retryable, Trigger};
 use domain::{Digest, Jitter, JobId, Lease, OwnerId, RecordKind, RetryPolicy, Timestamp};
-use engine::{Clock, Engine, EngineError, Ids, ManualClock, Order, Outcome, RandomIds};
-use store::{IdempotencyKey, KeptKey, MemoryStore, Store, Take};
+use engine::{Clock, Engine, EngineError, Ids, ManualClock, Order, OrderKey, Outcome, RandomIds};
+use store::{IdempotencyKey, MemoryStore, Store, Take};
 
 struct Given {
     store: Arc<MemoryStore>,
@@ -38,15 +38,14 @@ impl Given {
         key: Option<&str>,
     ) -> Result<Outcome, EngineError> {
         let mut order = Order::new(id.clone(), command, Arc::from("test"));
-        order.keys.extend(key.map(|key| KeptKey {
+        order.keys.extend(key.map(|key| OrderKey {
             key: IdempotencyKey {
                 principal: "test".to_owned(),
                 route: "jobs".to_owned(),
                 key: key.to_owned(),
             },
             request_sha256: Digest([1; 32]),
-            record: id.clone().into(),
-            answer: Arc::from(&b"the first answer"[..]),
+            render: Arc::new(|_| b"the first answer".to_vec()),
             keep_until: self.clock.now().plus_seconds(86_400),
         }));
         self.engine.execute(order).await

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use domain::job::{
-    CancelAnswer, Details, Dispatch, Job, JobCommand, JobState, JobStateName, Report, ResultRefs, Retryable,
-    Trigger,
+    CancelAnswer, Details, Job, JobCommand, JobState, JobStateName, Report, ResultRefs, Retryable, Trigger,
 };
-use domain::{AttemptId, BodyName, BodyRef, Fence, Record, RecordId, Refusal, Timestamp};
+use domain::{AttemptId, BodyName, BodyRef, Command, Fence, Record, RecordId, Refusal, Timestamp};
 use store::{NewBody, Taken, body_ref};
 use tokio::sync::{mpsc, watch};
 
+use super::asked::Origin;
 use super::{Attempts, replace};
 use crate::{Assignment, EngineError, Failure, Link, Order, OrderBody, Output, Produced, Progress, Stop};
 
@@ -45,17 +45,19 @@ impl Attempt {
     }
 
     /// Runs it to its end. Nothing is left to the caller.
-    pub(super) async fn run(mut self) {
-        if let Err(error) = self.carry_out().await {
+    pub(super) async fn run(mut self, origin: Origin) {
+        if let Err(error) = self.carry_out(origin).await {
             // Mostly someone was faster: the record says what happened, and its next owner goes on from there.
             tracing::info!(record = %self.id, code = error.code(), "attempt not carried out: {error}");
             self.hand_back().await;
         }
     }
 
-    async fn carry_out(&mut self) -> Result<(), EngineError> {
-        let (job, attempt_id) = self.dispatch().await?;
-        let executor = job.spec.executor.as_deref().unwrap_or_default();
+    async fn carry_out(&mut self, origin: Origin) -> Result<(), EngineError> {
+        let (job, attempt_id) = self.begin(origin).await?;
+        let Some(executor) = &job.spec.executor else {
+            return self.report(&attempt_id, Produced::Unavailable(nobody_to_do(&job))).await;
+        };
         let Some(executor) = self.attempts.executors.get(executor).cloned() else {
             let message = format!("no executor is named {executor:?}");
             let failure = Failure::permanent("specialist_unregistered", message);
@@ -116,25 +118,38 @@ impl Attempt {
         }
     }
 
-    /// A new attempt, or the same one again after an answer.
-    async fn dispatch(&self) -> Result<(Arc<Job>, AttemptId), EngineError> {
+    /// A new attempt, or the same one again after an answer. Whoever asked for it is told.
+    async fn begin(&self, origin: Origin) -> Result<(Arc<Job>, AttemptId), EngineError> {
+        match origin {
+            Origin::Found => {
+                let command = self.next_command().await?;
+                begun(&*self.dispatch(self.order(command)).await?)
+            }
+            Origin::Asked { trigger, order, told } => {
+                let command = self.attempts.dispatch_command(trigger);
+                let order = Order { actor: order.actor, keys: order.keys, ..self.order(command) };
+                let answer = self.dispatch(order).await;
+                // The asker may have gone; the attempt goes on.
+                let _ = told.send(answer.clone());
+                begun(&*answer?)
+            }
+        }
+    }
+
+    async fn next_command(&self) -> Result<Command, EngineError> {
         let engine = &self.attempts.engine;
         let loaded = engine.store().load(&self.id).await?.ok_or(Refusal::UnknownRecord)?;
         let Record::Job(job) = &*loaded.record else { return Err(Refusal::WrongRecordKind.into()) };
-        let (attempt_id, command) = match (&job.state, job.last_attempt()) {
+        Ok(match (&job.state, job.last_attempt()) {
             (JobState::Running, Some(attempt)) if job.resume_pending => {
-                (attempt.id.clone(), JobCommand::Resume { attempt_id: attempt.id.clone() })
+                Command::Job(JobCommand::Resume { attempt_id: attempt.id.clone() })
             }
-            _ => {
-                let attempt_id = engine.ids().attempt_id();
-                let owner = self.attempts.owner.clone();
-                let trigger = Trigger::Automatic;
-                (attempt_id.clone(), JobCommand::Dispatch(Dispatch { attempt_id, owner, trigger }))
-            }
-        };
-        let outcome = engine.execute(self.order(command)).await?;
-        let Record::Job(job) = &**outcome.record() else { return Err(Refusal::WrongRecordKind.into()) };
-        Ok((Arc::new((**job).clone()), attempt_id))
+            _ => self.attempts.dispatch_command(Trigger::Automatic),
+        })
+    }
+
+    async fn dispatch(&self, order: Order) -> Result<Arc<Record>, EngineError> {
+        Ok(self.attempts.engine.execute(order).await?.record().clone())
     }
 
     async fn assignment(&self, job: &Arc<Job>, attempt_id: &AttemptId) -> Result<Assignment, EngineError> {
@@ -201,6 +216,10 @@ impl Attempt {
                 let details = failed(failure, &mut bodies);
                 self.report_of(attempt_id, JobStateName::Failed, details, retryable)
             }
+            Produced::Unavailable(failure) => {
+                let details = failed(failure, &mut bodies);
+                self.report_of(attempt_id, JobStateName::Unavailable, details, Retryable::No)
+            }
             Produced::Delivered => JobCommand::Deliver { attempt_id: attempt_id.clone() },
             Produced::AwaitingInput { question } => {
                 keep(&mut bodies, BodyName::Question, question);
@@ -246,7 +265,7 @@ impl Attempt {
         }))
     }
 
-    fn order(&self, command: JobCommand) -> Order {
+    fn order(&self, command: impl Into<Command>) -> Order {
         Order::new(self.id.clone(), command, Arc::from("worker:dispatch_jobs")).under(self.fence.clone())
     }
 
@@ -254,6 +273,30 @@ impl Attempt {
         let now = self.attempts.timer.now();
         if let Err(error) = self.attempts.engine.store().hand_back(&self.id, self.fence.clone(), now).await {
             tracing::debug!(record = %self.id, code = error.code(), "not handed back: {error}");
+        }
+    }
+}
+
+/// The job and its current attempt.
+fn begun(record: &Record) -> Result<(Arc<Job>, AttemptId), EngineError> {
+    let Record::Job(job) = record else { return Err(Refusal::WrongRecordKind.into()) };
+    let attempt = job.last_attempt().ok_or(Refusal::StaleAttempt)?;
+    Ok((Arc::new((**job).clone()), attempt.id.clone()))
+}
+
+/// Why a job that names no executor cannot be run by us.
+fn nobody_to_do(job: &Job) -> Failure {
+    match (&job.spec.assigned_peer_id, &job.spec.path) {
+        (Some(peer), _) => Failure::permanent(
+            "assigned_peer_offline",
+            format!("the peer {peer:?} pulls its work; none was handed over"),
+        ),
+        (None, Some(path)) => Failure::permanent(
+            "capability_missing",
+            format!("nothing here starts a worker in the folder {path:?}"),
+        ),
+        (None, None) => {
+            Failure::permanent("missing_target", "the job names no executor, peer or folder".to_owned())
         }
     }
 }

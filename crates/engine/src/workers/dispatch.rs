@@ -73,7 +73,7 @@ impl DispatchJobs {
                 next = Next::Now;
             }
             for one in taken {
-                self.attempts.begin(&lane, one);
+                self.attempts.begin_found(&lane, one);
             }
         }
         Ok(next)

@@ -15,8 +15,8 @@ use domain::{
     AttemptId, BodyName, BodyRef, Command, Digest, Jitter, JobId, Json, OperationId, OwnerId, Record,
     RecordId, RetryPolicy, Timestamp,
 };
-use engine::{Order, OrderBody};
-use store::{IdempotencyKey, KeptKey, NewBody, Store, body_ref};
+use engine::{Order, OrderBody, OrderKey};
+use store::{IdempotencyKey, NewBody, Store, body_ref};
 
 use crate::chance::Chance;
 
@@ -75,15 +75,14 @@ fn with_company(chance: &mut Chance, mut order: Order) -> Order {
         order.correlation_id = Some(Arc::from("order-1"));
     }
     if chance.percent(8) {
-        order.keys = vec![KeptKey {
+        order.keys = vec![OrderKey {
             key: IdempotencyKey {
                 principal: "token:ada".to_owned(),
                 route: "POST".to_owned(),
                 key: chance.pick(&["k1", "k2"]).to_owned(),
             },
             request_sha256: Digest([1; 32]),
-            record: order.record.clone(),
-            answer: Arc::from(&b"done"[..]),
+            render: Arc::new(|_| b"done".to_vec()),
             keep_until: Timestamp::from_seconds(2_000_000_000),
         }];
     }

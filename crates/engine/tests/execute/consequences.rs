@@ -7,7 +7,7 @@ use domain::limits::KEPT_EVIDENCE;
 use domain::operation::PollAnswer;
 use domain::policy::KindPolicy;
 use domain::{BodyName, Digest, OperationId, RecordId};
-use engine::{EngineError, Order, OrderBody};
+use engine::{EngineError, Order, OrderBody, OrderKey};
 use store::{IdempotencyKey, KeptKey, NewBody, body_ref};
 
 use crate::scripted::Scripted;
@@ -153,7 +153,12 @@ async fn what_comes_with_an_order_is_written_with_it() {
             order.correlation_id = Some(Arc::from("order-1"));
             let body = NewBody { body: data, bytes: Arc::from(&b"{\"pages\":12}"[..]) };
             order.bodies = vec![OrderBody { record: id.clone().into(), body }];
-            order.keys = vec![ended.clone()];
+            order.keys = vec![OrderKey {
+                key: ended.key.clone(),
+                request_sha256: ended.request_sha256,
+                keep_until: ended.keep_until,
+                render: Arc::new(|_| b"done".to_vec()),
+            }];
             order
         };
         world.engine.execute(order(ending.clone())).await.unwrap();

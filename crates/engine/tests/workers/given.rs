@@ -12,8 +12,8 @@ use domain::{
     BodyName, BodyRef, Fence, JobId, Lease, OwnerId, Record, RecordId, RecordKind, RetryPolicy, Timestamp,
 };
 use engine::{
-    Assignment, Clock, Daemon, DaemonSettings, Executor, Executors, Ids, Link, ManualClock, Order, OrderBody,
-    Produced, RandomIds, Specialist,
+    Assignment, Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, Link, ManualClock,
+    Order, OrderBody, Produced, RandomIds, Specialist,
 };
 use store::{
     Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, NewBody, Page, Reply, Store,
@@ -51,6 +51,7 @@ impl Given {
             retention: Retention::DEFAULT,
             lane_limits: BTreeMap::new(),
             grace_seconds: u64::from(GRACE_SECONDS),
+            dispatching: Dispatching::On,
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), registered, settings);
         Self { daemon, store, clock }
@@ -142,6 +143,13 @@ pub struct Draft {
 pub fn job(executor: &str) -> Draft {
     let spec = JobSpec::plain(Some(executor), Executors::DEFAULT_RETRY);
     Draft { spec, input: None, due_in: None }
+}
+
+/// A job that names nobody.
+pub fn unassigned() -> Draft {
+    let mut draft = job("nobody");
+    draft.spec.executor = None;
+    draft
 }
 
 impl Draft {

@@ -1,5 +1,6 @@
 //! The workers over the memory store, with a clock moved by hand: what happens by itself, and when nothing does.
 
+mod asked;
 mod given;
 
 use std::sync::Arc;
