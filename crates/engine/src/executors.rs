@@ -1,5 +1,7 @@
 //! The executors that this node has, by name.
 
+pub mod process;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
