@@ -94,6 +94,19 @@ async fn killed_supervisor_leaves_nothing_running_and_the_attempt_may_be_tried_a
     lifeline.ended().await;
 }
 
+/// As when the system stops everything at once.
+#[tokio::test]
+async fn supervisor_that_is_told_to_terminate_ends_its_tree_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let given = short_grace(dir.path());
+    let mut lifeline = Lifeline::in_dir(given.dir());
+    let id = given.start_script(&lifeline.script(TREE)).await;
+    let supervisor = tree_is_up(&mut lifeline, 3).await;
+    kill_process(supervisor, Signal::TERM).unwrap();
+    given.ended(&id).await.assert_failed("killed_by_signal");
+    lifeline.ended().await;
+}
+
 /// Without our marks it is found because it did not leave the supervisor's session.
 #[tokio::test]
 async fn killed_supervisor_leaves_no_process_without_marks_either() {

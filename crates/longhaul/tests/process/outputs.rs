@@ -4,11 +4,10 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 
-use domain::AttemptId;
 use domain::job::JobStateName;
+use domain::{AttemptId, BodyName};
 use engine::process::Program;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use crate::given::{Ended, Given};
 
@@ -30,7 +29,7 @@ async fn json_on_standard_output_is_the_result_and_its_file_an_artifact() {
     let file = given.artifacts.open(job, &attempt, "stdout").unwrap();
     file.expect("it is kept").read_to_string(&mut text).unwrap();
     assert_eq!(text, r#"{"a":[1,"ü"]}"#);
-    let sha256: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = store::body_ref(BodyName::Artifacts, text.as_bytes()).sha256;
     let expected = json!([{
         "name": "stdout",
         "path": format!("{job}/{attempt}/stdout"),
