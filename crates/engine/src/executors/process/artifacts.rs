@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use domain::{AttemptId, JobId, RecordId};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
-use store::{Commit, Removal};
+use store::{Commit, Committed, Removal};
 
 use crate::CommitWatch;
 
@@ -107,7 +107,7 @@ impl Artifacts {
 }
 
 impl CommitWatch for Artifacts {
-    fn committed(&self, commit: &Commit) {
+    fn committed(&self, commit: &Commit, _: Committed) {
         for change in &commit.changes {
             let RecordId::Job(job_id) = &change.id else { continue };
             match change.removal {

@@ -33,7 +33,7 @@ pub(super) struct Captured {
 /// What is in the file.
 pub(super) struct Kept {
     pub bytes: u64,
-    pub sha256: String,
+    pub sha256: domain::Digest,
 }
 
 /// The file, as long as it is written to.
@@ -130,11 +130,6 @@ impl Writing {
         self.file.flush().await?;
         self.file.sync_all().await?;
         artifacts::sync_directories(path).await?;
-        let mut sha256 = String::with_capacity(64);
-        for byte in self.hash.finalize() {
-            use std::fmt::Write as _;
-            let _ = write!(sha256, "{byte:02x}");
-        }
-        Ok(Kept { bytes: self.bytes, sha256 })
+        Ok(Kept { bytes: self.bytes, sha256: domain::Digest(self.hash.finalize().into()) })
     }
 }

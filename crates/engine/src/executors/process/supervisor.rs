@@ -32,7 +32,7 @@ pub(super) const KILL_LIMIT: Duration = Duration::from_secs(10);
 /// Runs a command to the end of its tree. The daemon's socket is standard input; the command's descriptors come over it.
 pub fn supervise(argv: &[OsString], grace: Duration) -> io::Result<()> {
     descriptors::close_inherited()?;
-    // Refused if this is the leader of its group already: then a session of its own it has not, and needs not.
+    // Refused to the leader of a process group: then the sweep after a killed supervisor has only the marks to go by.
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;
     let Some(descriptors) = Descriptors::receive(io::stdin().as_fd())? else {
@@ -77,6 +77,11 @@ async fn run(argv: &[OsString], grace: Duration, descriptors: Descriptors) -> io
         Ok(()) => 0,
         Err(_) => tree.signal(Signal::KILL),
     };
+    if why == Why::ToldToStop
+        && let Some(exit) = tree.exit()
+    {
+        watch.report(&Report::Exited(exit)).await;
+    }
     watch.report(&Report::TreeEnded { left }).await;
     Ok(())
 }
