@@ -25,6 +25,9 @@ pub struct Details {
     /// Parts of the result; what is left out stays as it was.
     #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
     pub result: ResultRefs,
+    /// Replaces where the job came from, if given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<BodyRef>,
 }
 
 /// A result: a short summary inline, everything else by reference.
@@ -76,7 +79,12 @@ impl Details {
         check_optional("progress_note", self.note.as_deref(), MAX_NOTE_BYTES)?;
         check_optional("progress", self.progress.as_ref().map(Json::as_str), MAX_PROGRESS_BYTES)?;
         check_optional("result_summary", self.result.summary.as_deref(), MAX_SUMMARY_BYTES)?;
-        self.result.bodies().try_for_each(BodyRef::check)
+        self.bodies().try_for_each(BodyRef::check)
+    }
+
+    /// The bodies that it refers to.
+    pub fn bodies(&self) -> impl Iterator<Item = &BodyRef> {
+        self.result.bodies().chain(&self.provenance)
     }
 }
 

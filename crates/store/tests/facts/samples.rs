@@ -223,6 +223,7 @@ fn full_job() -> NewJob {
         scope: text("print"),
         visibility: "private".to_owned(),
         tags: vec!["cover".to_owned(), "urgent \"now\"".to_owned()],
+        execution: Some(Json::parse(r#"{"delivery":{"kind":"ask"}}"#).unwrap()),
     };
     let bodies =
         [BodyName::Request, BodyName::Prompt, BodyName::Input, BodyName::Provenance].map(body).to_vec();
@@ -244,6 +245,7 @@ fn full_details() -> Details {
         progress: Some(Json::parse(r#"{"pages":[1,2.50,1e3],"of":null}"#).unwrap()),
         note: Some("page 2 of 4\nsecond line".to_owned()),
         result: full_result(),
+        provenance: Some(body(BodyName::Provenance)),
     }
 }
 
