@@ -129,6 +129,14 @@ pub struct BodyRef {
 }
 
 impl BodyRef {
+    /// Refuses a body that is something else, or over the limit.
+    pub fn check_named(&self, name: BodyName) -> Result<(), Refusal> {
+        if self.name != name {
+            return Err(Refusal::WrongBody { expected: name.as_str(), given: self.name.as_str() });
+        }
+        self.check()
+    }
+
     /// Refuses a body over the limit.
     pub fn check(&self) -> Result<(), Refusal> {
         if self.size > MAX_BODY_BYTES as u64 {

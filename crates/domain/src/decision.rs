@@ -21,6 +21,8 @@ pub enum Decision<F> {
         refusal: Refusal,
         /// A bounded trace of the refused report.
         evidence: Option<F>,
+        /// What is written down on other records all the same, in one commit with the evidence.
+        consequences: Vec<Consequence>,
     },
 }
 
@@ -46,13 +48,16 @@ impl<F> Decision<F> {
 
     /// A refusal that leaves no trace.
     pub fn refuse(refusal: Refusal) -> Self {
-        Self::Refused { refusal, evidence: None }
+        Self::Refused { refusal, evidence: None, consequences: Vec::new() }
     }
 
-    /// Adds what follows on another record. Only facts have consequences.
+    /// Adds what follows on another record. Where nothing happens, nothing follows.
     pub fn then(mut self, record: impl Into<RecordId>, command: impl Into<Command>) -> Self {
-        if let Self::Facts { consequences, .. } = &mut self {
-            consequences.push(Consequence { record: record.into(), command: command.into() });
+        match &mut self {
+            Self::Facts { consequences, .. } | Self::Refused { consequences, .. } => {
+                consequences.push(Consequence { record: record.into(), command: command.into() });
+            }
+            Self::Nothing => {}
         }
         self
     }

@@ -100,6 +100,11 @@ impl RecordId {
         Err(Refusal::UnknownIdForm)
     }
 
+    /// Refuses an id that could be stored, but not read back as what it is.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if Self::parse(self.as_str())? == *self { Ok(()) } else { Err(Refusal::UnknownIdForm) }
+    }
+
     /// The kind of record that this id names.
     pub const fn kind(&self) -> RecordKind {
         match self {

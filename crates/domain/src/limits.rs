@@ -18,6 +18,8 @@ pub const MAX_EXECUTION_BYTES: usize = 4_096;
 pub const MAX_TAGS: usize = 32;
 /// Bodies written by one command.
 pub const MAX_BODIES: usize = 16;
+/// Answers within one attempt.
+pub const MAX_ANSWERS: usize = 100;
 /// One body: request, prompt, input, result, handle.
 pub const MAX_BODY_BYTES: usize = 1_048_576;
 

@@ -85,8 +85,8 @@ impl<F> Decision<F> {
                 Decision::Facts { facts: facts.into_iter().map(wrap).collect(), consequences }
             }
             Self::Nothing => Decision::Nothing,
-            Self::Refused { refusal, evidence } => {
-                Decision::Refused { refusal, evidence: evidence.map(wrap) }
+            Self::Refused { refusal, evidence, consequences } => {
+                Decision::Refused { refusal, evidence: evidence.map(wrap), consequences }
             }
         }
     }

@@ -23,6 +23,12 @@ pub enum Refusal {
     /// A text is not JSON.
     #[error("the text is not valid JSON")]
     InvalidJson,
+    /// A key stands twice in one object.
+    #[error("a key stands twice in one JSON object")]
+    DuplicateKey,
+    /// A text holds the character U+0000.
+    #[error("the JSON holds the character U+0000, which cannot be stored")]
+    NulInJson,
     /// A value is over its limit.
     #[error("{what} is over its limit of {limit}")]
     TooLarge {
@@ -31,6 +37,17 @@ pub enum Refusal {
         /// The limit, in bytes or items.
         limit: usize,
     },
+    /// A body stands where another belongs.
+    #[error("a body named {given} stands where the {expected} belongs")]
+    WrongBody {
+        /// What belongs there.
+        expected: &'static str,
+        /// What stands there.
+        given: &'static str,
+    },
+    /// Only whoever has taken the record may order this.
+    #[error("only whoever has taken the record may order this; take its claim first")]
+    ClaimRequired,
     /// A policy asks for the impossible.
     #[error("the policy field {field} is outside what the host allows")]
     InvalidPolicy {
@@ -128,7 +145,11 @@ impl Refusal {
             Self::WrongRecordKind => "wrong_record_kind",
             Self::AlreadyExists => "already_exists",
             Self::InvalidJson => "invalid_json",
+            Self::DuplicateKey => "duplicate_key",
+            Self::NulInJson => "nul_in_json",
             Self::TooLarge { .. } => "too_large",
+            Self::WrongBody { .. } => "wrong_body",
+            Self::ClaimRequired => "claim_required",
             Self::InvalidPolicy { .. } => "invalid_policy",
             Self::DeadlineElapsed => "deadline_elapsed",
             Self::NotDue { .. } => "not_due",

@@ -101,6 +101,11 @@ impl Planner<'_> {
     }
 
     async fn plan_at(&self, now: Timestamp, order: &Order, assume: Assume<'_>) -> Result<Plan, Halt> {
+        if let (Command::Job(command), None) = (&order.command, &order.fence)
+            && command.needs_claim()
+        {
+            return Err(EngineError::from(Refusal::ClaimRequired).into());
+        }
         let mut records = BTreeMap::new();
         let assumed = match assume {
             Assume::NewIdsAreFree if creates(&order.command) => Some(Working::absent()),
@@ -128,8 +133,11 @@ impl Planner<'_> {
                     waiting.extend(consequences);
                 }
                 Decision::Nothing => {}
-                Decision::Refused { refusal: said, evidence: Some(evidence) } if decided == 1 => {
-                    self.fold(&step.record, working, vec![evidence])?;
+                Decision::Refused { refusal: said, evidence, consequences }
+                    if decided == 1 && (evidence.is_some() || !consequences.is_empty()) =>
+                {
+                    self.fold(&step.record, working, evidence.into_iter().collect())?;
+                    waiting.extend(consequences);
                     refusal = Some(said);
                 }
                 Decision::Refused { refusal, .. } => return Err(EngineError::from(refusal).into()),
@@ -193,7 +201,7 @@ impl Planner<'_> {
         }
         let Some(record) = answered else { return Err(Refusal::UnknownRecord.into()) };
         if changes.is_empty() {
-            return Ok(Plan::Nothing(record));
+            return refusal.map_or(Ok(Plan::Nothing(record)), |refusal| Err(refusal.into()));
         }
         let mut commit = self.commit(order, changes);
         if refusal.is_none() {

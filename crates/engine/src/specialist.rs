@@ -33,8 +33,8 @@ pub struct Assignment {
     pub attempt_number: u32,
     /// The input, as JSON; `null` if the job has none.
     pub input: Vec<u8>,
-    /// The answer that it waited for, when it is called again.
-    pub answer: Option<Vec<u8>>,
+    /// What it was answered so far, oldest first, when it is called again.
+    pub answers: Vec<Vec<u8>>,
 }
 
 /// The line between a running attempt and the engine.

@@ -46,7 +46,8 @@ async fn filled(data_dir: &Path) -> Arc<SqliteStore> {
         let taken = store.take(&id.clone().into(), take).await.expect("it is free");
         let attempt_id = RandomIds.attempt_id();
         let dispatch = Dispatch { attempt_id: attempt_id.clone(), owner, trigger: Trigger::Automatic };
-        execute(&engine, &id, JobCommand::Dispatch(dispatch)).await;
+        let order = Order::new(id.clone(), JobCommand::Dispatch(dispatch), Arc::from("test"));
+        engine.execute(order.under(taken.claim.fence())).await.expect("it is dispatched");
         let report = Report {
             attempt_id: Some(attempt_id),
             state: JobStateName::Completed,

@@ -65,7 +65,9 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
     let (code, detail) = match refusal {
         Refusal::UnknownRecord | Refusal::UnknownIdForm | Refusal::WrongRecordKind => return no_such_job(id),
         Refusal::AlreadyExists => (Code::Refused, refusal.to_string()),
-        Refusal::InvalidJson => (Code::InvalidRequest, refusal.to_string()),
+        Refusal::InvalidJson | Refusal::WrongBody { .. } => (Code::InvalidRequest, refusal.to_string()),
+        Refusal::DuplicateKey => (Code::DuplicateKey, refusal.to_string()),
+        Refusal::NulInJson => (Code::InvalidText, refusal.to_string()),
         Refusal::TooLarge { what, limit } => {
             let error = FieldError::new("too_large", &["body", what], format!("over its limit of {limit}"));
             return Code::TooLarge.because(refusal.to_string()).at(error);
@@ -82,7 +84,7 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
             format!("terminal work {id} is already {state}; terminal state cannot be changed"),
         ),
         Refusal::NotTerminal { .. } => (Code::NotTerminal, refusal.to_string()),
-        Refusal::LeaseHeld { .. } | Refusal::ClaimHeld | Refusal::ClaimLost => {
+        Refusal::LeaseHeld { .. } | Refusal::ClaimHeld | Refusal::ClaimLost | Refusal::ClaimRequired => {
             (Code::LeaseHeld, refusal.to_string())
         }
         Refusal::NotRunnable { state } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::job::{CancelAnswer, Dispatch, JobCommand, JobStateName, NewJob, Retryable, Trigger};
 use domain::operation::PollAnswer;
 use domain::{AttemptId, BodyName, Claim, Digest, Fence, JobId, OperationId, OwnerId, Record, RecordId};
-use engine::{EngineError, Order, OrderBody};
+use engine::{EngineError, Order, OrderBody, OrderKey};
 use store::{IdempotencyKey, KeptKey, NewBody, StoreError, body_ref};
 
 use crate::counters::Sometimes;
@@ -141,12 +141,11 @@ async fn create(node: &Node, creation: &Creation) -> Say {
     let command = JobCommand::Create(Box::new(creation.new.clone()));
     let mut order = Order::new(job.clone(), command, node.actor.clone());
     order.bodies.push(OrderBody { record: job.clone().into(), body: creation.body.clone() });
-    order.keys.extend(creation.key.clone().map(|key| KeptKey {
+    order.keys.extend(creation.key.clone().map(|key| OrderKey {
         key,
         request_sha256: creation.digest(),
-        record: job.clone().into(),
-        answer: Arc::from(job.as_str().as_bytes()),
         keep_until: node.now().plus_seconds(86_400),
+        render: Arc::new(|record| record.id().as_str().into()),
     }));
     match node.order(order).await {
         Ok(_) => {

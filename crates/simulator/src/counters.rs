@@ -33,6 +33,8 @@ pub enum Sometimes {
     LateReportAfterUnavailable,
     /// A service said something else after the end.
     ContradictionRecorded,
+    /// A handle came after its job had moved on, and what may run outside was written down.
+    OrphanWrittenDown,
     /// A commit under an old fence was refused.
     CommitFenced,
     /// A key was used again for the same request.
@@ -47,7 +49,7 @@ pub enum Sometimes {
 
 impl Sometimes {
     /// Every situation.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::TakeOverWhileHolderLives,
         Self::StaleResultRefused,
         Self::AmbiguousCreate,
@@ -62,6 +64,7 @@ impl Sometimes {
         Self::StoreSlowerThanLease,
         Self::LateReportAfterUnavailable,
         Self::ContradictionRecorded,
+        Self::OrphanWrittenDown,
         Self::CommitFenced,
         Self::KeyReplayed,
         Self::KeyReusedForAnother,

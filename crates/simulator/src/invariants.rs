@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::attention::{Place, Retention};
 use domain::job::JobFact;
+use domain::operation::OperationFact;
 use domain::policy::KindPolicy;
 use domain::record::apply;
 use domain::{Claim, Digest, Fact, OperationId, Record, RecordId, Timestamp};
@@ -275,11 +276,7 @@ impl Checker {
         must(!twice, "P3", || format!("one order on {} was carried out twice", order.record))?;
         order.effect = Some(first);
         order.written = commit.changes.iter().map(|change| change.id.clone()).collect();
-        order.evidence_only = commit
-            .changes
-            .iter()
-            .flat_map(|change| &change.facts)
-            .all(|new| matches!(new.fact, Fact::Job(JobFact::StaleReportKept(_))));
+        order.evidence_only = commit.changes.iter().all(is_evidence);
         Ok(())
     }
 
@@ -318,5 +315,21 @@ pub fn is_open(record: &Record) -> bool {
     match record {
         Record::Job(job) => !job.state.name().is_terminal(),
         Record::Operation(operation) => operation.ended.is_none(),
+    }
+}
+
+/// What a refused order may leave: a trace on its job, and what may still run outside, given up as it is written down.
+fn is_evidence(change: &Change) -> bool {
+    match change.id {
+        RecordId::Job(_) => {
+            change.facts.iter().all(|new| matches!(new.fact, Fact::Job(JobFact::StaleReportKept(_))))
+        }
+        RecordId::Operation(_) => {
+            let ends_at_once = change
+                .facts
+                .last()
+                .is_some_and(|new| matches!(new.fact, Fact::Operation(OperationFact::Expired { .. })));
+            change.expected.version == 0 && ends_at_once
+        }
     }
 }

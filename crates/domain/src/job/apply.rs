@@ -38,6 +38,7 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
         }
         JobFact::Answered(kept) => {
             job.keep_body(kept.answer);
+            job.answers.push(kept.answer);
             job.go(JobState::Running, Some("answered"));
             // Unmanaged work has no executor to call: its doer reads the answer from the record.
             job.resume_pending = !job.attempts.is_empty();
@@ -97,6 +98,7 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
         JobFact::Purged => {
             job.purged = true;
             job.bodies.clear();
+            job.answers.clear();
         }
         JobFact::Retired => {}
     }
@@ -114,6 +116,7 @@ impl Job {
         self.completed_at = None;
         self.cancel = None;
         self.resume_pending = false;
+        self.answers.clear();
         self.phase = None;
         self.go(JobState::Dispatching, Some("dispatching"));
     }

@@ -89,6 +89,32 @@ pub enum JobCommand {
     Retire,
 }
 
+impl JobCommand {
+    /// Whether only whoever has taken the claim may order it: else two runners could begin the same job, or one could take a
+    /// live attempt for lost.
+    pub const fn needs_claim(&self) -> bool {
+        match self {
+            Self::Dispatch(Dispatch { trigger: Trigger::Automatic, .. })
+            | Self::LoseLease { .. }
+            | Self::Resume { .. } => true,
+            Self::Dispatch(Dispatch { trigger: Trigger::Run | Trigger::Retry, .. })
+            | Self::Create(_)
+            | Self::Deliver { .. }
+            | Self::Heartbeat { .. }
+            | Self::Report(_)
+            | Self::Defer { .. }
+            | Self::ConcludeOperation { .. }
+            | Self::Answer { .. }
+            | Self::RequestCancel { .. }
+            | Self::RecordCancelAnswer { .. }
+            | Self::TimeOutCancel
+            | Self::Expire
+            | Self::Purge
+            | Self::Retire => false,
+        }
+    }
+}
+
 /// Takes a job for a new attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispatch {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::state::JobStateName;
-use crate::body::BodyRef;
+use crate::body::{BodyName, BodyRef};
 use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional};
 use crate::{Json, Refusal, Timestamp};
 
@@ -22,6 +22,9 @@ pub struct Details {
     /// One line for the history, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The question that it waits on, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<BodyRef>,
     /// Parts of the result; what is left out stays as it was.
     #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
     pub result: ResultRefs,
@@ -79,12 +82,14 @@ impl Details {
         check_optional("progress_note", self.note.as_deref(), MAX_NOTE_BYTES)?;
         check_optional("progress", self.progress.as_ref().map(Json::as_str), MAX_PROGRESS_BYTES)?;
         check_optional("result_summary", self.result.summary.as_deref(), MAX_SUMMARY_BYTES)?;
-        self.bodies().try_for_each(BodyRef::check)
+        self.question.map_or(Ok(()), |body| body.check_named(BodyName::Question))?;
+        self.provenance.map_or(Ok(()), |body| body.check_named(BodyName::Provenance))?;
+        self.result.check()
     }
 
     /// The bodies that it refers to.
     pub fn bodies(&self) -> impl Iterator<Item = &BodyRef> {
-        self.result.bodies().chain(&self.provenance)
+        self.question.iter().chain(self.result.bodies()).chain(&self.provenance)
     }
 }
 
@@ -92,6 +97,14 @@ impl ResultRefs {
     /// Whether there is no result.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Refuses bodies over their limit or in each other's place.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let check = |body: Option<BodyRef>, name| body.map_or(Ok(()), |body| body.check_named(name));
+        check(self.data, BodyName::Result)?;
+        check(self.error, BodyName::Error)?;
+        check(self.artifacts, BodyName::Artifacts)
     }
 
     /// The bodies that it refers to.

@@ -18,12 +18,12 @@ pub(super) fn current(job: &Job, attempt_id: &AttemptId) -> Result<(), Refusal> 
 }
 
 /// The refusal of a move that the state does not have.
-pub(super) fn no_move(job: &Job, to: JobStateName) -> Decision<JobFact> {
+pub(super) fn no_move(job: &Job, to: JobStateName) -> Refusal {
     let from = job.state.name();
     if from.is_terminal() {
-        Refusal::Terminal { state: from }.into()
+        Refusal::Terminal { state: from }
     } else {
-        Refusal::TransitionRefused { from, to }.into()
+        Refusal::TransitionRefused { from, to }
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<Job
     }
     match fence(job, report.attempt_id.as_ref()) {
         Ok(()) => {}
-        Err(Refusal::StaleAttempt) => return stale(job, report),
+        Err(refusal @ Refusal::StaleAttempt) => return refuse(job, report, refusal),
         Err(refusal) => return refusal.into(),
     }
     if report.state == job.state.name() {
@@ -32,11 +32,10 @@ pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<Job
             Decision::facts([JobFact::Delivered, JobFact::Noted(report.details.clone())])
         }
         Some(fact) if may_become(job, report.state) => Decision::fact(fact),
-        Some(_) | None if job.state.name().is_terminal() => Decision::Refused {
-            refusal: Refusal::Terminal { state: job.state.name() },
-            evidence: evidence(job, report),
-        },
-        Some(_) | None => ends::no_move(job, report.state),
+        Some(_) | None if job.state.name().is_terminal() => {
+            refuse(job, report, Refusal::Terminal { state: job.state.name() })
+        }
+        Some(_) | None => ends::no_move(job, report.state).into(),
     }
 }
 
@@ -49,20 +48,28 @@ fn fence(job: &Job, attempt_id: Option<&AttemptId>) -> Result<(), Refusal> {
     }
 }
 
-fn stale(job: &Job, report: &Report) -> Decision<JobFact> {
-    Decision::Refused { refusal: Refusal::StaleAttempt, evidence: evidence(job, report) }
+fn refuse(job: &Job, report: &Report, refusal: Refusal) -> Decision<JobFact> {
+    let evidence = report
+        .attempt_id
+        .as_ref()
+        .and_then(|attempt_id| evidence(job, attempt_id, report.state, &report.details));
+    Decision::Refused { refusal, evidence, consequences: Vec::new() }
 }
 
 /// What the record keeps of a report that came too late: only of attempts of this job, and only so many.
-fn evidence(job: &Job, report: &Report) -> Option<JobFact> {
-    let attempt_id = report.attempt_id.as_ref()?;
+pub(super) fn evidence(
+    job: &Job,
+    attempt_id: &AttemptId,
+    state: JobStateName,
+    details: &Details,
+) -> Option<JobFact> {
     let ours = job.attempts.iter().any(|attempt| attempt.id == *attempt_id);
     (ours && job.evidence.len() < KEPT_EVIDENCE).then(|| {
         JobFact::StaleReportKept(StaleReport {
             attempt_id: attempt_id.clone(),
-            state: report.state,
+            state,
             at: Timestamp::default(),
-            details: report.details.clone(),
+            details: details.clone(),
         })
     })
 }

@@ -124,6 +124,9 @@ pub struct Job {
     /// The bodies given at create and since, newest of each name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bodies: Vec<BodyRef>,
+    /// What was answered to the current attempt, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<BodyRef>,
     /// Reports of attempts that were not current any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<StaleReport>,
@@ -156,6 +159,7 @@ impl Job {
             cancel: None,
             result: ResultRefs::default(),
             bodies: new.bodies.clone(),
+            answers: Vec::new(),
             evidence: Vec::new(),
             purged: false,
             created_at: at,

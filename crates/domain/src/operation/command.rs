@@ -14,6 +14,13 @@ use crate::{AttemptId, Jitter, JobId, Json, Refusal, Timestamp};
 pub enum OperationCommand {
     /// The service took the work and gave a handle.
     Accept(Box<NewOperation>),
+    /// The service took the work, but the job does not wait for it any more: it may run there, and is only written down.
+    AcceptOrphan {
+        /// The operation.
+        operation: Box<NewOperation>,
+        /// Why the job does not wait, short.
+        reason: String,
+    },
     /// The service answered a poll, or called back.
     RecordPoll(Box<Poll>),
     /// The poll itself failed; that says nothing about the work.

@@ -15,14 +15,15 @@ use crate::limits::{
 };
 use crate::planted::{Bug, planted};
 use crate::policy::{CancelPolicy, Clamped, Hint, TtlHints, UnknownPolicy};
-use crate::{Jitter, Json, OperationId, Refusal, Timestamp};
+use crate::{BodyName, Jitter, Json, OperationId, RecordId, Refusal, Timestamp};
 
 type Decision = crate::Decision<OperationFact>;
 
 /// Decides a command on an operation that does not exist yet.
-pub fn decide_new(_id: &OperationId, command: &OperationCommand, now: Timestamp) -> Decision {
+pub fn decide_new(id: &OperationId, command: &OperationCommand, now: Timestamp) -> Decision {
     match command {
-        OperationCommand::Accept(new) => accept(new, now),
+        OperationCommand::Accept(new) => accept(id, new, now),
+        OperationCommand::AcceptOrphan { operation, reason } => accept_orphan(id, operation, reason, now),
         // A job gives up what it knows of; there may be nothing left of it.
         OperationCommand::Abandon { .. } => Decision::Nothing,
         OperationCommand::RecordPoll(_)
@@ -38,6 +39,8 @@ pub fn decide_new(_id: &OperationId, command: &OperationCommand, now: Timestamp)
 pub fn decide(operation: &Operation, command: &OperationCommand, now: Timestamp) -> Decision {
     match command {
         OperationCommand::Accept(_) => Decision::refuse(Refusal::AlreadyExists),
+        // It is known already; its own record says how it stands.
+        OperationCommand::AcceptOrphan { .. } => Decision::Nothing,
         OperationCommand::RecordPoll(poll) => record_poll(operation, poll, now),
         OperationCommand::RecordPollError { error, jitter } => {
             record_poll_error(operation, error, *jitter, now)
@@ -54,26 +57,35 @@ pub fn decide(operation: &Operation, command: &OperationCommand, now: Timestamp)
     }
 }
 
-fn accept(new: &NewOperation, now: Timestamp) -> Decision {
-    let checked = new
-        .policy
+fn accept(id: &OperationId, new: &NewOperation, now: Timestamp) -> Decision {
+    match accepted(id, new, now) {
+        Ok(fact) => Decision::fact(fact),
+        Err(refusal) => refusal.into(),
+    }
+}
+
+/// Nobody waits for it and nobody polls it: it is over for the host as soon as it is known.
+fn accept_orphan(id: &OperationId, new: &NewOperation, reason: &str, now: Timestamp) -> Decision {
+    match accepted(id, new, now) {
+        Ok(fact) => Decision::facts([fact, abandoned(reason)]),
+        Err(refusal) => refusal.into(),
+    }
+}
+
+fn accepted(id: &OperationId, new: &NewOperation, now: Timestamp) -> Result<OperationFact, Refusal> {
+    RecordId::Operation(id.clone())
         .check()
+        .and_then(|()| new.policy.check())
         .and_then(|()| check_text("operation kind", &new.kind, MAX_LABEL_BYTES))
         .and_then(|()| check_text("specialist", &new.specialist, MAX_LABEL_BYTES))
         .and_then(|()| check_optional("progress_hint", new.progress_hint.as_deref(), MAX_NOTE_BYTES))
         .and_then(|()| new.cancelability.check())
-        .and_then(|()| new.handle.check());
-    if let Err(refusal) = checked {
-        return refusal.into();
-    }
+        .and_then(|()| new.handle.check_named(BodyName::Handle))?;
     let hints =
         TtlHints { fail_after: new.fail_after, action_ttl: new.action_ttl, deadline_at: new.deadline_at };
-    let expires_at = match new.policy.expires_at(hints, now) {
-        Ok(expires_at) => expires_at,
-        Err(refusal) => return refusal.into(),
-    };
+    let expires_at = new.policy.expires_at(hints, now)?;
     let interval = new.policy.retry_after(new.retry_after);
-    Decision::fact(OperationFact::Dispatched(Box::new(Accepted {
+    Ok(OperationFact::Dispatched(Box::new(Accepted {
         link: OperationLink {
             job_id: new.job_id.clone(),
             attempt_id: new.attempt_id.clone(),
@@ -269,7 +281,11 @@ fn abandon(operation: &Operation, reason: &str) -> Decision {
         return Decision::Nothing;
     }
     // The job ordered this: it has ended already and needs no word of it.
-    Decision::fact(OperationFact::Expired { cause: ExpiryCause::Abandoned(reason.to_owned()) })
+    Decision::fact(abandoned(reason))
+}
+
+fn abandoned(reason: &str) -> OperationFact {
+    OperationFact::Expired { cause: ExpiryCause::Abandoned(reason.to_owned()) }
 }
 
 fn retire(operation: &Operation) -> Decision {
@@ -393,5 +409,5 @@ fn without_data(result: &crate::job::ResultRefs) -> crate::job::ResultRefs {
 
 fn check_result(result: &crate::job::ResultRefs) -> Result<(), Refusal> {
     check_optional("result_summary", result.summary.as_deref(), MAX_SUMMARY_BYTES)?;
-    result.bodies().try_for_each(crate::BodyRef::check)
+    result.check()
 }

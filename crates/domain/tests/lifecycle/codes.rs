@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use domain::claim::{Lease, acquire, admit};
 use domain::job::{JobCommand, JobStateName, NewJob};
 use domain::limits::MAX_TITLE_BYTES;
-use domain::{Decision, Fence, Json, OwnerId, RecordId, Refusal, Timestamp};
+use domain::{BodyName, BodyRef, Decision, Digest, Fence, Json, OwnerId, RecordId, Refusal, Timestamp};
 
 use crate::job_situations::{NOW, new_job};
 use crate::walk;
@@ -18,8 +18,12 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::UnknownIdForm => Some(Refusal::WrongRecordKind),
         Refusal::WrongRecordKind => Some(Refusal::AlreadyExists),
         Refusal::AlreadyExists => Some(Refusal::InvalidJson),
-        Refusal::InvalidJson => Some(Refusal::TooLarge { what: "title", limit: MAX_TITLE_BYTES }),
-        Refusal::TooLarge { .. } => Some(Refusal::InvalidPolicy { field: "retry" }),
+        Refusal::InvalidJson => Some(Refusal::DuplicateKey),
+        Refusal::DuplicateKey => Some(Refusal::NulInJson),
+        Refusal::NulInJson => Some(Refusal::TooLarge { what: "title", limit: MAX_TITLE_BYTES }),
+        Refusal::TooLarge { .. } => Some(Refusal::WrongBody { expected: "answer", given: "result" }),
+        Refusal::WrongBody { .. } => Some(Refusal::ClaimRequired),
+        Refusal::ClaimRequired => Some(Refusal::InvalidPolicy { field: "retry" }),
         Refusal::InvalidPolicy { .. } => Some(Refusal::DeadlineElapsed),
         Refusal::DeadlineElapsed => Some(Refusal::NotDue { due_at: Timestamp::default() }),
         Refusal::NotDue { .. } => Some(Refusal::TransitionRefused { from: state, to: state }),
@@ -106,8 +110,17 @@ fn not_of_the_rules() -> Vec<Refusal> {
     let unread = [
         RecordId::parse("job-1").expect_err("no record has such an id"),
         Json::parse("{").expect_err("that is not JSON"),
+        Json::parse(r#"{"a":1,"a":2}"#).expect_err("a key stands twice"),
+        Json::parse(r#""\u0000""#).expect_err("it cannot be stored"),
+        body_ref(BodyName::Result).check_named(BodyName::Answer).expect_err("it is no answer"),
+        // Said by the engine, which knows whether an order is given under a claim.
+        Refusal::ClaimRequired,
     ];
     unread.into_iter().chain(refusal(wrong_kind)).collect()
+}
+
+fn body_ref(name: BodyName) -> BodyRef {
+    BodyRef { name, sha256: Digest([0; 32]), size: 1 }
 }
 
 fn refusal<F>(decision: Decision<F>) -> Option<Refusal> {

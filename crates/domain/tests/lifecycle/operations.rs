@@ -36,11 +36,12 @@ pub(crate) struct Order {
 }
 
 /// How many commands there are.
-pub(crate) const NAMES: usize = 8;
+pub(crate) const NAMES: usize = 9;
 
 pub(crate) fn name(command: &OperationCommand) -> &'static str {
     match command {
         OperationCommand::Accept(_) => "accept",
+        OperationCommand::AcceptOrphan { .. } => "accept orphan",
         OperationCommand::RecordPoll(_) => "record poll",
         OperationCommand::RecordPollError { .. } => "record poll error",
         OperationCommand::RequestCancel { .. } => "request cancel",
@@ -100,6 +101,10 @@ pub(crate) fn topics() -> Vec<Topic> {
     let completed = || PollAnswer::Completed(ResultRefs::default());
     let error = PollError { code: "connect_failed".to_owned(), message: String::new() };
     let poll_error = OperationCommand::RecordPollError { error, jitter: Jitter(0) };
+    let orphan = OperationCommand::AcceptOrphan {
+        operation: Box::new(new_operation()),
+        reason: "stale_attempt".to_owned(),
+    };
     let abandon = OperationCommand::Abandon { reason: "job_expired".to_owned() };
     vec![
         topic(
@@ -138,6 +143,7 @@ pub(crate) fn topics() -> Vec<Topic> {
                 order("expire", "expire", LATE, OperationCommand::Expire),
                 order("its job ended", "job ended", NOW, abandon),
                 order("accept", "accept", NOW, OperationCommand::Accept(Box::new(new_operation()))),
+                order("accept as an orphan", "accept", NOW, orphan),
                 order("retire", "retire", NOW, OperationCommand::Retire),
             ],
         ),

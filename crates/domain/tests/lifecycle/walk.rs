@@ -187,6 +187,8 @@ fn cell<F>(decision: Decision<F>, fold: impl FnOnce(&[F]) -> &'static str) -> Ce
     match decision {
         Decision::Facts { facts, .. } => Cell::Became(fold(&facts)),
         Decision::Nothing => Cell::Nothing,
-        Decision::Refused { refusal, evidence } => Cell::Refused { refusal, kept: evidence.is_some() },
+        Decision::Refused { refusal, evidence, consequences: _ } => {
+            Cell::Refused { refusal, kept: evidence.is_some() }
+        }
     }
 }

@@ -44,6 +44,7 @@ impl World {
         let mut step = self.clone();
         let mut waiting = VecDeque::from([(id.into(), command.into())]);
         let mut decided = 0;
+        let mut refused = None;
         while let Some((id, command)) = waiting.pop_front() {
             decided += 1;
             assert!(decided <= MAX_COMMANDS_IN_A_STEP, "a step does not end: {command:?}");
@@ -55,16 +56,21 @@ impl World {
                     waiting.extend(consequences.into_iter().map(|next| (next.record, next.command)));
                 }
                 Decision::Nothing => {}
-                Decision::Refused { refusal, evidence } => {
-                    if let (1, Some(evidence)) = (decided, evidence) {
-                        self.record(&id, evidence, now);
+                Decision::Refused { refusal, evidence, consequences } if decided == 1 => {
+                    if let Some(evidence) = evidence {
+                        step.record(&id, evidence, now);
                     }
-                    return Outcome::Refused(refusal);
+                    waiting.extend(consequences.into_iter().map(|next| (next.record, next.command)));
+                    refused = Some(refusal);
                 }
+                Decision::Refused { refusal, .. } => return Outcome::Refused(refusal),
             }
         }
         let happened = step.ledger.len() > self.ledger.len();
         *self = step;
+        if let Some(refusal) = refused {
+            return Outcome::Refused(refusal);
+        }
         if happened { Outcome::Done } else { Outcome::Nothing }
     }
 

@@ -89,6 +89,8 @@ impl Attempt {
         let mut tell_at = began.plus_seconds(SHOWN_AS_RUNNING_AFTER_SECONDS);
         let mut shown = false;
         let mut newest: Option<Progress> = None;
+        // A label stays until it is replaced; a report without one would take it away.
+        let mut phase = None;
         loop {
             let wants_to_tell = newest.is_some() || !shown;
             tokio::select! {
@@ -109,7 +111,9 @@ impl Attempt {
                 () = timer.sleep_until(tell_at), if wants_to_tell => {
                     shown = true;
                     tell_at = timer.now().plus_seconds(PROGRESS_EVERY_SECONDS);
-                    self.tell(attempt_id, newest.take().unwrap_or_default()).await;
+                    let progress = newest.take().unwrap_or_default();
+                    phase = progress.phase.clone().or(phase);
+                    self.tell(attempt_id, Progress { phase: phase.clone(), ..progress }).await;
                 }
                 () = sleep_until_optional(&*timer, time_over_at), if *self.stopper.borrow() == Stop::GoOn => {
                     self.stopper.send_if_modified(|stop| replace(stop, Stop::TimeOver));
@@ -154,12 +158,15 @@ impl Attempt {
 
     async fn assignment(&self, job: &Arc<Job>, attempt_id: &AttemptId) -> Result<Assignment, EngineError> {
         let input = self.body(job, BodyName::Input).await?.unwrap_or_else(|| b"null".to_vec());
-        let answer = self.body(job, BodyName::Answer).await?;
+        let mut answers = Vec::with_capacity(job.answers.len());
+        for answer in &job.answers {
+            answers.extend(self.attempts.engine.store().body(&self.id, *answer).await?);
+        }
         Ok(Assignment {
             attempt_number: job.attempt_count,
             attempt_id: attempt_id.clone(),
             input,
-            answer,
+            answers,
             job: job.clone(),
         })
     }
@@ -222,8 +229,8 @@ impl Attempt {
             }
             Produced::Delivered => JobCommand::Deliver { attempt_id: attempt_id.clone() },
             Produced::AwaitingInput { question } => {
-                keep(&mut bodies, BodyName::Question, question);
-                let details = Details::because("input_awaited");
+                let question = keep(&mut bodies, BodyName::Question, question);
+                let details = Details { question: Some(question), ..Details::because("input_awaited") };
                 self.report_of(attempt_id, JobStateName::AwaitingInput, details, Retryable::No)
             }
             Produced::Stopped => match stop {

@@ -11,7 +11,7 @@ use crate::steps::Step;
 use crate::twins::Answer;
 
 /// Every command; a new variant does not compile until it has its word in `word_of`, and belongs here.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "create",
     "dispatch",
     "resume",
@@ -29,6 +29,7 @@ const COMMANDS: [&str; 24] = [
     "purge",
     "retire",
     "accept",
+    "accept orphan",
     "record poll",
     "record poll error",
     "request cancel of operation",
@@ -40,13 +41,16 @@ const COMMANDS: [&str; 24] = [
 
 /// Every code that an order can be refused with.
 ///
-/// Left out: `unknown_id_form` and `invalid_json` (said at the door, before there is an order), `contended` and `outcome_unknown`
+/// Left out: `invalid_json`, `duplicate_key` and `nul_in_json` (said at the door, before there is an order), `contended` and `outcome_unknown`
 /// (need others at the same time, or a failing disk: `execute` and `crash`), `too_many_consequences` (no order has so many).
-const REFUSALS: [&str; 23] = [
+const REFUSALS: [&str; 26] = [
     "unknown_record",
     "wrong_record_kind",
     "already_exists",
+    "unknown_id_form",
     "too_large",
+    "wrong_body",
+    "claim_required",
     "invalid_policy",
     "deadline_elapsed",
     "not_due",
@@ -124,6 +128,7 @@ const fn word_of(command: &Command) -> &'static str {
         },
         Command::Operation(command) => match command {
             OperationCommand::Accept(_) => "accept",
+            OperationCommand::AcceptOrphan { .. } => "accept orphan",
             OperationCommand::RecordPoll(_) => "record poll",
             OperationCommand::RecordPollError { .. } => "record poll error",
             OperationCommand::RequestCancel { .. } => "request cancel of operation",

@@ -42,6 +42,10 @@ fn operation_id(number: usize) -> OperationId {
 
 /// The next order, with what comes with it.
 pub async fn next(chance: &mut Chance, model: &dyn Store, now: Timestamp) -> Order {
+    if chance.percent(1) {
+        let create = JobCommand::Create(Box::new(new_job(chance, now)));
+        return Order::new(JobId::new("task-1"), create, Arc::from("tester"));
+    }
     let mut record = RecordId::Operation(operation_id(chance.below(OPERATIONS)));
     let mut state = model.load(&record).await.unwrap().map(|loaded| loaded.record);
     // Operations come from jobs that defer; only a few are made out of nothing.
@@ -198,7 +202,10 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             ]),
             jitter,
         },
-        ANSWER => JobCommand::Answer { answer: body(chance, BodyName::Answer) },
+        ANSWER => {
+            let name = if chance.percent(95) { BodyName::Answer } else { BodyName::Result };
+            JobCommand::Answer { answer: body(chance, name) }
+        }
         REQUEST_CANCEL => JobCommand::RequestCancel { by: None, reason: text(chance) },
         CANCEL_ANSWER => JobCommand::RecordCancelAnswer { attempt_id, answer: cancel_answer(chance) },
         TIME_OUT_CANCEL => JobCommand::TimeOutCancel,
@@ -225,7 +232,12 @@ fn operation_command(chance: &mut Chance, state: Option<&Operation>, now: Timest
         0 => {
             let job = job_id(chance.below(JOBS));
             let attempt_id = AttemptId::new("attempt-1");
-            OperationCommand::Accept(Box::new(new_operation(chance, &job, &attempt_id, now)))
+            let operation = Box::new(new_operation(chance, &job, &attempt_id, now));
+            if chance.percent(80) {
+                OperationCommand::Accept(operation)
+            } else {
+                OperationCommand::AcceptOrphan { operation, reason: "stale_attempt".to_owned() }
+            }
         }
         1..=4 => OperationCommand::RecordPoll(Box::new(Poll { answer: poll_answer(chance), jitter })),
         5 => {
@@ -324,6 +336,7 @@ fn details(chance: &mut Chance) -> Details {
         phase: chance.percent(30).then(|| "inking".to_owned()),
         progress: chance.percent(20).then(|| Json::parse(r#"{"done":0.50}"#).unwrap()),
         note: chance.percent(40).then(|| text(chance)),
+        question: chance.percent(5).then(|| body(chance, BodyName::Question)),
         result: ResultRefs {
             summary: chance.percent(20).then(|| "12 pages".to_owned()),
             data: chance.percent(20).then(|| body(chance, BodyName::Result)),

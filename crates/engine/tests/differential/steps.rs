@@ -1,6 +1,6 @@
 //! What happens next: an order, something about claims, or time.
 
-use domain::{Fence, Lease, OwnerId, RecordId, RecordKind, Timestamp};
+use domain::{Command, Fence, Lease, OwnerId, RecordId, RecordKind, Timestamp};
 use engine::Order;
 use store::{Take, Taken};
 
@@ -41,6 +41,10 @@ pub struct Steps {
     taken: Vec<Taken>,
 }
 
+fn needs_claim(order: &Order) -> bool {
+    matches!(&order.command, Command::Job(command) if command.needs_claim())
+}
+
 /// Around the ends of leases, backoffs, cancels, lives and retentions.
 const WAITS: [u32; 11] = [0, 1, 2, 5, 20, 29, 30, 60, 61, 900, 8 * 86_400];
 
@@ -65,7 +69,10 @@ impl Steps {
             }
             _ => {
                 let mut order = orders::next(&mut self.chance, twins.model(), twins.now()).await;
-                if self.chance.percent(25) && !self.taken.is_empty() {
+                let held = self.taken.iter().rfind(|taken| taken.id == order.record).cloned();
+                if let (true, Some(held)) = (needs_claim(&order) && self.chance.percent(90), held) {
+                    order = order.under(held.claim.fence());
+                } else if self.chance.percent(25) && !self.taken.is_empty() {
                     let taken = self.any_taken();
                     // Mostly the right record; the claim may be lost all the same.
                     if taken.id == order.record || self.chance.percent(10) {

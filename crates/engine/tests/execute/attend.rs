@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use domain::RecordKind;
+use domain::attention::Retention;
 use domain::job::{JobCommand, JobStateName, ResultRefs, Trigger};
 use domain::operation::{OperationStatus, PollAnswer};
-use engine::Outcome;
+use engine::{Engine, Order, Outcome, RandomIds};
 
+use crate::scripted::{Act, Scripted};
 use crate::world::{LANE, World, answers, at, create, dispatch, job, on_every_store, report};
 
 /// Node b takes the one job that is due and attends to it.
@@ -164,4 +166,25 @@ async fn attending_to_a_record_that_another_took_meanwhile_is_refused() {
         assert_eq!(world.kinds(job("a")).await.last(), Some(&"job.requeued"));
     })
     .await;
+}
+
+#[tokio::test]
+async fn job_that_runs_again_while_it_is_about_to_be_retired_is_kept() {
+    let store = Arc::new(Scripted::default());
+    let world = World::on(store.clone());
+    world.done(job("a"), create(|new| new.spec.retry.max_attempts = 1)).await;
+    world.take(job("a"), "node-a").await;
+    world.done(job("a"), dispatch(1, Trigger::Automatic)).await;
+    world.done(job("a"), report(1, JobStateName::Failed)).await;
+    world.wait(30 * 86_400);
+    let taken = world.take_due(RecordKind::Job, "node-b").await;
+
+    let beside =
+        Engine::new(store.inner.clone(), world.clock.clone(), Arc::new(RandomIds), Retention::DEFAULT);
+    let order = |command: JobCommand| Order::new(job("a"), command, Arc::from("tester"));
+    let again = vec![order(dispatch(2, Trigger::Run)), order(report(2, JobStateName::Failed))];
+    store.next_commits([Act::LetFirst(beside, again)]);
+    let outcome = world.engine.attend(&taken, Arc::from("worker:attend")).await.unwrap();
+    assert!(matches!(outcome, Outcome::AlreadySo { .. }), "{outcome:?}");
+    assert_eq!(world.state(&job("a")).await, JobStateName::Failed);
 }

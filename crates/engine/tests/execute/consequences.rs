@@ -78,6 +78,7 @@ async fn job_that_expires_gives_its_operation_up_in_the_same_step() {
     on_every_store(async |world| {
         let id = job("a");
         world.done(id.clone(), create(|new| new.spec.expires_at = Some(at(30)))).await;
+        world.take(id.clone(), "node-a").await;
         world.done(id.clone(), dispatch(1, Trigger::Automatic)).await;
         let operation = OperationId::new("op-a");
         world.done(id.clone(), defer(&id, &operation, |_| {})).await;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use domain::OwnerId;
 use domain::job::{Dispatch, JobCommand, JobStateName, Trigger};
+use domain::{Jitter, OwnerId};
 use engine::{Order, Outcome};
 use store::StoreError;
 use tokio::task::JoinSet;
 
-use crate::world::{LANE, create, job, on_every_store};
+use crate::world::{LANE, attempt, create, job, on_every_store};
 
 const DISPATCHERS: usize = 32;
 
@@ -119,6 +119,21 @@ async fn order_under_a_lost_claim_is_refused_and_writes_nothing() {
         assert_eq!(world.engine.execute(order).await.unwrap_err().code(), "claim_lost");
         assert_eq!(world.fact_count().await, before);
         assert_eq!(world.state(&id).await, JobStateName::Dispatching);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_whoever_has_the_claim_takes_a_job_by_itself_or_says_that_a_lease_is_lost() {
+    on_every_store(async |world| {
+        let unfenced = |command: JobCommand| Order::new(job("a"), command, Arc::from("tester"));
+        world.done(job("a"), create(|_| {})).await;
+        let lost = JobCommand::LoseLease { attempt_id: attempt(1), jitter: Jitter(0) };
+        for command in [crate::world::dispatch(1, Trigger::Automatic), lost] {
+            let refused = world.engine.execute(unfenced(command)).await.unwrap_err();
+            assert_eq!(refused.code(), "claim_required");
+        }
+        assert_eq!(world.kinds(job("a")).await, ["job.created"]);
     })
     .await;
 }

@@ -1,14 +1,18 @@
 //! The view of work outside, beside the facts that it is folded from, read back from each store.
 
+use std::sync::Arc;
+
 use domain::job::{JobStateName, ResultRefs, Retryable};
 use domain::operation::{
-    Operation, OperationCommand, OperationFact, PollAnswer, PollError, PollHints, ReportedStatus,
+    Operation, OperationCommand, OperationFact, OperationStatus, PollAnswer, PollError, PollHints,
+    ReportedStatus,
 };
 use domain::policy::Hint;
-use domain::{Fact, Jitter, OperationId, Record, Timestamp};
-use store::StoredFact;
+use domain::{BodyName, Fact, Jitter, OperationId, Record, Timestamp};
+use engine::{Order, OrderBody};
+use store::{NewBody, StoredFact, body_ref};
 
-use crate::world::{World, answers, on_every_store};
+use crate::world::{World, answers, defer, on_every_store, report};
 
 async fn view(world: &World, id: &OperationId) -> Operation {
     match &*world.record(id.clone()).await {
@@ -137,6 +141,33 @@ async fn where_a_job_is_stands_on_the_job_and_ends_with_its_operation_in_one_pos
             world.execute(id, answers(fails())).await.unwrap();
             assert_eq!(world.state(&job).await, state);
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn handle_that_comes_after_the_job_moved_on_is_kept_as_an_orphan() {
+    on_every_store(async |world| {
+        let (id, _) = world.dispatched("a").await;
+        let operation = OperationId::new("op-a");
+        world.done(id.clone(), report(1, JobStateName::Failed)).await;
+        assert_eq!(world.state(&id).await, JobStateName::Queued);
+
+        let mut late = Order::new(id.clone(), defer(&id, &operation, |_| {}), Arc::from("tester"));
+        let handle = body_ref(BodyName::Handle, b"render-7");
+        let body = NewBody { body: handle, bytes: Arc::from(&b"render-7"[..]) };
+        late.bodies = vec![OrderBody { record: operation.clone().into(), body }];
+        for _ in 0..2 {
+            assert_eq!(world.engine.execute(late.clone()).await.unwrap_err().code(), "stale_attempt");
+        }
+
+        let orphan = view(&world, &operation).await;
+        assert_eq!(orphan.status(), OperationStatus::Expired);
+        assert_eq!(orphan.link.job_id, id);
+        let kept = world.store.body(&operation.clone().into(), handle).await;
+        assert_eq!(kept, Ok(Some(b"render-7".to_vec())));
+        assert_eq!(ledger(&world, &operation).await.len(), 2);
+        assert_eq!(world.state(&id).await, JobStateName::Queued);
     })
     .await;
 }

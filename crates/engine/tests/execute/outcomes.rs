@@ -34,7 +34,7 @@ fn fact_ids(commit: &Commit) -> Vec<FactId> {
 #[tokio::test]
 async fn order_that_met_a_conflict_is_decided_anew_on_what_is_there() {
     let (store, world, beside) = scripted().await;
-    store.next_commits([Act::LetFirst(beside.engine.clone(), Box::new(order("a", cancel())))]);
+    store.next_commits([Act::LetFirst(beside.engine.clone(), vec![order("a", cancel())])]);
     world.done(job("a"), report(1, JobStateName::Running)).await;
     assert_eq!(
         world.kinds(job("a")).await,
@@ -49,7 +49,7 @@ async fn order_that_met_a_conflict_is_decided_anew_on_what_is_there() {
 async fn order_whose_reason_has_gone_is_refused_after_the_conflict() {
     let (store, world, beside) = scripted().await;
     let ended = order("a", report(1, JobStateName::Completed));
-    store.next_commits([Act::LetFirst(beside.engine.clone(), Box::new(ended))]);
+    store.next_commits([Act::LetFirst(beside.engine.clone(), vec![ended])]);
     assert_eq!(world.refused(job("a"), report(1, JobStateName::Running)).await, "terminal");
     assert_eq!(
         world.kinds(job("a")).await,
@@ -142,7 +142,7 @@ async fn attending_is_decided_anew_when_another_was_first() {
     let taken = world.take(job("a"), "node-b").await;
     // The lease was over, but before that is written the executor pauses for input, and needs no lease.
     let pausing = order("a", report(1, JobStateName::AwaitingInput));
-    store.next_commits([Act::LetFirst(beside.engine.clone(), Box::new(pausing))]);
+    store.next_commits([Act::LetFirst(beside.engine.clone(), vec![pausing])]);
     let outcome = world.engine.attend(&taken, Arc::from("worker:attend")).await.unwrap();
     assert!(matches!(outcome, Outcome::AlreadySo { .. }));
     assert_eq!(world.kinds(job("a")).await, ["job.created", "job.dispatched", "job.input_awaited"]);

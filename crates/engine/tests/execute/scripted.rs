@@ -17,8 +17,8 @@ pub enum Act {
     ApplyAndSay(StoreError),
     /// It is not written, and this is answered.
     Say(StoreError),
-    /// Another order is carried out first.
-    LetFirst(Engine, Box<Order>),
+    /// Other orders are carried out first.
+    LetFirst(Engine, Vec<Order>),
 }
 
 #[derive(Default)]
@@ -55,8 +55,10 @@ impl Store for Scripted {
                 None => self.inner.commit(commit).await,
                 Some(Act::Say(error)) => Err(error),
                 Some(Act::ApplyAndSay(error)) => self.inner.commit(commit).await.and(Err(error)),
-                Some(Act::LetFirst(engine, order)) => {
-                    engine.execute(*order).await.unwrap();
+                Some(Act::LetFirst(engine, orders)) => {
+                    for order in orders {
+                        engine.execute(order).await.unwrap();
+                    }
                     self.inner.commit(commit).await
                 }
             }

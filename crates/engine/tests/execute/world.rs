@@ -54,7 +54,18 @@ impl World {
         record: impl Into<RecordId>,
         command: impl Into<Command>,
     ) -> Result<Outcome, EngineError> {
-        self.engine.execute(Order::new(record, command, Arc::from("tester"))).await
+        let order = Order::new(record, command, Arc::from("tester"));
+        self.engine.execute(self.under_claim(order).await).await
+    }
+
+    /// An order that only the holder of the claim may give is given in the holder's name.
+    async fn under_claim(&self, order: Order) -> Order {
+        let needed = matches!(&order.command, Command::Job(command) if command.needs_claim());
+        let loaded = self.store.load(&order.record).await.unwrap().filter(|_| needed);
+        match loaded.and_then(|loaded| loaded.claim) {
+            Some(claim) => order.under(claim.fence()),
+            None => order,
+        }
     }
 
     /// Gives an order that is carried out.

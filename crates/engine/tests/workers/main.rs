@@ -6,10 +6,12 @@ mod given;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use domain::BodyName;
 use domain::job::{JobCommand, JobStateName};
 use engine::{Failure, Output, Produced, Progress, Stop};
 
 use given::{Given, answer, job, scripted};
+use store::body_ref;
 
 #[tokio::test]
 async fn a_created_job_is_dispatched_and_completed() {
@@ -218,18 +220,26 @@ async fn a_full_lane_does_not_hold_up_another() {
 }
 
 #[tokio::test]
-async fn a_job_that_asked_a_question_goes_on_in_the_same_attempt_when_answered() {
+async fn a_job_that_asks_goes_on_in_the_same_attempt_with_all_answers_so_far() {
     let given = Given::new([scripted("asks", 1, |assignment, _| async move {
-        match assignment.answer {
-            None => Produced::AwaitingInput { question: br#""which?""#.to_vec() },
-            Some(answer) => Produced::Completed(Output { data: Some(answer), ..Output::default() }),
+        match &assignment.answers[..] {
+            [] => Produced::AwaitingInput { question: br#""which?""#.to_vec() },
+            [_] => Produced::AwaitingInput { question: br#""how many?""#.to_vec() },
+            answers => {
+                let data = [b"[", &answers.join(&b',')[..], b"]"].concat();
+                Produced::Completed(Output { data: Some(data), ..Output::default() })
+            }
         }
     })]);
     let id = given.create(job("asks")).await;
-    given.until(&id, JobStateName::AwaitingInput).await;
+    let asking = given.until(&id, JobStateName::AwaitingInput).await;
+    let question = asking.bodies.iter().find(|body| body.name == BodyName::Question);
+    assert_eq!(question, Some(&body_ref(BodyName::Question, br#""which?""#)));
     answer(&given, &id, br#""the red one""#).await;
+    given.until(&id, JobStateName::AwaitingInput).await;
+    answer(&given, &id, b"2").await;
     let done = given.until(&id, JobStateName::Completed).await;
-    assert_eq!(given.result_of(&done).await, br#""the red one""#);
+    assert_eq!(given.result_of(&done).await, br#"["the red one",2]"#);
     assert_eq!(done.attempt_count, 1);
 }
 

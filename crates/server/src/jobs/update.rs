@@ -50,6 +50,7 @@ fn details(update: &UpdateJob, bodies: &mut Vec<NewBody>) -> Result<Details, Pro
         phase: update.phase.clone(),
         progress: progress.transpose().map_err(|refusal| of_refusal(&refusal, ""))?,
         note: update.progress_note.clone().filter(|note| !note.is_empty()),
+        question: None,
         result,
         provenance,
     })

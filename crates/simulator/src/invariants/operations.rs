@@ -1,5 +1,6 @@
 //! What may happen to an operation: one end, and nothing outside what the host granted.
 
+use domain::job::{Job, JobState};
 use domain::operation::{Accepted, Ending, Operation, OperationFact, Polled};
 use domain::{Record, RecordId, Timestamp};
 
@@ -21,7 +22,7 @@ impl Checker {
     ) -> Result<(), Violation> {
         let operation = match (&stream.record, fact) {
             (Some(Record::Operation(operation)), _) => operation,
-            (None, OperationFact::Dispatched(accepted)) => return self.accepted(id, accepted, at),
+            (None, OperationFact::Dispatched(accepted)) => return self.accepted(id, accepted, at, counters),
             (None, _) => return broken("I11", || format!("{id} begins with {fact:?}")),
             (Some(Record::Job(_)), _) => return broken("I1", || format!("{id} is no operation")),
         };
@@ -56,7 +57,13 @@ impl Checker {
         }
     }
 
-    fn accepted(&self, id: &RecordId, accepted: &Accepted, at: Timestamp) -> Result<(), Violation> {
+    fn accepted(
+        &self,
+        id: &RecordId,
+        accepted: &Accepted,
+        at: Timestamp,
+        counters: &mut Counters,
+    ) -> Result<(), Violation> {
         let policy = &self.policy;
         must(accepted.policy == *policy, "I8", || format!("{id} was granted something else"))?;
         let latest = at.plus_seconds(policy.max_ttl_seconds);
@@ -67,6 +74,15 @@ impl Checker {
         let Some((life, Some(Record::Job(job)))) = job.map(|job| (&job.life, &job.record)) else {
             return broken("I7", || format!("{id} belongs to no job"));
         };
+        // The job is written first in a step: either it waits for this one, or this one is an orphan and over at once.
+        if !awaits(job, id) {
+            counters.saw(Sometimes::OrphanWrittenDown);
+            return must(
+                job.attempts.iter().any(|attempt| attempt.id == accepted.link.attempt_id),
+                "I7",
+                || format!("{id} belongs to no attempt of its job"),
+            );
+        }
         must(life.attempt.as_ref() == Some(&accepted.link.attempt_id), "I3", || {
             format!("{id} belongs to an attempt that is not current")
         })?;
@@ -93,6 +109,10 @@ impl Checker {
         let latest = operation.expires_at.max(calm_since).plus_micros(GRACE);
         must(at <= latest, "I8", || format!("{id} outlived {:?} until {at:?}", operation.expires_at))
     }
+}
+
+fn awaits(job: &Job, id: &RecordId) -> bool {
+    matches!(&job.state, JobState::AwaitingExternal { operation, .. } if operation.as_str() == id.as_str())
 }
 
 fn is_open(id: &RecordId, operation: &Operation, fact: &OperationFact) -> Result<(), Violation> {

@@ -13,8 +13,8 @@ use domain::{
     AttemptId, BodyName, Command, Digest, Fence, Jitter, JobId, Lease, OperationId, OwnerId, RecordId,
     RetryPolicy, Timestamp,
 };
-use engine::{Engine, EngineError, Order, OrderBody, Outcome, RandomIds, SystemClock};
-use store::{IdempotencyKey, KeptKey, NewBody, Store, Take, body_ref};
+use engine::{Engine, EngineError, Order, OrderBody, OrderKey, Outcome, RandomIds, SystemClock};
+use store::{IdempotencyKey, NewBody, Store, Take, body_ref};
 
 use crate::promises::Promise;
 
@@ -47,7 +47,7 @@ impl Workshop {
         let bodies: Vec<Promise> =
             order.bodies.iter().map(|body| Promise::Body(body.record.clone(), body.body.body)).collect();
         let keys: Vec<Promise> =
-            order.keys.iter().map(|kept| Promise::Key(kept.record.clone(), kept.key.clone())).collect();
+            order.keys.iter().map(|key| Promise::Key(record.clone(), key.key.clone())).collect();
         let outcome = self.engine.execute(order).await?;
         assert!(matches!(outcome, Outcome::Changed { .. }), "nothing changed: {outcome:?}");
         let loaded = self.store().load(&record).await?;
@@ -64,15 +64,14 @@ impl Workshop {
             NewJob { spec: JobSpec::plain(Some(LANE), RetryPolicy::ONCE), due_at: None, bodies: vec![body] };
         let mut order = order(id.clone(), JobCommand::Create(Box::new(new)));
         order.bodies = vec![OrderBody { record: id.clone().into(), body: NewBody { body, bytes: input } }];
-        order.keys = vec![KeptKey {
+        order.keys = vec![OrderKey {
             key: IdempotencyKey {
                 principal: "token:ada".to_owned(),
                 route: "POST /jobs".to_owned(),
                 key: id.as_str().to_owned(),
             },
             request_sha256: Digest([0; 32]),
-            record: id.clone().into(),
-            answer: Arc::from(id.as_str().as_bytes()),
+            render: Arc::new(|record| record.id().as_str().into()),
             keep_until: self.now().plus_seconds(86_400),
         }];
         Ok((id, self.execute(order).await?))

@@ -244,6 +244,7 @@ fn full_details() -> Details {
         phase: Some("inking".to_owned()),
         progress: Some(Json::parse(r#"{"pages":[1,2.50,1e3],"of":null}"#).unwrap()),
         note: Some("page 2 of 4\nsecond line".to_owned()),
+        question: Some(body(BodyName::Question)),
         result: full_result(),
         provenance: Some(body(BodyName::Provenance)),
     }

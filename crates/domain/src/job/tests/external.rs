@@ -7,6 +7,23 @@ fn accepted(operation: NewOperation) -> Decision<JobFact> {
     Decision::fact(deferred()).then(operation_id(), OperationCommand::Accept(Box::new(operation)))
 }
 
+/// Refused, and what may still run outside is written down.
+fn orphaned(operation: &str, refusal: Refusal) -> Decision<JobFact> {
+    let kept = StaleReport {
+        attempt_id: attempt(1),
+        state: JobStateName::AwaitingExternal,
+        at: Timestamp::default(),
+        details: Details::because("deferred"),
+    };
+    let orphan = OperationCommand::AcceptOrphan {
+        operation: Box::new(new_operation()),
+        reason: refusal.code().to_owned(),
+    };
+    let evidence = Some(JobFact::StaleReportKept(kept));
+    Decision::Refused { refusal, evidence, consequences: Vec::new() }
+        .then(OperationId::new(operation), orphan)
+}
+
 fn failed_outside(retryable: Retryable) -> OperationEnding {
     OperationEnding::Failed { reason: "no_paper".to_owned(), result: summary("empty"), retryable }
 }
@@ -55,7 +72,7 @@ fn work_waits_for_one_operation_at_a_time() {
         then: AfterExternal::Finish,
     };
     let (from, to) = (JobStateName::AwaitingExternal, JobStateName::AwaitingExternal);
-    check(&waiting(), other, Decision::refuse(Refusal::TransitionRefused { from, to }));
+    check(&waiting(), other, orphaned("op-2", Refusal::TransitionRefused { from, to }));
 }
 
 #[test]
@@ -63,7 +80,7 @@ fn paused_work_is_not_deferred() {
     for (from, given) in dispatched_and_open() {
         if matches!(from, JobStateName::AwaitingInput | JobStateName::Blocked) {
             let refusal = Refusal::TransitionRefused { from, to: JobStateName::AwaitingExternal };
-            check(&given, defer(1, new_operation()), Decision::refuse(refusal));
+            check(&given, defer(1, new_operation()), orphaned(operation_id().as_str(), refusal));
         }
     }
 }
@@ -71,7 +88,16 @@ fn paused_work_is_not_deferred() {
 #[test]
 fn only_the_current_attempt_may_defer() {
     let given = [created(), dispatched(1), requeued(NOW), dispatched(2)];
-    check(&given, defer(1, new_operation()), Decision::refuse(Refusal::StaleAttempt));
+    let refused = orphaned(operation_id().as_str(), Refusal::StaleAttempt);
+    check(&given, defer(1, new_operation()), refused);
+    check(&given, defer(7, new_operation()), Decision::refuse(Refusal::StaleAttempt));
+}
+
+#[test]
+fn work_left_outside_after_the_end_is_written_down() {
+    let given = [created(), dispatched(1), expired(ExpiryCause::TimeOver)];
+    let refusal = Refusal::Terminal { state: JobStateName::Expired };
+    check(&given, defer(1, new_operation()), orphaned(operation_id().as_str(), refusal));
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn refused_and_kept(number: u32, state: JobStateName, refusal: Refusal) -> Decis
         at: Timestamp::default(),
         details: Details::default(),
     };
-    Decision::Refused { refusal, evidence: Some(JobFact::StaleReportKept(kept)) }
+    Decision::Refused { refusal, evidence: Some(JobFact::StaleReportKept(kept)), consequences: Vec::new() }
 }
 
 // conforms: R48

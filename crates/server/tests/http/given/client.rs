@@ -13,6 +13,7 @@ pub struct Call<'a> {
     path: String,
     headers: BTreeMap<String, String>,
     body: Vec<u8>,
+    says_length: bool,
 }
 
 /// What came back.
@@ -33,7 +34,7 @@ pub struct Events {
 impl<'a> Call<'a> {
     pub fn new(address: &'a str, method: &str, path: &str) -> Self {
         let (method, path) = (method.to_owned(), path.to_owned());
-        Self { address, method, path, headers: BTreeMap::new(), body: Vec::new() }
+        Self { address, method, path, headers: BTreeMap::new(), body: Vec::new(), says_length: true }
     }
 
     pub fn header(mut self, name: &str, value: &str) -> Self {
@@ -67,6 +68,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// The body is sent as it is, chunks and all.
+    pub fn without_length(mut self) -> Self {
+        self.says_length = false;
+        self
+    }
+
     pub async fn send(self) -> Answer {
         let mut reader = self.open().await;
         let (status, headers) = head(&mut reader).await;
@@ -95,7 +102,7 @@ impl<'a> Call<'a> {
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
-        if !self.body.is_empty() && !self.headers.contains_key("content-length") {
+        if !self.body.is_empty() && self.says_length {
             head += &format!("content-length: {}\r\n", self.body.len());
         }
         head += "\r\n";

@@ -54,7 +54,7 @@ struct Asks;
 impl Specialist for Asks {
     fn produce(&self, assignment: Assignment, _: Link) -> Outcome<'_> {
         Box::pin(async move {
-            match assignment.answer {
+            match assignment.answers.into_iter().next_back() {
                 None => Produced::AwaitingInput { question: b"\"may I?\"".to_vec() },
                 Some(answer) => Produced::Completed(Output { data: Some(answer), ..Output::default() }),
             }

@@ -1,0 +1,188 @@
+//! Attempts: how one begins, goes on and is lost.
+
+use crate::job::attempt::Trigger;
+use crate::job::command::Dispatch;
+use crate::job::details::Details;
+use crate::job::ends::{self, cancelled};
+use crate::job::fact::{CancelCause, Conclusion, JobFact, RequeueCause, Unavailability};
+use crate::job::state::{Job, JobState, JobStateName};
+use crate::limits::{MAX_ID_BYTES, check_text};
+use crate::planted::{Bug, planted};
+use crate::{AttemptId, Decision, Jitter, Refusal, Timestamp};
+
+/// Exactly one runner gets a queued job: the commit's expected version lets one of these facts in.
+pub(super) fn dispatch(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<JobFact> {
+    let state = job.state.name();
+    if let Err(refusal) = check_text("attempt_id", order.attempt_id.as_str(), MAX_ID_BYTES)
+        .and_then(|()| check_text("owner", order.owner.as_str(), MAX_ID_BYTES))
+    {
+        return refusal.into();
+    }
+    match (&job.state, order.trigger) {
+        (
+            JobState::Queued { .. } | JobState::Failed | JobState::Unavailable { .. } | JobState::Delivered,
+            _,
+        ) if job.cancel.is_some() && !state.is_terminal() => Refusal::CancelPending.into(),
+        (JobState::Queued { due_at }, Trigger::Automatic) if now < *due_at => {
+            Refusal::NotDue { due_at: *due_at }.into()
+        }
+        (JobState::Queued { .. }, Trigger::Automatic | Trigger::Run)
+        | (JobState::Failed | JobState::Unavailable { .. }, Trigger::Run | Trigger::Retry)
+        | (JobState::Delivered, Trigger::Retry) => begin_attempt(job, order, now),
+        (_, Trigger::Automatic) if planted(Bug::DispatchFromAnyState) => begin_attempt(job, order, now),
+        (JobState::Queued { .. }, Trigger::Retry) => Refusal::NotRetryable { state }.into(),
+        (
+            JobState::Completed
+            | JobState::Failed
+            | JobState::Cancelled
+            | JobState::Expired
+            | JobState::Unavailable { .. },
+            Trigger::Automatic,
+        ) => Refusal::Terminal { state }.into(),
+        (
+            JobState::Dispatching
+            | JobState::Delivered
+            | JobState::Running
+            | JobState::AwaitingInput
+            | JobState::AwaitingExternal { .. }
+            | JobState::Blocked,
+            Trigger::Automatic,
+        ) => Refusal::LeaseHeld { state }.into(),
+        (
+            JobState::Dispatching
+            | JobState::Delivered
+            | JobState::Running
+            | JobState::AwaitingInput
+            | JobState::AwaitingExternal { .. }
+            | JobState::Blocked
+            | JobState::Completed
+            | JobState::Cancelled
+            | JobState::Expired,
+            Trigger::Run,
+        ) => Refusal::NotRunnable { state }.into(),
+        (
+            JobState::Dispatching
+            | JobState::Running
+            | JobState::AwaitingInput
+            | JobState::AwaitingExternal { .. }
+            | JobState::Blocked
+            | JobState::Completed
+            | JobState::Cancelled
+            | JobState::Expired,
+            Trigger::Retry,
+        ) => Refusal::NotRetryable { state }.into(),
+    }
+}
+
+fn begin_attempt(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<JobFact> {
+    if job.expires_at().is_some_and(|limit| limit <= now) {
+        return Refusal::DeadlineElapsed.into();
+    }
+    let number =
+        if planted(Bug::AttemptNumberReused) { job.attempt_count.max(1) } else { job.attempt_count + 1 };
+    Decision::fact(JobFact::Dispatched {
+        attempt_id: order.attempt_id.clone(),
+        number,
+        owner: order.owner.clone(),
+        trigger: order.trigger,
+    })
+}
+
+pub(super) fn resume(job: &Job, attempt_id: &AttemptId) -> Decision<JobFact> {
+    if let Err(refusal) = ends::current(job, attempt_id) {
+        return refusal.into();
+    }
+    match job.state {
+        JobState::Running if job.resume_pending && job.cancel.is_some() => Refusal::CancelPending.into(),
+        JobState::Running if job.resume_pending => Decision::fact(JobFact::Resumed),
+        JobState::Running => Decision::Nothing,
+        JobState::Queued { .. }
+        | JobState::Dispatching
+        | JobState::Delivered
+        | JobState::AwaitingInput
+        | JobState::AwaitingExternal { .. }
+        | JobState::Blocked
+        | JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Unavailable { .. } => Refusal::NotRunnable { state: job.state.name() }.into(),
+    }
+}
+
+pub(super) fn deliver(job: &Job, attempt_id: &AttemptId) -> Decision<JobFact> {
+    if let Err(refusal) = ends::current(job, attempt_id) {
+        return refusal.into();
+    }
+    match job.state {
+        JobState::Dispatching => Decision::fact(JobFact::Delivered),
+        // The executor may have started before its acceptance was recorded.
+        JobState::Delivered | JobState::Running => Decision::Nothing,
+        JobState::Queued { .. }
+        | JobState::AwaitingInput
+        | JobState::AwaitingExternal { .. }
+        | JobState::Blocked
+        | JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Unavailable { .. } => ends::no_move(job, JobStateName::Delivered).into(),
+    }
+}
+
+/// Renewing the lease is the claim's business; on the record only the first heartbeat leaves a fact.
+pub(super) fn heartbeat(job: &Job, attempt_id: &AttemptId) -> Decision<JobFact> {
+    if let Err(refusal) = ends::current(job, attempt_id) {
+        return refusal.into();
+    }
+    match job.state {
+        JobState::Dispatching | JobState::Delivered => Decision::fact(JobFact::Started(Details::default())),
+        JobState::Running
+        | JobState::AwaitingInput
+        | JobState::AwaitingExternal { .. }
+        | JobState::Blocked => Decision::Nothing,
+        JobState::Queued { .. } => Refusal::StaleAttempt.into(),
+        JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Unavailable { .. } => Refusal::Terminal { state: job.state.name() }.into(),
+    }
+}
+
+pub(super) fn lose_lease(
+    job: &Job,
+    attempt_id: &AttemptId,
+    jitter: Jitter,
+    now: Timestamp,
+) -> Decision<JobFact> {
+    match job.state {
+        JobState::Dispatching | JobState::Delivered | JobState::Running
+            if ends::current(job, attempt_id).is_ok() && !job.resume_pending =>
+        {
+            let details = Details::default();
+            Decision::fact(if job.cancel.is_some() {
+                cancelled(CancelCause::LeaseLost)
+            } else if job.may_retry_by_itself() {
+                let wait = job.spec.retry.wait_micros(job.attempt_count, jitter);
+                let due_at = now.plus_micros(wait);
+                JobFact::Requeued { due_at, cause: RequeueCause::LeaseLost, details }
+            } else {
+                JobFact::BecameUnavailable(Conclusion { cause: Unavailability::LeaseLost, details })
+            })
+        }
+        // Another attempt is current, or nobody needs a lease here any more.
+        JobState::Dispatching
+        | JobState::Delivered
+        | JobState::Running
+        | JobState::Queued { .. }
+        | JobState::AwaitingInput
+        | JobState::AwaitingExternal { .. }
+        | JobState::Blocked
+        | JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Unavailable { .. } => Decision::Nothing,
+    }
+}

@@ -1,0 +1,141 @@
+//! Work that goes on outside: how it begins, and what its end means for the job.
+
+use crate::job::command::{OperationEnding, Retryable};
+use crate::job::details::Details;
+use crate::job::ends::{self, cancelled, expired};
+use crate::job::fact::{CancelCause, ExpiryCause, JobFact};
+use crate::job::report;
+use crate::job::state::{AfterExternal, Job, JobState, JobStateName};
+use crate::operation::{CancelOrigin, NewOperation, OperationCommand};
+use crate::{AttemptId, Decision, Jitter, OperationId, Refusal, Timestamp};
+
+pub(super) fn defer(
+    job: &Job,
+    attempt_id: &AttemptId,
+    operation_id: &OperationId,
+    operation: &NewOperation,
+    then: AfterExternal,
+) -> Decision<JobFact> {
+    if let Err(refusal) = ends::current(job, attempt_id) {
+        return orphaned(job, attempt_id, operation_id, operation, refusal);
+    }
+    match &job.state {
+        JobState::Dispatching | JobState::Delivered | JobState::Running => {
+            let deferred = JobFact::Deferred { operation_id: operation_id.clone(), then };
+            // It belongs to this job and this attempt, and the job's own end bounds it, whatever its executor says.
+            let deadline_at = crate::time::earliest(operation.deadline_at, job.expires_at());
+            let operation = NewOperation {
+                job_id: job.id.clone(),
+                attempt_id: attempt_id.clone(),
+                deadline_at,
+                ..operation.clone()
+            };
+            let accept = OperationCommand::Accept(Box::new(operation));
+            let decision = Decision::fact(deferred).then(operation_id.clone(), accept);
+            match &job.cancel {
+                None => decision,
+                Some(cancel) => decision.then(
+                    operation_id.clone(),
+                    OperationCommand::RequestCancel {
+                        by: cancel.by.clone(),
+                        reason: cancel.reason.clone(),
+                        origin: CancelOrigin::ParentJob,
+                    },
+                ),
+            }
+        }
+        JobState::AwaitingExternal { operation, .. } if operation == operation_id => Decision::Nothing,
+        JobState::Queued { .. }
+        | JobState::AwaitingInput
+        | JobState::AwaitingExternal { .. }
+        | JobState::Blocked
+        | JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Unavailable { .. } => {
+            let refusal = ends::no_move(job, JobStateName::AwaitingExternal);
+            orphaned(job, attempt_id, operation_id, operation, refusal)
+        }
+    }
+}
+
+/// The executor has left work outside, and the job does not wait for it: what may still run there is written down.
+fn orphaned(
+    job: &Job,
+    attempt_id: &AttemptId,
+    operation_id: &OperationId,
+    operation: &NewOperation,
+    refusal: Refusal,
+) -> Decision<JobFact> {
+    let deferred = Details::because("deferred");
+    let Some(evidence) = report::evidence(job, attempt_id, JobStateName::AwaitingExternal, &deferred) else {
+        return refusal.into();
+    };
+    let operation = NewOperation {
+        job_id: job.id.clone(),
+        attempt_id: attempt_id.clone(),
+        deadline_at: None,
+        ..operation.clone()
+    };
+    let orphan =
+        OperationCommand::AcceptOrphan { operation: Box::new(operation), reason: refusal.code().to_owned() };
+    Decision::Refused { refusal, evidence: Some(evidence), consequences: Vec::new() }
+        .then(operation_id.clone(), orphan)
+}
+
+/// A job that has moved on takes no notice: the operation's own record keeps how it ended.
+pub(super) fn conclude_operation(
+    job: &Job,
+    operation_id: &OperationId,
+    ending: &OperationEnding,
+    jitter: Jitter,
+    now: Timestamp,
+) -> Decision<JobFact> {
+    let then = match &job.state {
+        JobState::AwaitingExternal { operation, then } if operation == operation_id => *then,
+        JobState::AwaitingExternal { .. }
+        | JobState::Queued { .. }
+        | JobState::Dispatching
+        | JobState::Delivered
+        | JobState::Running
+        | JobState::AwaitingInput
+        | JobState::Blocked
+        | JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Unavailable { .. } => return Decision::Nothing,
+    };
+    match ending {
+        OperationEnding::Completed(result) => {
+            let details = Details { result: result.clone(), ..Details::default() };
+            Decision::fact(match then {
+                AfterExternal::Finish => JobFact::Completed(details),
+                // What went on outside is over and nobody goes on: the cancel is confirmed.
+                AfterExternal::Resume if job.cancel.is_some() => cancelled(CancelCause::Confirmed),
+                AfterExternal::Resume => JobFact::ExternalArrived(details),
+            })
+        }
+        OperationEnding::Failed { reason, result, retryable } => {
+            let details =
+                Details { reason: Some(reason.clone()), result: result.clone(), ..Details::default() };
+            Decision::fact(ends::failed_or_requeued(job, details, *retryable, jitter, now))
+        }
+        OperationEnding::TimedOut => Decision::fact(ends::failed_or_requeued(
+            job,
+            Details::because("operation_timed_out"),
+            Retryable::Yes,
+            jitter,
+            now,
+        )),
+        OperationEnding::Unknown => Decision::fact(JobFact::Failed(Details::because("operation_unknown"))),
+        OperationEnding::Cancelled if job.cancel.is_some() => {
+            Decision::fact(cancelled(CancelCause::Confirmed))
+        }
+        OperationEnding::Cancelled => {
+            Decision::fact(JobFact::Failed(Details::because("operation_cancelled_outside")))
+        }
+        OperationEnding::Expired => Decision::fact(expired(ExpiryCause::OperationExpired)),
+    }
+}
