@@ -1,6 +1,10 @@
 //! What a caller sends to create a job. Unknown keys are refused.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::JsonObject;
@@ -118,8 +122,7 @@ pub struct CreateJob {
 }
 
 /// How often and how soon a job is tried again. What is left out is as the executor says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct Retry {
     /// Attempts in all.
@@ -131,6 +134,38 @@ pub struct Retry {
     /// The longest wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_backoff_seconds: Option<u32>,
+}
+
+/// The same fields, before it is sure that they came as an object: the derived reader also takes a list of values.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RetryFields {
+    #[serde(default)]
+    max_attempts: Option<u32>,
+    #[serde(default)]
+    backoff_seconds: Option<u32>,
+    #[serde(default)]
+    max_backoff_seconds: Option<u32>,
+}
+
+impl<'de> Deserialize<'de> for Retry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Retry;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Retry, A::Error> {
+                let RetryFields { max_attempts, backoff_seconds, max_backoff_seconds } =
+                    RetryFields::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Retry { max_attempts, backoff_seconds, max_backoff_seconds })
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
 }
 
 fn general() -> String {
