@@ -160,13 +160,10 @@ fn lease_of(lease: LeaseConfig) -> Result<Lease, Refusal> {
 
 fn lease_told(refusal: &Refusal) -> String {
     let (shortest, longest) = Lease::BOUNDS_SECONDS;
-    match refusal {
-        Refusal::InvalidPolicy { field: "lease_seconds" } => {
-            format!("a lease has {shortest} to {longest} seconds")
-        }
-        _ => "a lease is renewed at least twice in its time: renew_every_seconds is at most half of seconds"
-            .to_owned(),
+    if *refusal == (Refusal::InvalidPolicy { field: "lease_seconds" }) {
+        return format!("a lease has {shortest} to {longest} seconds");
     }
+    "a lease is renewed at least twice in its time: renew_every_seconds is at most half of seconds".to_owned()
 }
 
 #[cfg(test)]

@@ -55,8 +55,11 @@ pub fn follow(
             return Ok(Followed::TimeOver);
         }
         std::thread::sleep(TRY_AGAIN_AFTER);
-        if gone_since.is_some() {
-            client = connection.client()?;
+        // Started again it may be somewhere else; while it is stopped it is nowhere.
+        if gone_since.is_some()
+            && let Ok(found) = connection.client()
+        {
+            client = found;
         }
     }
 }

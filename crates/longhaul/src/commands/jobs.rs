@@ -46,6 +46,28 @@ Exit codes:
     4  there is no such job
   124  the time of a wait is over; the job goes on";
 
+const SHOW: &str = "Examples:
+  longhaul jobs show work-0123
+  longhaul jobs show work-0123 --json | jq .runner.attempts";
+const RUN: &str = "Example:
+  longhaul jobs run work-0123
+
+Answers when the attempt has begun, or has ended already. What it comes to: `longhaul jobs wait`.";
+const RETRY: &str = "Example:
+  longhaul jobs retry work-0123
+
+Makes a new attempt. The result of the one before leaves the job and stays with that attempt.";
+const RESULT: &str = "Examples:
+  longhaul jobs result work-0123
+  longhaul jobs result work-0123 --json | jq .data
+
+Exit codes: 0 there is one, however the job ended; 1 the job is not over yet.";
+const WHY: &str = "Example:
+  longhaul jobs why work-0123";
+const FACTS: &str = "Examples:
+  longhaul jobs facts work-0123
+  longhaul jobs facts work-0123 --json | jq -r '[.at, .kind, .actor] | @tsv'";
+
 #[derive(Subcommand)]
 enum Verb {
     /// Accept a job: when this answers, it survives a power cut
@@ -53,24 +75,30 @@ enum Verb {
     /// List jobs, newest change first
     List(list::List),
     /// Where a job is
+    #[command(after_help = SHOW)]
     Show(One),
     /// Follow a job to its end, every change as it comes
     Watch(follow::Watch),
     /// Run a queued, failed or unavailable job now, whatever its due time
+    #[command(after_help = RUN)]
     Run(One),
     /// Try a failed, unavailable or delivered job again
+    #[command(after_help = RETRY)]
     Retry(One),
     /// Report where a job is, as whoever does it
     Update(steer::Update),
     /// Ask to stop a job
     Cancel(steer::Cancel),
     /// The result of a job
+    #[command(after_help = RESULT)]
     Result(One),
     /// Wait until a job is over; the exit code says how it ended
     Wait(follow::Wait),
     /// Why a job is not moving, and what to do about it
+    #[command(after_help = WHY)]
     Why(One),
     /// What happened to a job, oldest first
+    #[command(after_help = FACTS)]
     Facts(One),
     /// Answer what a job waits for
     Answer(answer::Answer),

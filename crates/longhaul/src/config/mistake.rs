@@ -30,6 +30,10 @@ impl Mistake {
     /// What the reader of YAML found.
     pub fn of_yaml(path: &Path, error: &Error) -> Self {
         let error = error.without_snippet();
+        #[allow(
+            clippy::wildcard_enum_match_arm,
+            reason = "of the reader's many errors only these two have a hint"
+        )]
         let told = match error {
             Error::SerdeUnknownField { field, expected, .. } => unknown_key(field, expected),
             Error::SerdeUnknownVariant { variant, expected, .. } => {

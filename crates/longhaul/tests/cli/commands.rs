@@ -16,7 +16,7 @@ fn output_that_is_json_is_the_result() {
     let dir = tempfile::tempdir().unwrap();
     let _daemon = Daemon::start(dir.path());
     let run = longhaul(dir.path(), &["run", "--", "echo", r#"{"n": 18446744073709551615}"#]);
-    assert_eq!(expect(0, &run), "{\"n\":18446744073709551615}\n");
+    assert_eq!(expect(0, &run), "{\"n\": 18446744073709551615}\n");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use crate::given::{Daemon, create, ended, expect, longhaul, stderr};
 
 fn write(dir: &Path, text: &str) -> String {
     let path = dir.join("longhaul.yaml");
-    std::fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_owned()
+    std::fs::write(&path, text).expect("it is writable");
+    path.to_str().expect("it is UTF-8").to_owned()
 }
 
 const EXECUTOR: &str = "

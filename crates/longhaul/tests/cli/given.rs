@@ -72,7 +72,7 @@ pub fn show(dir: &Path, id: &str) -> Value {
 #[track_caller]
 pub fn ended(dir: &Path, id: &str, state: &str) -> Value {
     let waited = longhaul(dir, &["jobs", "wait", id, "--timeout", "2m"]);
-    let code = if state == "completed" { 0 } else { 1 };
+    let code = i32::from(state != "completed");
     expect(code, &waited);
     let result = json(dir, &["jobs", "result", id]);
     assert_eq!(result["state"], state, "{result}");

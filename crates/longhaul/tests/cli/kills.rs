@@ -1,11 +1,13 @@
 //! kill -9 in every state that a job can be found in; started again, the job finishes and the store agrees with its ledger.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::given::{Daemon, create, ended, expect, longhaul, show, until, verify};
+use crate::given::{Daemon, binary, create, ended, expect, longhaul, show, until, verify};
 
 #[test]
 fn queued_job_survives_and_is_done_after_the_restart() {
@@ -44,7 +46,7 @@ fn job_that_a_builtin_executor_runs_is_tried_again_at_once() {
 }
 
 fn killed_while(state: &str) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("there is room");
     let daemon = Daemon::start(dir.path());
     let id = create(dir.path(), &["slow", "--executor", "slow", "--input", r#"{"seconds":4}"#]);
     until(dir.path(), &id, state);
@@ -129,17 +131,21 @@ fn job_whose_doer_keeps_the_record_goes_on_where_it_was() {
 }
 
 #[test]
-fn whoever_waits_for_a_job_does_not_notice_the_restart() {
+fn whoever_follows_a_job_does_not_notice_the_restart() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(dir.path());
     let id = create(dir.path(), &["slow", "--executor", "slow", "--input", r#"{"seconds":2}"#]);
-    until(dir.path(), &id, "running");
-    let waiting = std::thread::spawn({
-        let (dir, id) = (dir.path().to_owned(), id.clone());
-        move || longhaul(&dir, &["jobs", "wait", &id])
-    });
+    let mut watch = binary(&["jobs", "watch", &id, "--json"])
+        .env("LONGHAUL_DATA_DIR", dir.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    // It follows already when its daemon is killed.
+    lines.next().unwrap().unwrap();
     daemon.kill();
     let _daemon = Daemon::start(dir.path());
-    let printed = expect(0, &waiting.join().unwrap());
-    assert!(printed.contains("state: completed"), "{printed}");
+    let last = lines.last().unwrap().unwrap();
+    assert!(last.contains(r#""state":"completed""#), "{last}");
+    assert_eq!(watch.wait().unwrap().code(), Some(0));
 }

@@ -22,7 +22,7 @@ pub struct Answer {
     id: String,
     /// The answer: JSON, @file, or - for standard input
     #[arg(value_name = "JSON", required_unless_present = "text", conflicts_with = "text")]
-    answer: Option<String>,
+    given: Option<String>,
     /// The answer as a plain text
     #[arg(long)]
     text: Option<String>,
@@ -32,7 +32,7 @@ pub struct Answer {
 }
 
 pub fn run(connection: &Connection, answer: &Answer) -> Result<ExitCode> {
-    let sent = match (&answer.text, &answer.answer) {
+    let sent = match (&answer.text, &answer.given) {
         (Some(text), _) => serde_json::value::to_raw_value(text)?,
         (None, given) => json_argument("the answer", given.as_deref().unwrap_or_default())?,
     };
