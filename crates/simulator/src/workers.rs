@@ -134,7 +134,7 @@ impl Scripted {
             match link.stopped().await {
                 // An executor may be deaf to a cancel, but its process ends with its node.
                 Stop::Cancelled if !heeds => std::future::pending().await,
-                stop => stop,
+                Stop::GoOn | Stop::Cancelled | Stop::TimeOver | Stop::LeaseLost | Stop::Shutdown => {}
             }
         };
         tokio::select! {
