@@ -149,7 +149,7 @@ impl<'r> Renderer<'r> {
         let offset = self.operand(offset, "$fromNow")?;
         let reference = match from {
             Some(from) => self.operand(from, "from")?,
-            None => self.scope.now().map(Value::Text),
+            None => self.scope.now(&mut self.meter)?.map(Value::Text),
         };
         let Some(Value::Text(offset)) = offset else {
             return Err(Error::template("$fromNow expects a string"));
