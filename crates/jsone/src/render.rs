@@ -73,8 +73,7 @@ impl<'r> Renderer<'r> {
                 Ok(Some(value)) => object.insert(key, value),
                 Ok(None) => {}
                 Err(error) => {
-                    let (key, shown) = (entry.written.to_string(), excerpt(&key));
-                    return Err(error.within(Segment::Entry { key, shown }));
+                    return Err(error.within(Segment::entry(&entry.written, &key)));
                 }
             }
         }
@@ -180,5 +179,5 @@ impl<'r> Renderer<'r> {
 }
 
 fn within(error: Error, key: &str) -> Error {
-    error.within(Segment::Operand(key.to_owned()))
+    error.within(Segment::operand(key))
 }

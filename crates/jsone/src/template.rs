@@ -83,7 +83,7 @@ impl Template {
     }
 
     /// The mistakes that were found while parsing, in the order of the template, each with its place; after a
-    /// hundred the others are not listed.
+    /// hundred, or 64 KiB of messages and places, the others are not listed.
     pub fn faults(&self) -> &[Error] {
         &self.faults
     }
