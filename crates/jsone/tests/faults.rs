@@ -169,8 +169,6 @@ fn places_hold_only_excerpts_of_the_keys_that_strangers_wrote() {
 #[test]
 fn a_budget_that_ends_parsing_holds_only_an_excerpt_of_its_place() {
     let deep = format!("{}1{}", "(".repeat(200), ")".repeat(200));
-    let refused = Template::parse(&json!({"k k".repeat(80_000): deep}), Limits::default());
-    assert!(refused.is_ok(), "only expressions nest");
     let refused = Template::parse(&json!({"k k".repeat(80_000): {"$eval": deep}}), Limits::default());
     assert!(format!("{:?}", refused.unwrap_err()).len() < 2000);
 }

@@ -114,7 +114,7 @@ fn other_forms() -> Vec<Form> {
         expression("a[i]", "list[0]", Constant),
         expression("a[i:j]", "text[0:1]", Bytes(1)),
         expression("a[i:j]", "list[0:]", Constant),
-        expression("a[i:j]", "range(0, 10000)[0:]", Entries(3)),
+        expression("a[i:j]", "range(0, 10000)[0:]", Entries(4)),
         expression("{..}", &format!("{{{b}: 1, {c}: 1}}"), Bytes(2)),
         expression("{..}", &format!("{{{c}: 1, {b}: 1}}"), Bytes(4)),
         expression("!", "!text", Constant),
