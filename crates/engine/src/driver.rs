@@ -80,9 +80,12 @@ impl Daemon {
     ) -> Self {
         let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
         let clock: Arc<dyn crate::Clock> = timer.clone();
-        let base = Engine::new(store, clock, ids, settings.retention)
+        let mut base = Engine::new(store, clock, ids, settings.retention)
             .watched_by(wakes.clone())
             .watched_by(changes.clone());
+        for watch in executors.watches() {
+            base = base.watched_by(watch.clone());
+        }
         let attempts = Arc::new(Attempts::new(
             base.clone(),
             executors,

@@ -24,7 +24,7 @@ pub use clock::{Clock, ManualClock, SystemClock, Timer};
 pub use driver::{Daemon, DaemonSettings, Dispatching, drive_for_good};
 pub use engine::{CommitWatch, Engine};
 pub use error::EngineError;
-pub use executors::{Executor, Executors};
+pub use executors::{Executor, Executors, process};
 pub use ids::{Ids, RandomIds};
 pub use order::{Order, OrderBody, OrderKey, Outcome, RenderAnswer};
 pub use spawn::{OnRuntime, Spawn, Task};
