@@ -37,6 +37,7 @@ pub fn rebuild(
     loop {
         let page = next_page(&transaction, &mut place).map_err(database)?;
         for fact in &page.facts {
+            let fact = fact.as_ref().map_err(|unreadable| damaged(&unreadable.stream, &unreadable.what))?;
             if open.as_ref().is_none_or(|stream| stream.id.as_str() != fact.stream) {
                 if let Some(done) = open.take() {
                     write(&transaction, &done, retention, now)

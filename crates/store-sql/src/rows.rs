@@ -173,6 +173,24 @@ impl RawFact {
     }
 }
 
+/// A value that does not fit its column's meaning is told apart from a database that fails.
+pub(crate) fn unless_undecodable<T>(read: rusqlite::Result<T>) -> rusqlite::Result<Result<T, String>> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        // Without a code it is not SQLite that failed.
+        Err(error) if error.sqlite_error_code().is_none() => Ok(Err(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+/// The text of a column, as far as it can be read.
+pub(crate) fn lossy(row: &Row<'_>, column: usize) -> String {
+    match row.get_ref(column).map(|value| value.as_bytes().map(String::from_utf8_lossy)) {
+        Ok(Ok(text)) => text.into_owned(),
+        Ok(Err(_)) | Err(_) => "?".to_owned(),
+    }
+}
+
 /// A count or version for a column.
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
