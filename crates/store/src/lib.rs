@@ -39,8 +39,11 @@ pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Sen
 
 /// Where the records live.
 pub trait Store: Send + Sync {
-    /// Writes a commit, all or nothing, and answers only when it is on stable storage. Safe to repeat: a commit whose
-    /// facts are there already is answered as done.
+    /// Writes a commit, all or nothing, and answers only when it is on stable storage.
+    ///
+    /// Safe to repeat word for word as long as its records are kept: a commit whose facts are there already, under the
+    /// same ids, is answered as done. Once a record was retired its facts are gone and a repeat would be taken for a new
+    /// commit. Whoever repeats does so within seconds; records are kept for days after their end.
     fn commit(&self, commit: Commit) -> Reply<'_, Committed>;
 
     /// One record with the head of its stream and its claim.
