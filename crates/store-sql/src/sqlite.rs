@@ -9,6 +9,7 @@ mod claims;
 mod connect;
 mod failure;
 mod keys;
+mod lists;
 mod lock;
 mod queue;
 mod readers;
@@ -214,7 +215,7 @@ impl Store for SqliteStore {
     }
 
     fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
-        self.readers.read(move |connection| reads::jobs(connection, &query))
+        self.readers.read(move |connection| lists::jobs(connection, &query))
     }
 
     fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {

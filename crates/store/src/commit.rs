@@ -28,6 +28,8 @@ pub mod limits {
     pub const MAX_FACT_BYTES: usize = 65_536;
     /// Keys that outlived their records and are forgotten by one commit that writes keys.
     pub const MAX_FORGOTTEN_KEYS: usize = 100;
+    /// Jobs that one page of a list looks at, whether they fit or not.
+    pub const MAX_EXAMINED: usize = 5_000;
     /// Rows in one page of any read.
     pub const MAX_PAGE: usize = 1_000;
 }

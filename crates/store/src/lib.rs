@@ -30,7 +30,7 @@ pub use error::StoreError;
 pub use facts::{FactId, StoredFact};
 pub use keys::{IdempotencyKey, KeptKey};
 pub use memory::{MemoryStore, Tables};
-pub use query::{Cursor, Head, JobFilter, JobQuery, Loaded, Page};
+pub use query::{Cursor, Head, JobFilter, JobQuery, Leading, Loaded, Page, PageWalk};
 pub use tokens::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_BYTES, MAX_TOKENS, Token};
 pub use view::{JobColumns, OperationColumns, VIEW_FORMAT, decode_view, encode_view};
 
@@ -52,7 +52,7 @@ pub trait Store: Send + Sync {
     fn body<'a>(&'a self, id: &'a RecordId, body: domain::BodyRef) -> Reply<'a, Option<Vec<u8>>>;
     /// What was answered under an idempotency key.
     fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>>;
-    /// Jobs that fit, newest change first, a page at a time.
+    /// Jobs that fit, newest change first, a page at a time. A page may be short: only one without `next` is the last.
     fn jobs(&self, query: JobQuery) -> Reply<'_, Page>;
     /// How many jobs are in each state.
     fn job_counts(&self) -> Reply<'_, Vec<(domain::job::JobStateName, u64)>>;
