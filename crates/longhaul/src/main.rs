@@ -68,8 +68,5 @@ fn main() -> ExitCode {
         Command::Export(Export::Claims(store)) => commands::export::claims(&store.path()),
         Command::Export(Export::Facts { store, after }) => commands::export::facts(&store.path(), after),
     };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("longhaul: {error:#}");
-        ExitCode::FAILURE
-    })
+    outcome.unwrap_or_else(|error| commands::failed(&error))
 }

@@ -43,6 +43,7 @@ use writer::{Answer, Item, Request, Writer};
 
 pub(crate) use apply::{insert_agenda, insert_view, update_agenda};
 pub(crate) use check::agenda_row;
+pub(crate) use failure::{Failure, locked, read_failed};
 pub use writer::WriterFigures;
 
 /// How a store on a file is opened.
@@ -116,7 +117,7 @@ impl SqliteStore {
         let connection = connect::writer(options)?;
         let checkpoint_connection = connect::checkpointer(options)?;
         let reader_connections = Readers::connect(options)?;
-        let newest_fact = crate::rebuild::newest_fact(&connection)?;
+        let newest_fact = crate::floor::newest_fact(&connection)?;
         let (stop, stopped) = watch::channel(None);
         let stop = Arc::new(stop);
         let mut store = Self {

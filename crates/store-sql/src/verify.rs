@@ -11,8 +11,9 @@ use std::fmt;
 use std::sync::mpsc;
 
 use rusqlite::Connection;
-use store::sha256;
+use store::{StoreError, sha256};
 
+use crate::sqlite::read_failed;
 use crate::walk::Stream;
 use compare::{Bodies, Tell};
 use pages::{Message, Page, Stored, StoredBody, read_pages};
@@ -45,14 +46,14 @@ pub struct Difference {
 }
 
 /// Walks the whole store.
-pub fn verify(connection: &Connection) -> rusqlite::Result<Verified> {
+pub fn verify(connection: &Connection) -> Result<Verified, StoreError> {
     let (send, receive) = mpsc::sync_channel(MESSAGES_AHEAD);
     std::thread::scope(|scope| {
         let judge = scope.spawn(move || judge(receive));
         let read = read_pages(connection, &send);
         drop(send);
         let verified = judge.join().expect("comparing does not panic");
-        read.map(|()| verified)
+        read.map(|()| verified).map_err(read_failed)
     })
 }
 

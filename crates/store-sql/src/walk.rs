@@ -9,14 +9,14 @@ use rusqlite::{Connection, Row, params};
 use store::{FactText, Head, decode_fact};
 
 use crate::dialect::Sql;
-use crate::rows::{RawFact, fact_columns, lossy, read_fact, signed, unless_undecodable};
+use crate::rows::{FactLine, fact_columns, lossy, read_fact, signed, unless_undecodable};
 
 /// Rows of one page: no read is longer.
 pub(crate) const PAGE: usize = 1_000;
 
 /// Facts in the order of streams.
 pub(crate) struct FactPage {
-    pub(crate) facts: Vec<Result<RawFact, Unreadable>>,
+    pub(crate) facts: Vec<Result<FactLine, Unreadable>>,
     /// Whether there is nothing after it.
     pub(crate) last: bool,
 }
@@ -104,7 +104,7 @@ impl Stream {
     }
 
     /// Folds the next fact, or says what is wrong with it.
-    pub(crate) fn fold(&mut self, fact: &RawFact) -> Result<(), String> {
+    pub(crate) fn fold(&mut self, fact: &FactLine) -> Result<(), String> {
         let expected = self.head.version + 1;
         if fact.version != expected {
             return Err(format!("fact {expected} is missing, the next is {}", fact.version));
@@ -129,7 +129,7 @@ impl Stream {
     }
 }
 
-impl RawFact {
+impl FactLine {
     fn text(&self) -> FactText<'_> {
         FactText {
             stream: &self.stream,

@@ -10,7 +10,8 @@ use store::{AgendaRow, Loaded, StoreError, StoredFact, decode_view};
 
 use super::failure::read_failed;
 use crate::dialect::Sql;
-use crate::rows::{agenda_columns, fact_columns, read_agenda, read_fact, signed, unsigned};
+use crate::export::fact_lines;
+use crate::rows::{FactLine, agenda_columns, fact_columns, read_agenda, read_fact, signed, unsigned};
 
 static LOAD_JOB: Sql = Sql::new(concat!(
     "SELECT view, ",
@@ -87,33 +88,23 @@ pub(crate) fn facts_of(
     after_version: u64,
     limit: usize,
 ) -> Result<Vec<StoredFact>, StoreError> {
-    facts(connection, &FACTS_OF, params![id.as_str(), signed(after_version), page(limit)])
+    let lines: Vec<FactLine> = connection
+        .prepare_cached(FACTS_OF.sqlite())
+        .and_then(|mut statement| {
+            let limit = signed(limit.min(MAX_PAGE) as u64);
+            statement.query_map(params![id.as_str(), signed(after_version), limit], read_fact)?.collect()
+        })
+        .map_err(read_failed)?;
+    lines.into_iter().map(FactLine::decode).collect()
 }
-
-static FACTS_AFTER: Sql = Sql::new(concat!(
-    "SELECT ",
-    fact_columns!(),
-    " FROM facts WHERE position > $1 ORDER BY position LIMIT $2"
-));
 
 pub(crate) fn facts_after(
     connection: &Connection,
     position: u64,
     limit: usize,
 ) -> Result<Vec<StoredFact>, StoreError> {
-    facts(connection, &FACTS_AFTER, params![signed(position), page(limit)])
-}
-
-fn facts(
-    connection: &Connection,
-    sql: &'static Sql,
-    values: &[&dyn rusqlite::ToSql],
-) -> Result<Vec<StoredFact>, StoreError> {
-    let raw: Vec<_> = connection
-        .prepare_cached(sql.sqlite())
-        .and_then(|mut statement| statement.query_map(values, read_fact)?.collect())
-        .map_err(read_failed)?;
-    raw.into_iter().map(crate::rows::RawFact::decode).collect()
+    let lines = fact_lines(connection, position, limit.min(MAX_PAGE)).map_err(read_failed)?;
+    lines.into_iter().map(FactLine::decode).collect()
 }
 
 static EARLIEST_DUE: Sql = Sql::new("SELECT min(due_at) FROM agenda WHERE kind = $1 AND due_at IS NOT NULL");
@@ -144,8 +135,4 @@ pub(crate) fn ready_lanes(connection: &Connection) -> Result<Vec<Arc<str>>, Stor
         .prepare_cached(READY_LANES.sqlite())
         .and_then(|mut statement| statement.query_map([], |row| row.get::<_, Arc<str>>(0))?.collect())
         .map_err(read_failed)
-}
-
-fn page(limit: usize) -> i64 {
-    i64::try_from(limit.min(MAX_PAGE)).unwrap_or_default()
 }
