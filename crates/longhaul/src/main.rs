@@ -105,8 +105,5 @@ fn main() -> ExitCode {
             commands::supervise::run(&argv, Duration::from_millis(grace_ms))
         }
     };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("longhaul: {error:#}");
-        ExitCode::FAILURE
-    })
+    outcome.unwrap_or_else(|error| commands::failed(&error))
 }

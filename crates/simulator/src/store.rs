@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use domain::job::JobStateName;
-use domain::{BodyRef, Fence, Lease, RecordId, RecordKind, Timestamp};
+use domain::{BodyRef, Digest, Fence, Lease, RecordId, RecordKind, Timestamp};
 use store::{
     Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Page, Reply, Store, StoreError, StoredFact,
-    Take, Taken,
+    Take, Taken, Token,
 };
 
 use crate::wire::{Answer, Request};
@@ -113,6 +113,22 @@ impl Store for SimStore {
     }
 
     fn facts_after(&self, _: u64, _: usize) -> Reply<'_, Vec<StoredFact>> {
+        not_simulated()
+    }
+
+    fn keep_token(&self, _: Token) -> Reply<'_, ()> {
+        not_simulated()
+    }
+
+    fn token<'a>(&'a self, _: &'a Digest) -> Reply<'a, Option<Token>> {
+        not_simulated()
+    }
+
+    fn tokens(&self) -> Reply<'_, Vec<Token>> {
+        not_simulated()
+    }
+
+    fn revoke_token<'a>(&'a self, _: &'a str, _: Timestamp) -> Reply<'a, bool> {
         not_simulated()
     }
 }

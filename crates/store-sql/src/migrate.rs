@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::OpenError;
 
 /// The schema that this longhaul works with.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 3;
 
 struct Migration {
     up: &'static str,
@@ -13,10 +13,20 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 1] = [Migration {
-    up: include_str!("../migrations/sqlite/0001_core.up.sql"),
-    down: include_str!("../migrations/sqlite/0001_core.down.sql"),
-}];
+const MIGRATIONS: [Migration; 3] = [
+    Migration {
+        up: include_str!("../migrations/sqlite/0001_core.up.sql"),
+        down: include_str!("../migrations/sqlite/0001_core.down.sql"),
+    },
+    Migration {
+        up: include_str!("../migrations/sqlite/0002_tokens.up.sql"),
+        down: include_str!("../migrations/sqlite/0002_tokens.down.sql"),
+    },
+    Migration {
+        up: include_str!("../migrations/sqlite/0003_keys_outlive_records.up.sql"),
+        down: include_str!("../migrations/sqlite/0003_keys_outlive_records.down.sql"),
+    },
+];
 
 /// Brings the schema to this number, up or down, one migration after the other.
 pub fn migrate_to(connection: &mut Connection, target: i64) -> Result<(), OpenError> {

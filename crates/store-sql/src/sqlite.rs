@@ -8,11 +8,14 @@ mod checkpoint;
 mod claims;
 mod connect;
 mod failure;
+mod keys;
+mod lists;
 mod lock;
 mod queue;
 mod readers;
 mod reads;
 mod recent;
+mod tokens;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -20,10 +23,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use domain::job::JobStateName;
-use domain::{BodyRef, Fence, Lease, RecordId, RecordKind, Timestamp};
+use domain::{BodyRef, Digest, Fence, Lease, RecordId, RecordKind, Timestamp};
 use store::{
     Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Page, Reply, Store, StoreError, StoredFact,
-    Take, Taken, Urgency,
+    Take, Taken, Token, Urgency,
 };
 use tokio::sync::{oneshot, watch};
 
@@ -35,10 +38,12 @@ use lock::FileLock;
 use queue::Queue;
 use readers::Readers;
 use recent::Recent;
+use tokens::TokenRequest;
 use writer::{Answer, Item, Request, Writer};
 
 pub(crate) use apply::{insert_agenda, insert_view, update_agenda};
 pub(crate) use check::agenda_row;
+pub(crate) use failure::{Failure, locked, read_failed};
 pub use writer::WriterFigures;
 
 /// How a store on a file is opened.
@@ -108,29 +113,37 @@ impl SqliteStore {
             None => Some(FileLock::acquire(&options.path)?),
             Some(_) => None,
         };
+        // Connections first, threads last: an open that fails leaves no thread behind that would keep the file.
         let connection = connect::writer(options)?;
-        let newest_fact = crate::rebuild::newest_fact(&connection)?;
+        let checkpoint_connection = connect::checkpointer(options)?;
+        let reader_connections = Readers::connect(options)?;
+        let newest_fact = crate::floor::newest_fact(&connection)?;
         let (stop, stopped) = watch::channel(None);
         let stop = Arc::new(stop);
-        let checkpointer = Checkpointer::start(connect::checkpointer(options)?, stop.clone())?;
-        let queue = Arc::new(Queue::new());
-        let figures = Arc::new(WriterFigures::default());
-        let recent = Arc::new(Recent::default());
-        let wake_up = checkpointer.wake_up();
-        let writer = Writer::new(connection, queue.clone(), stop, figures.clone(), recent.clone(), wake_up)?;
-        let writer = spawn("longhaul-writer", move || writer.run())?;
-        let readers = Readers::start(options)?;
-        Ok(Self {
-            queue,
-            readers,
-            recent,
-            checkpointer,
-            newest_fact,
-            writer: Some(writer),
+        let mut store = Self {
+            queue: Arc::new(Queue::new()),
+            readers: Readers::new(),
+            recent: Arc::new(Recent::default()),
+            checkpointer: Checkpointer::new(),
+            writer: None,
             stopped,
-            figures,
+            figures: Arc::new(WriterFigures::default()),
+            newest_fact,
             _lock: lock,
-        })
+        };
+        let writer = Writer::new(
+            connection,
+            store.queue.clone(),
+            stop.clone(),
+            store.figures.clone(),
+            store.recent.clone(),
+            store.checkpointer.wake_up(),
+        )?;
+        // From here on a failure drops the store, which ends the threads that it has.
+        store.checkpointer.start(checkpoint_connection, stop)?;
+        store.readers.start(reader_connections)?;
+        store.writer = Some(spawn("longhaul-writer", move || writer.run())?);
+        Ok(store)
     }
 
     /// Waits until the store stops for good, because the disk failed, and says why. The process must end then.
@@ -199,11 +212,11 @@ impl Store for SqliteStore {
 
     fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
         let key = key.clone();
-        self.readers.read(move |connection| reads::key(connection, &key))
+        self.readers.read(move |connection| keys::key(connection, &key))
     }
 
     fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
-        self.readers.read(move |connection| reads::jobs(connection, &query))
+        self.readers.read(move |connection| lists::jobs(connection, &query))
     }
 
     fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
@@ -250,6 +263,25 @@ impl Store for SqliteStore {
 
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
         self.readers.read(move |connection| reads::earliest_due(connection, kind))
+    }
+
+    fn keep_token(&self, token: Token) -> Reply<'_, ()> {
+        let request = token.check().map(|()| Request::Token(TokenRequest::Keep(token)));
+        self.write(request, Urgency::Result, Answer::done)
+    }
+
+    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
+        let sha256 = *sha256;
+        self.readers.read(move |connection| tokens::token(connection, sha256))
+    }
+
+    fn tokens(&self) -> Reply<'_, Vec<Token>> {
+        self.readers.read(tokens::tokens)
+    }
+
+    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
+        let request = Request::Token(TokenRequest::Revoke { id: id.to_owned(), at });
+        self.write(Ok(request), Urgency::Result, Answer::revoked)
     }
 }
 

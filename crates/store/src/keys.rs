@@ -1,4 +1,7 @@
 //! Idempotency records: one answer per (principal, route, key), written with the commit that it answers.
+//!
+//! A key is kept at least to the later of `keep_until` and the retirement of its record. One that outlives its record is
+//! forgotten by a later commit that writes keys.
 
 use std::sync::Arc;
 
@@ -26,6 +29,6 @@ pub struct KeptKey {
     pub record: RecordId,
     /// The answer, replayed byte for byte.
     pub answer: Arc<[u8]>,
-    /// When it may be forgotten.
+    /// Not forgotten before, nor before its record is retired.
     pub keep_until: Timestamp,
 }

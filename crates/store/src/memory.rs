@@ -2,6 +2,9 @@
 //!
 //! Where a database has an index, this walks everything: it is for tests and the simulator, with few records.
 
+mod keys;
+mod tokens;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -12,8 +15,8 @@ use domain::{BodyRef, Digest, Fact, Fence, Lease, Record, RecordId, RecordKind, 
 use crate::commit::limits::{MAX_FACT_BYTES, MAX_PAGE};
 use crate::query::Head;
 use crate::{
-    AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Loaded, Page,
-    Removal, Reply, Store, StoreError, StoredFact, Take, Taken, encode_fact,
+    AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Leading,
+    Loaded, Page, PageWalk, Removal, Reply, Store, StoreError, StoredFact, Take, Taken, Token, encode_fact,
 };
 
 /// A store in memory.
@@ -37,6 +40,10 @@ pub struct Tables {
     pub bodies: BTreeMap<(RecordId, &'static str, Digest), Arc<[u8]>>,
     /// The idempotency records.
     pub keys: BTreeMap<IdempotencyKey, KeptKey>,
+    /// The access tokens, oldest first.
+    pub tokens: Vec<Token>,
+    /// Keys whose records have gone, in the order in which they may be forgotten.
+    outliving: BTreeSet<(Timestamp, IdempotencyKey)>,
     last_position: u64,
 }
 
@@ -89,9 +96,7 @@ impl Tables {
         for change in &commit.changes {
             self.apply(commit, change);
         }
-        for key in &commit.keys {
-            self.keys.insert(key.key.clone(), key.clone());
-        }
+        self.insert_keys(&commit.keys, commit.at);
         let wrote_facts = commit.changes.iter().any(|change| !change.facts.is_empty());
         Ok(Committed { position: if wrote_facts { self.last_position } else { 0 } })
     }
@@ -149,16 +154,16 @@ impl Tables {
             let place = (change.id.clone(), new.body.name.as_str(), new.body.sha256);
             self.bodies.insert(place, new.bytes.clone());
         }
-        self.remove(&change.id, change.removal);
+        self.remove(&change.id, change.removal, commit.at);
     }
 
-    fn remove(&mut self, id: &RecordId, removal: Removal) {
+    fn remove(&mut self, id: &RecordId, removal: Removal, at: Timestamp) {
         match removal {
             Removal::Nothing => {}
             Removal::Bodies => self.bodies.retain(|(record, _, _), _| record != id),
             Removal::Record => {
                 self.bodies.retain(|(record, _, _), _| record != id);
-                self.keys.retain(|_, kept| kept.record != *id);
+                self.keys_of_gone_record(id, at);
                 self.views.remove(id);
                 self.agenda.remove(id);
                 for position in self.streams.remove(id).unwrap_or_default().into_values() {
@@ -192,23 +197,32 @@ impl Tables {
     }
 
     fn jobs(&self, query: &JobQuery) -> Page {
-        let limit = query.limit.min(MAX_PAGE);
-        let mut found: Vec<(Cursor, &Arc<Record>)> = Vec::new();
+        let mut examined: Vec<(Cursor, bool)> = Vec::new();
         for record in self.views.values() {
-            if let Record::Job(job) = record.as_ref()
-                && query.filter.fits(job)
-            {
-                let cursor = Cursor { updated_at: job.updated_at, id: job.id.clone() };
-                if query.after.as_ref().is_none_or(|after| cursor < *after) {
-                    found.push((cursor, record));
-                }
+            let Record::Job(job) = record.as_ref() else { continue };
+            let fits = query.filter.fits(job);
+            let is_led = match query.filter.leading() {
+                Leading::Session(id) => job.spec.session_id.as_deref() == Some(id),
+                Leading::Owner(id) => job.spec.owner_peer_id.as_deref() == Some(id),
+                Leading::Creator(id) => job.spec.created_by_peer_id.as_deref() == Some(id),
+                Leading::Circle(circle) => job.spec.circle.as_deref() == Some(circle),
+                Leading::States => fits,
+            };
+            let cursor = Cursor { updated_at: job.updated_at, id: job.id.clone() };
+            if is_led && query.after.as_ref().is_none_or(|after| cursor < *after) {
+                examined.push((cursor, fits));
             }
         }
-        found.sort_by(|(a, _), (b, _)| b.cmp(a));
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let next = if more { found.last().map(|(cursor, _)| cursor.clone()) } else { None };
-        Page { jobs: found.into_iter().map(|(_, record)| record.clone()).collect(), next }
+        examined.sort_by(|(a, _), (b, _)| b.cmp(a));
+        let mut walk = PageWalk::new(query.limit);
+        for (cursor, fits) in examined {
+            if !walk.look_at(cursor, fits) {
+                break;
+            }
+        }
+        let (found, next) = walk.finish();
+        let jobs = found.into_iter().map(|cursor| self.views[&RecordId::Job(cursor.id)].clone()).collect();
+        Page { jobs, next }
     }
 }
 
@@ -338,6 +352,22 @@ impl Store for MemoryStore {
 
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
         ready(Ok(self.tables().due(kind).map(|(due_at, _)| due_at).min()))
+    }
+
+    fn keep_token(&self, token: Token) -> Reply<'_, ()> {
+        ready(self.tables().keep_token(token))
+    }
+
+    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
+        ready(Ok(self.tables().token(sha256)))
+    }
+
+    fn tokens(&self) -> Reply<'_, Vec<Token>> {
+        ready(Ok(self.tables().tokens.clone()))
+    }
+
+    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
+        ready(Ok(self.tables().revoke_token(id, at)))
     }
 }
 

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use domain::job::JobStateName;
-use domain::{BodyRef, Fence, Lease, RecordId, RecordKind, Timestamp};
+use domain::{BodyRef, Digest, Fence, Lease, RecordId, RecordKind, Timestamp};
 use engine::{Engine, Order};
 use store::{
     Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, Page, Reply, Store,
-    StoreError, StoredFact, Take, Taken,
+    StoreError, StoredFact, Take, Taken, Token,
 };
 
 /// What becomes of one commit.
@@ -125,5 +125,21 @@ impl Store for Scripted {
 
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
         self.inner.earliest_due(kind)
+    }
+
+    fn keep_token(&self, token: Token) -> Reply<'_, ()> {
+        self.inner.keep_token(token)
+    }
+
+    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
+        self.inner.token(sha256)
+    }
+
+    fn tokens(&self) -> Reply<'_, Vec<Token>> {
+        self.inner.tokens()
+    }
+
+    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
+        self.inner.revoke_token(id, at)
     }
 }

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use domain::attention::Retention;
 use domain::job::{Job, JobCommand, JobSpec, JobStateName, NewJob};
 use domain::{
-    BodyName, BodyRef, Fence, JobId, Lease, OwnerId, Record, RecordId, RecordKind, RetryPolicy, Timestamp,
+    BodyName, BodyRef, Digest, Fence, JobId, Lease, OwnerId, Record, RecordId, RecordKind, RetryPolicy,
+    Timestamp,
 };
 use engine::{
     Assignment, Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, Link, ManualClock,
@@ -17,7 +18,7 @@ use engine::{
 };
 use store::{
     Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, NewBody, Page, Reply, Store,
-    StoredFact, Take, Taken, body_ref,
+    StoredFact, Take, Taken, Token, body_ref,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -341,5 +342,25 @@ impl Store for Counted {
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
         self.count();
         self.inner.earliest_due(kind)
+    }
+
+    fn keep_token(&self, token: Token) -> Reply<'_, ()> {
+        self.count();
+        self.inner.keep_token(token)
+    }
+
+    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
+        self.count();
+        self.inner.token(sha256)
+    }
+
+    fn tokens(&self) -> Reply<'_, Vec<Token>> {
+        self.count();
+        self.inner.tokens()
+    }
+
+    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
+        self.count();
+        self.inner.revoke_token(id, at)
     }
 }

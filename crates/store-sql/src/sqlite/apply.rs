@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use domain::{Record, RecordId};
+use domain::{Record, RecordId, Timestamp};
 use rusqlite::{Connection, params};
-use store::{AgendaRow, Change, Commit, Committed, JobColumns, KeptKey, OperationColumns, Removal};
+use store::{AgendaRow, Change, Commit, Committed, JobColumns, OperationColumns, Removal};
 
+use super::keys;
 use crate::dialect::Sql;
+use crate::floor::keep_time;
 use crate::prepare::{ChangeText, Prepared};
 use crate::rows::{AgendaValues, agenda_columns, fact_columns, signed, unsigned};
 
@@ -41,11 +43,9 @@ pub(crate) fn apply(
         };
         written.push(row);
         insert_bodies(connection, change)?;
-        remove(connection, change, *position)?;
+        remove(connection, change, commit.at, *position)?;
     }
-    for key in &commit.keys {
-        insert_key(connection, key)?;
-    }
+    keys::insert(connection, &commit.keys, commit.at)?;
     Ok((Committed { position: if wrote_facts { *position } else { 0 } }, written))
 }
 
@@ -142,7 +142,7 @@ fn write_view(
                 columns.job_id,
                 columns.status.as_str(),
                 columns.updated_at.micros(),
-                columns.orphaned_at.map(domain::Timestamp::micros),
+                columns.orphaned_at.map(Timestamp::micros),
                 view,
             ])?;
         }
@@ -199,26 +199,7 @@ fn insert_bodies(connection: &Connection, change: &Change) -> rusqlite::Result<(
     Ok(())
 }
 
-static INSERT_KEY: Sql = Sql::new(
-    "INSERT INTO idempotency_keys (principal, route, key, request_sha256, record_id, answer, keep_until) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7)",
-);
-
-fn insert_key(connection: &Connection, kept: &KeptKey) -> rusqlite::Result<()> {
-    connection.prepare_cached(INSERT_KEY.sqlite())?.execute(params![
-        kept.key.principal,
-        kept.key.route,
-        kept.key.key,
-        kept.request_sha256.0,
-        kept.record.as_str(),
-        &kept.answer[..],
-        kept.keep_until.micros(),
-    ])?;
-    Ok(())
-}
-
 static REMOVE_BODIES: Sql = Sql::new("DELETE FROM bodies WHERE record_id = $1");
-static REMOVE_KEYS: Sql = Sql::new("DELETE FROM idempotency_keys WHERE record_id = $1");
 static REMOVE_JOB: Sql = Sql::new("DELETE FROM jobs WHERE id = $1");
 static REMOVE_OPERATION: Sql = Sql::new("DELETE FROM operations WHERE id = $1");
 static REMOVE_AGENDA: Sql = Sql::new("DELETE FROM agenda WHERE record_id = $1");
@@ -228,27 +209,28 @@ static KEEP_POSITION: Sql = Sql::new(
      ON CONFLICT (name) DO UPDATE SET value = excluded.value",
 );
 
-/// Takes away what the change takes away. A position is never given twice, also when its fact has gone.
-fn remove(connection: &Connection, change: &Change, position: u64) -> rusqlite::Result<()> {
+/// Takes away what the change takes away. A position is never given twice, and time does not go back, also when the fact
+/// has gone.
+fn remove(connection: &Connection, change: &Change, at: Timestamp, position: u64) -> rusqlite::Result<()> {
     let statements: &[&Sql] = match change.removal {
         Removal::Nothing => return Ok(()),
         Removal::Bodies => &[&REMOVE_BODIES],
-        Removal::Record => {
-            &[&REMOVE_BODIES, &REMOVE_KEYS, &REMOVE_JOB, &REMOVE_OPERATION, &REMOVE_AGENDA, &REMOVE_FACTS]
-        }
+        Removal::Record => &[&REMOVE_BODIES, &REMOVE_JOB, &REMOVE_OPERATION, &REMOVE_AGENDA, &REMOVE_FACTS],
     };
     for statement in statements {
         connection.prepare_cached(statement.sqlite())?.execute([change.id.as_str()])?;
     }
     if change.removal == Removal::Record {
+        keys::record_goes(connection, &change.id, at)?;
         connection.prepare_cached(KEEP_POSITION.sqlite())?.execute([signed(position)])?;
+        keep_time(connection, at)?;
     }
     Ok(())
 }
 
 static LAST_POSITION: Sql = Sql::new(
-    "SELECT max(COALESCE((SELECT max(position) FROM facts), 0), \
-                COALESCE((SELECT value FROM meta WHERE name = 'last_position'), 0))",
+    "SELECT COALESCE(max(given.position), 0) FROM (SELECT max(position) AS position FROM facts \
+     UNION ALL SELECT value FROM meta WHERE name = 'last_position') AS given",
 );
 
 /// The highest position ever given.

@@ -4,7 +4,7 @@ use domain::RecordId;
 use rusqlite::{Connection, OptionalExtension};
 use store::{AgendaRow, Change, Committed, Head, StoreError};
 
-use super::reads;
+use super::keys;
 use crate::dialect::Sql;
 use crate::prepare::Prepared;
 use crate::rows::{agenda_columns, read_agenda, signed, unsigned};
@@ -41,7 +41,7 @@ pub(crate) fn check(
         }
     }
     for key in &prepared.commit.keys {
-        if let Some(kept) = reads::kept_key(connection, &key.key)? {
+        if let Some(kept) = keys::kept_key(connection, &key.key)? {
             return Ok(Err(StoreError::KeyTaken(Box::new(kept))));
         }
     }

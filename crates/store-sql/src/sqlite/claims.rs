@@ -42,15 +42,6 @@ pub(crate) fn carry_out(
     }
 }
 
-/// Whether an answer means that a row was changed.
-pub(crate) fn wrote(answer: &Result<Answer, StoreError>) -> bool {
-    match answer {
-        Ok(Answer::Taken(taken)) => !taken.is_empty(),
-        Ok(Answer::Done | Answer::Committed(_)) => true,
-        Err(_) => false,
-    }
-}
-
 static DUE: Sql = Sql::new(concat!(
     "SELECT record_id, ",
     agenda_columns!(),

@@ -19,6 +19,7 @@ use super::claims::{self, ClaimRequest};
 use super::failure::{self, Failure};
 use super::queue::Queue;
 use super::recent::Recent;
+use super::tokens::{self, TokenRequest};
 use crate::prepare::Prepared;
 
 /// Requests in one transaction.
@@ -30,6 +31,8 @@ pub(crate) enum Request {
     Commit(Prepared),
     /// Take, renew or hand back.
     Claim(ClaimRequest),
+    /// Keep or revoke an access token.
+    Token(TokenRequest),
 }
 
 /// A request, and who waits for its answer.
@@ -42,6 +45,7 @@ pub(crate) struct Item {
 pub(crate) enum Answer {
     Committed(Committed),
     Taken(Vec<Taken>),
+    Revoked(bool),
     Done,
 }
 
@@ -130,12 +134,7 @@ impl Writer {
         if let Err(error) = self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]))
         {
             self.roll_back();
-            // At this point only a full disk is known to have written nothing.
-            return Err(match Failure::from(error) {
-                Failure::Full => Failure::Full,
-                Failure::Fatal(reason) | Failure::Statement(reason) => Failure::Fatal(reason),
-                Failure::Locked => Failure::Fatal("the database was locked at the commit".to_owned()),
-            });
+            return Err(Failure::at_commit(error));
         }
         self.last_position = position;
         let filled = outcome?;
@@ -160,7 +159,7 @@ impl Writer {
                 (Request::Claim(ClaimRequest::HandBack { id, .. }), Ok(Answer::Done)) => {
                     self.recent.forget(id);
                 }
-                (Request::Claim(_) | Request::Commit(_), _) => {}
+                (Request::Claim(_) | Request::Commit(_) | Request::Token(_), _) => {}
             }
         }
         for (index, rows) in written {
@@ -188,6 +187,7 @@ impl Writer {
     fn judge(&self, failure: Failure) -> StoreError {
         match failure {
             Failure::Full => StoreError::Full,
+            Failure::FullInDoubt => StoreError::OutcomeUnknown,
             Failure::Locked => failure::locked(),
             Failure::Statement(reason) => StoreError::Broken(reason),
             Failure::Fatal(reason) => {
@@ -256,13 +256,26 @@ fn fill(connection: &Connection, requests: &[Request], position: &mut u64) -> ru
     }
     // After the commits: a renewal must not overtake the result of its own owner.
     for (index, request) in requests.iter().enumerate() {
-        let Request::Claim(request) = request else { continue };
-        let answer = claims::carry_out(connection, request)?;
-        wrote |= claims::wrote(&answer);
+        let answer = match request {
+            Request::Commit(_) => continue,
+            Request::Claim(request) => claims::carry_out(connection, request)?,
+            Request::Token(request) => tokens::carry_out(connection, request)?,
+        };
+        wrote |= has_written(&answer);
         answers[index] = Some(answer);
     }
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
     Ok(Filled { answers, wrote, written })
+}
+
+/// Whether an answer means that a row was changed.
+fn has_written(answer: &Result<Answer, StoreError>) -> bool {
+    match answer {
+        Ok(Answer::Taken(taken)) => !taken.is_empty(),
+        Ok(Answer::Revoked(known)) => *known,
+        Ok(Answer::Done | Answer::Committed(_)) => true,
+        Err(_) => false,
+    }
 }
 
 fn refuse(batch: Vec<Item>, error: &StoreError) {
@@ -282,6 +295,7 @@ impl Request {
         match self {
             Self::Commit(prepared) => prepared.weight(),
             Self::Claim(_) => 0,
+            Self::Token(request) => request.weight(),
         }
     }
 }
@@ -297,6 +311,10 @@ impl Answer {
 
     pub(crate) fn one_taken(self) -> Option<Taken> {
         self.taken().and_then(|taken| taken.into_iter().next())
+    }
+
+    pub(crate) fn revoked(self) -> Option<bool> {
+        if let Self::Revoked(known) = self { Some(known) } else { None }
     }
 
     pub(crate) fn done(self) -> Option<()> {

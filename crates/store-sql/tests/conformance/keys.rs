@@ -1,9 +1,11 @@
-//! Idempotency keys: one answer per (principal, route, key), for ever the same.
+//! Idempotency keys: one answer per (principal, route, key), the same as long as it is kept.
 
-use store::{IdempotencyKey, StoreError};
+use store::limits::MAX_FORGOTTEN_KEYS;
+use store::{IdempotencyKey, KeptKey, Store, StoreError};
 use tokio::task::JoinSet;
 
 use crate::given::*;
+use crate::retirement::retiring;
 use crate::subject::on_every_store;
 
 const ANSWER: &[u8] = b"{\"id\":\"work-a\"}\n\xff\0 not even text";
@@ -88,6 +90,97 @@ async fn sixty_four_commits_at_once_under_one_key_make_one_job() {
         }
         let jobs: u64 = store.job_counts().await.unwrap().into_iter().map(|(_, count)| count).sum();
         assert_eq!(jobs, 8);
+    })
+    .await;
+}
+
+/// A finished job of this name and a key of the same name that is kept until then.
+async fn finished(store: &dyn Store, name: &str, keep_until: u64) {
+    let facts = vec![created(), dispatched(1), completed()];
+    let mut step = commit(vec![change(&job(name), None, facts, at(0))], at(0));
+    step.keys = vec![KeptKey { keep_until: at(keep_until), ..kept(key(name), &job(name), ANSWER) }];
+    store.commit(step).await.unwrap();
+}
+
+/// A commit that writes a key at this time: the occasion to forget others.
+async fn occasion(store: &dyn Store, name: &str, seconds: u64) {
+    let mut step = commit(vec![creation(&job(name), created(), at(seconds))], at(seconds));
+    step.keys = vec![KeptKey { keep_until: at(seconds + 86_400), ..kept(key(name), &job(name), ANSWER) }];
+    store.commit(step).await.unwrap();
+}
+
+async fn is_kept(store: &dyn Store, name: &str) -> bool {
+    store.key(&key(name)).await.unwrap().is_some()
+}
+
+#[tokio::test]
+async fn key_lives_to_the_later_of_its_own_time_and_the_end_of_its_record() {
+    on_every_store(async |store| {
+        for (name, keep_until) in [("early", 10), ("late", 100), ("never", 10)] {
+            finished(&*store, name, keep_until).await;
+        }
+        // Its own time has passed, its record is there.
+        occasion(&*store, "first", 20).await;
+        assert!(is_kept(&*store, "early").await);
+        // Its record goes: with it a key whose time has passed, and no other.
+        for name in ["early", "late"] {
+            store.commit(retiring(&*store, &job(name), 30).await).await.unwrap();
+        }
+        assert!(!is_kept(&*store, "early").await && is_kept(&*store, "late").await);
+        let taken = store.commit(creating("other", key("late"), b"another answer")).await.unwrap_err();
+        assert_eq!(taken.code(), "idempotency_key_taken");
+        // Its own time comes too.
+        occasion(&*store, "second", 99).await;
+        assert!(is_kept(&*store, "late").await);
+        occasion(&*store, "third", 100).await;
+        assert!(!is_kept(&*store, "late").await);
+        for name in ["never", "first", "second", "third"] {
+            assert!(is_kept(&*store, name).await, "{name}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn keys_that_outlived_their_records_are_forgotten_in_bounded_batches_oldest_first() {
+    on_every_store(async |store| {
+        let names: Vec<String> = (0..MAX_FORGOTTEN_KEYS + 7).map(|number| format!("{number:03}")).collect();
+        for (name, keep_until) in names.iter().zip(50..) {
+            finished(&*store, name, keep_until).await;
+            store.commit(retiring(&*store, &job(name), 1).await).await.unwrap();
+        }
+        let count = async || {
+            let mut count = 0;
+            for name in &names {
+                count += usize::from(is_kept(&*store, name).await);
+            }
+            count
+        };
+        assert_eq!(count().await, names.len());
+        // A commit without keys forgets nothing.
+        write(&*store, &job("plain"), vec![created()], at(900)).await;
+        assert_eq!(count().await, names.len());
+        occasion(&*store, "first", 901).await;
+        assert_eq!(count().await, 7);
+        assert!(!is_kept(&*store, "099").await && is_kept(&*store, "100").await);
+        occasion(&*store, "second", 902).await;
+        assert_eq!(count().await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn key_that_was_committed_with_the_retirement_of_its_record_does_not_stay_for_ever() {
+    on_every_store(async |store| {
+        finished(&*store, "a", 10).await;
+        let mut last = retiring(&*store, &job("a"), 20).await;
+        last.keys = vec![KeptKey { keep_until: at(30), ..kept(key("retire"), &job("a"), ANSWER) }];
+        store.commit(last).await.unwrap();
+        assert!(is_kept(&*store, "retire").await);
+        occasion(&*store, "first", 29).await;
+        assert!(is_kept(&*store, "retire").await);
+        occasion(&*store, "second", 30).await;
+        assert!(!is_kept(&*store, "retire").await);
     })
     .await;
 }

@@ -15,3 +15,4 @@ mod reads;
 mod retirement;
 mod sqlite;
 mod subject;
+mod tokens;

@@ -1,13 +1,13 @@
 //! Retirement: everything of a record goes in one commit, and no trace of it is given to another.
 
 use domain::{BodyName, Fact, RecordId, RecordKind, job::JobFact, operation::OperationFact};
-use store::{Commit, Removal, Store, StoreError};
+use store::{Commit, KeptKey, Removal, Store, StoreError};
 
 use crate::given::*;
 use crate::subject::on_every_store;
 
 /// The commit that retires a record as it is now.
-async fn retiring(store: &dyn Store, id: &RecordId, seconds: u64) -> Commit {
+pub async fn retiring(store: &dyn Store, id: &RecordId, seconds: u64) -> Commit {
     let fact = match id.kind() {
         RecordKind::Job => Fact::Job(JobFact::Retired),
         RecordKind::Operation => Fact::Operation(OperationFact::Retired),
@@ -23,7 +23,7 @@ async fn finished(store: &dyn Store, name: &str) {
     let mut change = creation(&job(name), created(), at(0));
     change.bodies = vec![body.clone()];
     let mut step = commit(vec![change], at(0));
-    step.keys = vec![kept(key(name), &job(name), b"created")];
+    step.keys = vec![KeptKey { keep_until: at(1), ..kept(key(name), &job(name), b"created") }];
     store.commit(step).await.unwrap();
     taken(store, &job(name), "node-a", at(0)).await;
     write(store, &job(name), vec![dispatched(1), completed_with(body.body)], at(1)).await;

@@ -51,6 +51,19 @@ async fn migrations_lead_up_down_and_up_again_to_the_same_schema() {
     file.open();
 }
 
+#[tokio::test]
+async fn file_of_any_older_schema_is_brought_up_to_date_with_everything_in_it() {
+    let file = File::lived_in().await;
+    let before = sight(&file.open()).await;
+    for older in 1..SCHEMA_VERSION {
+        migrate_to(&mut file.raw(), older).unwrap();
+        assert_eq!(schema_number(&file.raw()), older);
+        assert_eq!(sight(&file.open()).await, before);
+        assert_eq!(schema_number(&file.raw()), SCHEMA_VERSION);
+        assert!(file.verified().differences.is_empty());
+    }
+}
+
 #[test]
 fn schema_that_does_not_exist_yet_cannot_be_asked_for() {
     let mut connection = Connection::open_in_memory().unwrap();
