@@ -161,6 +161,12 @@ impl SqliteStore {
         self.newest_fact
     }
 
+    /// Ends the leases of all owners whose ids begin so, because they are known to be dead: only one process has the file, so
+    /// what an earlier one held is free. Before any work is taken under such an id.
+    pub fn end_leases_of(&self, owners: &str, now: Timestamp) -> Reply<'_, ()> {
+        self.claim(ClaimRequest::EndLeases { owners: owners.to_owned(), now }, Answer::done)
+    }
+
     /// What the writer has done so far.
     pub fn figures(&self) -> &WriterFigures {
         &self.figures

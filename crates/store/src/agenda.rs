@@ -112,6 +112,14 @@ impl AgendaRow {
         Ok(())
     }
 
+    /// Ends the lease of a holder that is known to be dead; the record is due at once.
+    pub fn end_lease(&mut self, now: Timestamp) {
+        if self.held {
+            self.release(now);
+            self.due_at = Some(now);
+        }
+    }
+
     fn hold(&mut self, claim: Claim) {
         self.claim = Some(claim);
         self.held = true;

@@ -58,6 +58,11 @@ impl Recent {
         self.lock().records.remove(id);
     }
 
+    /// Everything must be read again.
+    pub(crate) fn forget_all(&self) {
+        *self.lock() = Kept::default();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().expect("no holder of the lock panics")
     }

@@ -159,6 +159,7 @@ impl Writer {
                 (Request::Claim(ClaimRequest::HandBack { id, .. }), Ok(Answer::Done)) => {
                     self.recent.forget(id);
                 }
+                (Request::Claim(ClaimRequest::EndLeases { .. }), _) => self.recent.forget_all(),
                 (Request::Claim(_) | Request::Commit(_) | Request::Token(_), _) => {}
             }
         }
