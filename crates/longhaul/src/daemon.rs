@@ -1,10 +1,9 @@
 //! The daemon: the store, the engine's workers, the executors and the server wired together, from the first line to the last.
 //!
-//! Nothing is dispatched before what earlier daemons left running is ended and their claims are handed back. The readiness line is
+//! Nothing is dispatched before what earlier daemons left running is ended, and with it their leases. The readiness line is
 //! printed when requests are answered, not before.
 
 mod artifacts;
-mod earlier_boots;
 mod files;
 mod signals;
 
@@ -16,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
-use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, SystemClock};
+use engine::{Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, SystemClock};
 use server::{Server, ServerSettings};
 use store_sql::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
@@ -71,7 +70,8 @@ impl Running {
         if ended > 0 {
             eprintln!("longhaul: ended {ended} processes that an earlier daemon had left");
         }
-        earlier_boots::hand_back(&*store, &store_path(&data_dir), &*clock, OWNER).await?;
+        // The lock on the file proves that every earlier daemon is dead: their leases need not be waited for.
+        store.end_leases_of(&format!("{OWNER}-"), clock.now()).await?;
         let artifacts = Arc::new(Artifacts::in_dir(data_dir.join("artifacts"))?);
         let executors = executors(&data_dir, &options.config, &artifacts)?;
         let settings = DaemonSettings {

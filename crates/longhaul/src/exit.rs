@@ -2,7 +2,11 @@
 
 use std::process::ExitCode;
 
+use store::StoreError;
+use store_sql::OpenError;
+
 use crate::client::CallError;
+use crate::config::Mistake;
 
 /// The text of every help page about exit codes.
 pub const EXIT_CODES: &str = "Exit codes:
@@ -63,11 +67,28 @@ impl From<CallError> for Failed {
     }
 }
 
-/// The exit code of an error, and its last words.
+/// The exit code of an error, and its last words: what the daemon or the arguments said, or a stable code and a text.
 pub fn exit(error: &anyhow::Error) -> ExitCode {
-    eprintln!("longhaul: {error:#}");
-    let code = error.downcast_ref::<Failed>().map_or(FAILED, |failed| failed.code);
-    ExitCode::from(code)
+    if let Some(failed) = error.downcast_ref::<Failed>() {
+        eprintln!("longhaul: {failed}");
+        return ExitCode::from(failed.code);
+    }
+    eprintln!("error[{}]: {error:#}", code(error));
+    ExitCode::from(FAILED)
+}
+
+fn code(error: &anyhow::Error) -> &'static str {
+    if let Some(error) = error.downcast_ref::<OpenError>() {
+        error.code()
+    } else if let Some(error) = error.downcast_ref::<StoreError>() {
+        error.code()
+    } else if error.is::<Mistake>() {
+        "invalid_config"
+    } else if error.is::<std::io::Error>() {
+        "io"
+    } else {
+        "failed"
+    }
 }
 
 /// What is wrong with which field, where the detail does not say it already.

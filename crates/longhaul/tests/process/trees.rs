@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::job::JobStateName;
 use serde_json::json;
 
-use crate::given::Given;
+use crate::given::{Given, PATIENCE};
 use crate::lifeline::{Lifeline, fifo};
 
 /// Starts a grandchild in a session of its own that ignores TERM, says so, and holds every descriptor that it got.
@@ -45,24 +45,34 @@ async fn term_reaches_the_whole_tree_and_leaves_it_time_to_end_well() {
     let mut lifeline = Lifeline::in_dir(given.dir());
     let polite =
         |name| format!("trap \"echo {name} >&9; exit 0\" TERM; echo up >&9; while :; do sleep 0.01; done");
-    let script = format!("(setsid sh -c '{}' &)\n{}", polite("below"), polite("top"));
+    let [left, inner, top] = ["left", "inner", "top"].map(polite);
+    let script = format!("(setsid sh -c '{left}' &)\nsetsid sh -c '{inner}' &\n{top}");
     let id = given.start_script(&lifeline.script(&script)).await;
-    assert_eq!([lifeline.said().await, lifeline.said().await], ["up", "up"]);
+    for _ in 0..3 {
+        assert_eq!(lifeline.said().await, "up");
+    }
     given.cancel(&id).await;
     let mut said = lifeline.ended().await;
     said.sort();
-    assert_eq!(said, ["below", "top"]);
+    assert_eq!(said, ["inner", "left", "top"]);
     assert_eq!(given.ended(&id).await.job.state.name(), JobStateName::Cancelled);
 }
 
 #[tokio::test]
-async fn stopped_command_ends_as_well() {
+async fn command_that_stands_still_is_woken_to_end_well() {
     let given = Given::new();
     let mut lifeline = Lifeline::in_dir(given.dir());
-    let id = given.start_script(&lifeline.script("echo up >&9; kill -STOP $$; exit 1")).await;
-    lifeline.said().await;
+    let script = "trap 'echo bye >&9; exit 0' TERM; echo $$ >&9; kill -STOP $$; sleep 1000";
+    let id = given.start_script(&lifeline.script(script)).await;
+    let stat = format!("/proc/{}/stat", lifeline.said().await);
+    let stopped = async {
+        while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, stopped).await.expect("it stops itself");
     given.cancel(&id).await;
-    lifeline.ended().await;
+    assert_eq!(lifeline.ended().await, ["bye"]);
     assert_eq!(given.ended(&id).await.job.state.name(), JobStateName::Cancelled);
 }
 
@@ -129,4 +139,22 @@ async fn jobs_own_time_limit_ends_the_tree_too() {
     given.clock.advance_seconds(30);
     given.ended(&id).await.assert_failed("timed_out");
     lifeline.ended().await;
+}
+
+#[tokio::test]
+async fn stranger_who_holds_the_pipes_does_not_keep_the_attempt() {
+    let given = Given::new();
+    let mut lifeline = Lifeline::in_dir(given.dir());
+    let gate = fifo(given.dir(), "gate");
+    let id = given.start_script(&lifeline.script("echo said; echo $$ >&9; read go < gate")).await;
+    let command = lifeline.said().await;
+    let hold = |descriptor: u8| {
+        let mut options = std::fs::OpenOptions::new();
+        options.read(descriptor == 0).write(descriptor != 0).open(format!("/proc/{command}/fd/{descriptor}"))
+    };
+    let held = [0, 1, 2, 3].map(|descriptor| hold(descriptor).expect("it is a pipe of this user"));
+    std::fs::write(gate, "go\n").unwrap();
+    let ended = given.ended(&id).await;
+    assert_eq!(ended.assert_completed().data["stdout_tail"], "said\n");
+    drop(held);
 }

@@ -12,11 +12,34 @@ use crate::rows::{agenda_columns, read_agenda};
 
 /// A request about claims.
 pub(crate) enum ClaimRequest {
-    TakeDue { kind: RecordKind, take: Take },
-    TakeReady { lane: String, take: Take },
-    Take { id: RecordId, take: Take },
-    Renew { id: RecordId, fence: Fence, now: Timestamp, lease: Lease },
-    HandBack { id: RecordId, fence: Fence, now: Timestamp },
+    TakeDue {
+        kind: RecordKind,
+        take: Take,
+    },
+    TakeReady {
+        lane: String,
+        take: Take,
+    },
+    Take {
+        id: RecordId,
+        take: Take,
+    },
+    Renew {
+        id: RecordId,
+        fence: Fence,
+        now: Timestamp,
+        lease: Lease,
+    },
+    HandBack {
+        id: RecordId,
+        fence: Fence,
+        now: Timestamp,
+    },
+    /// Ends the leases of dead owners, whose ids begin so.
+    EndLeases {
+        owners: String,
+        now: Timestamp,
+    },
 }
 
 /// Carries it out in the open transaction. The outer error is the database's, the inner one the answer.
@@ -39,6 +62,7 @@ pub(crate) fn carry_out(
             row.hand_back(fence, *now)?;
             Ok(Answer::Done)
         }),
+        ClaimRequest::EndLeases { owners, now } => end_leases(connection, owners, *now),
     }
 }
 
@@ -99,6 +123,35 @@ fn change(
         }
         Err(refusal) => Ok(Err(refusal.into())),
     }
+}
+
+static HELD: Sql = Sql::new(concat!(
+    "SELECT record_id, ",
+    agenda_columns!(),
+    " FROM agenda WHERE kind = $1 AND due_at <= $2 AND held = 1 ORDER BY due_at"
+));
+
+/// What is held is due before the longest lease is over, so this too goes through the index.
+fn end_leases(
+    connection: &Connection,
+    owners: &str,
+    now: Timestamp,
+) -> rusqlite::Result<Result<Answer, StoreError>> {
+    let latest = now.plus_seconds(u64::from(Lease::BOUNDS_SECONDS.1));
+    for kind in RecordKind::ALL {
+        let held: Vec<(String, AgendaRow)> = connection
+            .prepare_cached(HELD.sqlite())?
+            .query_map((kind.as_str(), latest.micros()), with_id)?
+            .collect::<rusqlite::Result<_>>()?;
+        for (id, mut row) in held {
+            let dead = row.claim.as_ref().is_some_and(|claim| claim.owner.as_str().starts_with(owners));
+            if let (true, Ok(id)) = (dead, RecordId::parse(&id)) {
+                row.end_lease(now);
+                update_agenda(connection, &id, &row)?;
+            }
+        }
+    }
+    Ok(Ok(Answer::Done))
 }
 
 fn with_id(row: &Row<'_>) -> rusqlite::Result<(String, AgendaRow)> {

@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use domain::RecordKind;
 use rusqlite::Connection;
+use store::Store;
 use store_sql::{OpenError, SqliteOptions, SqliteStore, open_for_reading, open_for_rebuilding};
 
 use super::file::File;
-use crate::given::sight;
+use crate::given::*;
 
 fn open(path: &Path) -> Result<SqliteStore, OpenError> {
     SqliteStore::open(&SqliteOptions::at(path))
@@ -128,4 +130,60 @@ async fn store_that_is_opened_and_closed_keeps_every_byte() {
     let before = file.bytes();
     drop(file.open());
     assert!(file.bytes() == before, "opening alone wrote to the file");
+}
+
+fn threads() -> usize {
+    fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+#[test]
+fn open_that_fails_half_way_leaves_no_thread_and_no_lock_behind() {
+    const FEW_FILES: &str = "LONGHAUL_TEST_WITH_FEW_FILES";
+    if std::env::var_os(FEW_FILES).is_none() {
+        // Alone in a process that runs out of files while the readers are opened.
+        let again = std::process::Command::new("sh")
+            .args(["-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+            .arg(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "sqlite::opening::open_that_fails_half_way_leaves_no_thread_and_no_lock_behind",
+            ])
+            .env(FEW_FILES, "1")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&again.stdout);
+        assert!(again.status.success() && told.contains("1 passed"), "{told}");
+        return;
+    }
+    let file = File::missing();
+    let many = SqliteOptions { readers: 200, ..SqliteOptions::at(file.path()) };
+    let before = threads();
+    for _ in 0..3 {
+        assert!(SqliteStore::open(&many).is_err());
+        assert_eq!(threads(), before);
+    }
+    // Two readers, the writer, the checkpoints.
+    let _store = file.open();
+    assert_eq!(threads(), before + 4);
+}
+
+#[tokio::test]
+async fn what_an_earlier_process_held_is_due_at_once_and_what_a_peer_holds_is_not() {
+    let file = File::missing();
+    let store = file.open();
+    for (name, owner) in [("a", "daemon-1"), ("b", "peer-1")] {
+        write(&store, &job(name), vec![created()], at(0)).await;
+        taken(&store, &job(name), owner, at(0)).await;
+        write(&store, &job(name), vec![dispatched(1)], at(0)).await;
+    }
+    drop(store);
+
+    let store = file.open();
+    store.end_leases_of("daemon-", at(1)).await.unwrap();
+    let due = store.take_due(RecordKind::Job, take("daemon-2", at(1), 10)).await.unwrap();
+    assert_eq!(ids(&due), [job("a").as_str()]);
+    assert_eq!(due[0].claim.claim_version, 1);
+    assert_eq!(store.earliest_due(RecordKind::Job).await, Ok(Some(at(60))));
+    drop(store);
+    assert!(file.verified().differences.is_empty());
 }
