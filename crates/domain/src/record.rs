@@ -110,6 +110,14 @@ impl Record {
             Self::Operation(operation) => operation.updated_at,
         }
     }
+
+    /// Whether it has reached its end.
+    pub fn is_over(&self) -> bool {
+        match self {
+            Self::Job(job) => job.state.name().is_terminal(),
+            Self::Operation(operation) => operation.ended.is_some(),
+        }
+    }
 }
 
 impl From<JobCommand> for Command {

@@ -10,7 +10,7 @@ use domain::{JobId, Lease, OwnerId, Record, RecordId};
 use store::{Commit, Committed, Taken};
 use tokio::sync::{Notify, watch};
 
-use crate::{Changes, CommitWatch, DaemonSettings, Engine, Executors, Stop, Timer, Wakes};
+use crate::{Changes, CommitWatch, DaemonSettings, Engine, Executors, Spawn, Stop, Timer, Wakes};
 use asked::Origin;
 pub use asked::RunOrder;
 use run::Attempt;
@@ -25,6 +25,7 @@ pub struct Attempts {
     owner: OwnerId,
     lease: Lease,
     timer: Arc<dyn Timer>,
+    spawn: Arc<dyn Spawn>,
     wakes: Arc<Wakes>,
     changes: Arc<Changes>,
     lane_limits: BTreeMap<String, usize>,
@@ -48,6 +49,7 @@ impl Attempts {
         engine: Engine,
         executors: Executors,
         timer: Arc<dyn Timer>,
+        spawn: Arc<dyn Spawn>,
         wakes: Arc<Wakes>,
         changes: Arc<Changes>,
         settings: &DaemonSettings,
@@ -58,6 +60,7 @@ impl Attempts {
             owner: settings.owner.clone(),
             lease: settings.lease,
             timer,
+            spawn,
             wakes,
             changes,
             lane_limits: settings.lane_limits.clone(),
@@ -98,6 +101,8 @@ impl Attempts {
 
     fn begin(self: &Arc<Self>, lane: &Arc<str>, taken: Taken, origin: Origin) {
         let RecordId::Job(job_id) = taken.id.clone() else { return };
+        // Should this process lose sight of it, the end of the lease brings it back.
+        self.wakes.due(taken.claim.lease_expires_at);
         let (link, told, stopper) = crate::Link::new(run::PROGRESS_WAITING);
         let number = {
             let mut running = self.running();
@@ -109,10 +114,10 @@ impl Attempts {
         };
         let attempt = Attempt::new(self.clone(), taken, link, told, stopper);
         let (attempts, lane) = (self.clone(), lane.clone());
-        tokio::spawn(async move {
+        self.spawn.spawn(Box::pin(async move {
             attempt.run(origin).await;
             attempts.end(&lane, &job_id, number);
-        });
+        }));
     }
 
     fn end(&self, lane: &Arc<str>, job_id: &JobId, number: u64) {

@@ -15,8 +15,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::{
-    Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, Ids, Next, RunOrder, Timer,
-    Wakes, Worker,
+    Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, Ids, Next, OnRuntime,
+    RunOrder, Timer, Wakes, Worker,
 };
 
 /// How long attempts may go on after a stop was asked for.
@@ -80,13 +80,17 @@ impl Daemon {
     ) -> Self {
         let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
         let clock: Arc<dyn crate::Clock> = timer.clone();
-        let base = Engine::new(store, clock, ids, settings.retention)
+        let mut base = Engine::new(store, clock, ids, settings.retention)
             .watched_by(wakes.clone())
             .watched_by(changes.clone());
+        for watch in executors.watches() {
+            base = base.watched_by(watch.clone());
+        }
         let attempts = Arc::new(Attempts::new(
             base.clone(),
             executors,
             timer.clone(),
+            Arc::new(OnRuntime),
             wakes.clone(),
             changes.clone(),
             &settings,
@@ -160,6 +164,12 @@ impl Daemon {
     }
 }
 
+/// Runs one worker as long as the process lives.
+pub async fn drive_for_good(worker: Arc<dyn Worker>, timer: Arc<dyn Timer>) {
+    let (_running, stage) = watch::channel(Stage::Running);
+    drive(worker, timer, stage, Stage::Ended).await;
+}
+
 /// Runs one worker until the stage says so.
 async fn drive(
     worker: Arc<dyn Worker>,
@@ -183,6 +193,7 @@ async fn drive(
             }
         };
         tokio::select! {
+            biased;
             () = due => {}
             () = worker.woken() => {}
             _ = stage.wait_for(|stage| *stage >= until) => {}

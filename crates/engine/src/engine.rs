@@ -29,6 +29,9 @@ pub struct Engine {
 pub trait CommitWatch: Send + Sync {
     /// This was committed.
     fn committed(&self, commit: &Commit, committed: Committed);
+
+    /// This may have been committed: nobody will say.
+    fn perhaps_committed(&self, _: &Commit) {}
 }
 
 impl Engine {
@@ -166,6 +169,7 @@ impl Engine {
                 }
             }
         }
+        self.watches.iter().for_each(|watch| watch.perhaps_committed(&commit));
         Err(StoreError::OutcomeUnknown)
     }
 

@@ -1,11 +1,13 @@
 //! The executors that this node has, by name.
 
+pub mod process;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::RetryPolicy;
 
-use crate::Specialist;
+use crate::{CommitWatch, Specialist};
 
 /// One executor.
 #[derive(Clone)]
@@ -22,6 +24,7 @@ pub struct Executor {
 #[derive(Clone, Default)]
 pub struct Executors {
     by_name: BTreeMap<String, Executor>,
+    watches: Vec<Arc<dyn CommitWatch>>,
 }
 
 impl Executors {
@@ -32,6 +35,16 @@ impl Executors {
     /// Adds one; a later one of the same name replaces it.
     pub fn register(&mut self, name: &str, executor: Executor) {
         self.by_name.insert(name.to_owned(), executor);
+    }
+
+    /// Adds what follows every commit of the node because of what executors keep outside the store.
+    pub fn watched_by(&mut self, watch: Arc<dyn CommitWatch>) {
+        self.watches.push(watch);
+    }
+
+    /// What follows every commit.
+    pub(crate) fn watches(&self) -> &[Arc<dyn CommitWatch>] {
+        &self.watches
     }
 
     /// The executor with this name.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::{RecordKind, Timestamp};
+use domain::attention::Holding;
+use domain::{Lease, RecordKind, Timestamp};
 use store::{Commit, Committed};
 use tokio::sync::Notify;
 
@@ -21,6 +22,8 @@ pub struct Wakes {
 struct Noted {
     /// Lanes in which something may be ready.
     lanes: BTreeSet<Arc<str>>,
+    /// Whether there may be others.
+    look_at_lanes: bool,
     /// The earliest time that a commit named since the last look.
     job_due_at: Option<Timestamp>,
 }
@@ -32,6 +35,21 @@ impl Wakes {
         self.jobs_ready.notify_one();
     }
 
+    /// Others may have written what was not told here: both workers ask the store again. Only for nodes that share a store.
+    pub fn look_again(&self) {
+        self.lock().look_at_lanes = true;
+        self.jobs_ready.notify_one();
+        self.due(Timestamp::default());
+    }
+
+    /// A job may be due at this time.
+    pub fn due(&self, at: Timestamp) {
+        let mut noted = self.lock();
+        noted.job_due_at = domain::time::earliest(noted.job_due_at, Some(at));
+        drop(noted);
+        self.jobs_due.notify_one();
+    }
+
     /// A slot has become free: whoever waits for one looks again.
     pub fn slot_freed(&self) {
         self.jobs_ready.notify_one();
@@ -40,6 +58,11 @@ impl Wakes {
     /// The lanes in which something may be ready; they are asked once, and named again if that did not empty them.
     pub(crate) fn take_lanes(&self) -> BTreeSet<Arc<str>> {
         std::mem::take(&mut self.lock().lanes)
+    }
+
+    /// Whether the store must be asked which lanes have something.
+    pub(crate) fn take_look_at_lanes(&self) -> bool {
+        std::mem::take(&mut self.lock().look_at_lanes)
     }
 
     /// The earliest due time that commits have named since the last look.
@@ -64,6 +87,17 @@ impl Wakes {
 
 impl CommitWatch for Wakes {
     fn committed(&self, commit: &Commit, _: Committed) {
+        self.note(commit);
+    }
+
+    /// A wake-up for nothing is harmless, a missing one is not.
+    fn perhaps_committed(&self, commit: &Commit) {
+        self.note(commit);
+    }
+}
+
+impl Wakes {
+    fn note(&self, commit: &Commit) {
         for change in &commit.changes {
             if change.id.kind() != RecordKind::Job {
                 continue;
@@ -72,10 +106,11 @@ impl CommitWatch for Wakes {
                 self.ready(&place.lane);
             }
             if let Some(due_at) = change.agenda.due_at {
-                let mut noted = self.lock();
-                noted.job_due_at = domain::time::earliest(noted.job_due_at, Some(due_at));
-                drop(noted);
-                self.jobs_due.notify_one();
+                self.due(due_at);
+            }
+            if change.agenda.holding == Holding::LeaseBound {
+                // The holder renews or not; by then the longest lease has ended once.
+                self.due(commit.at.plus_seconds(u64::from(Lease::BOUNDS_SECONDS.1)));
             }
         }
     }

@@ -115,7 +115,7 @@ impl Builtin {
             Builtin::Rstrip => strings::stripped(arguments, meter, str::trim_end)?,
             Builtin::Str => strings::str(arguments, meter)?,
             Builtin::Typeof => type_of(arguments),
-            Builtin::Defined => defined(arguments, scope),
+            Builtin::Defined => defined(arguments, scope, meter)?,
             Builtin::FromNow => from_now_of(arguments, scope, meter)?,
         };
         result.ok_or_else(|| Error::arguments(self.name()))
@@ -160,9 +160,9 @@ fn type_of<'r>(arguments: &[Value<'r>]) -> Option<Value<'r>> {
     Some(Value::Text(Text::Given(value.type_name())))
 }
 
-fn defined<'r>(arguments: &[Value<'r>], scope: &Scope<'r>) -> Option<Value<'r>> {
-    let [Value::Text(name)] = arguments else { return None };
-    Some(Value::Bool(scope.value(name).is_some()))
+fn defined<'r>(arguments: &[Value<'r>], scope: &Scope<'r>, meter: &mut Meter) -> Outcome<Option<Value<'r>>> {
+    let [Value::Text(name)] = arguments else { return Ok(None) };
+    Ok(Some(Value::Bool(scope.value(name, meter)?.is_some())))
 }
 
 fn from_now_of<'r>(
@@ -180,7 +180,7 @@ fn from_now_of<'r>(
     };
     let reference = match reference {
         Some(reference) => reference.clone(),
-        None => scope.now().ok_or_else(|| Error::template("context value `now` must be a string"))?,
+        None => scope.now(meter)?.ok_or_else(|| Error::template("context value `now` must be a string"))?,
     };
     meter.text(offset.len() + reference.len())?;
     Ok(Some(Value::Text(Text::build(&from_now(offset, &reference)?, meter)?)))

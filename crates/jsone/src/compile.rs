@@ -21,6 +21,8 @@ pub use operator::OPERATORS;
 
 /// More mistakes than this are not listed: each carries its path, and a template can be all mistakes.
 const FAULTS_LISTED: usize = 100;
+/// Nor is any more after so much text of messages and paths.
+const FAULT_BYTES_LISTED: usize = 64 * 1024;
 
 /// A template and what is wrong with it.
 pub(crate) struct Compiled {
@@ -29,7 +31,8 @@ pub(crate) struct Compiled {
 }
 
 pub(crate) fn compile(json: &Json, limits: &Limits) -> Outcome<Compiled> {
-    let mut compiler = Compiler { levels: limits.levels(), path: Vec::new(), faults: Vec::new() };
+    let mut compiler =
+        Compiler { levels: limits.levels(), path: Vec::new(), faults: Vec::new(), fault_bytes: 0 };
     let root = compiler.node(json).map_err(|error| error.within_all(&compiler.path))?;
     Ok(Compiled { root, faults: compiler.faults })
 }
@@ -38,6 +41,7 @@ struct Compiler {
     levels: usize,
     path: Vec<Segment>,
     faults: Vec<Error>,
+    fault_bytes: usize,
 }
 
 impl Compiler {
@@ -98,8 +102,7 @@ impl Compiler {
         } else {
             self.operand(written, |compiler| compiler.key(written))?
         };
-        let segment = Segment::Entry { key: written.to_owned(), shown: written.to_owned() };
-        let value = self.inside(segment, |compiler| compiler.node(value))?;
+        let value = self.inside(Segment::entry(written, written), |compiler| compiler.node(value))?;
         Ok(Entry { written: written.into(), key, value })
     }
 
@@ -113,7 +116,7 @@ impl Compiler {
 
     /// Compiles below a key that the official path leaves out.
     fn operand<T>(&mut self, key: &str, compile: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
-        self.inside(Segment::Operand(key.to_owned()), compile)
+        self.inside(Segment::operand(key), compile)
     }
 
     fn inside<T>(&mut self, segment: Segment, compile: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
@@ -133,8 +136,10 @@ impl Compiler {
     }
 
     fn fault(&mut self, error: Error) -> Error {
-        if self.faults.len() < FAULTS_LISTED {
-            self.faults.push(error.clone().within_all(&self.path));
+        if self.faults.len() < FAULTS_LISTED && self.fault_bytes < FAULT_BYTES_LISTED {
+            let placed = error.clone().within_all(&self.path);
+            self.fault_bytes += placed.bytes();
+            self.faults.push(placed);
         }
         error
     }

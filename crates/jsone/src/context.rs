@@ -30,6 +30,10 @@ impl<'a> Context<'a> {
         Ok(Context { values: Some(values) })
     }
 
+    pub(crate) fn len(self) -> usize {
+        self.values.map_or(0, Map::len)
+    }
+
     pub(crate) fn get(self, name: &str) -> Option<&'a Json> {
         self.values?.get(name)
     }

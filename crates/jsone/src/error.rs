@@ -105,6 +105,14 @@ impl Error {
         Error::Budget(Box::new(Exceeded { which, limit, location: Location::default() }))
     }
 
+    /// How much text it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Error::Fault(fault) => fault.message.len() + fault.location.bytes(),
+            Error::Budget(exceeded) => exceeded.location.bytes(),
+        }
+    }
+
     pub(crate) fn within(mut self, segment: Segment) -> Error {
         self.location_mut().enclose(segment);
         self

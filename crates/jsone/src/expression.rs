@@ -14,4 +14,5 @@ mod token;
 
 pub(crate) use machine::Machine;
 pub(crate) use parser::{parse_all, parse_until_brace};
+pub use precedence::INFIX;
 pub(crate) use program::{Instruction, Program};

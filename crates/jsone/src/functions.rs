@@ -1,7 +1,8 @@
 //! Functions that the host lends to templates.
 //!
 //! A host function is a plain `fn` over JSON: it captures nothing, so it can keep no state between calls and
-//! read nothing but its arguments. What it returns is held to the same budgets as any built value.
+//! read nothing but its arguments. What it returns is held to the same budgets as any built value. Its own work
+//! is not counted: only the helpers of this crate pay for theirs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +19,24 @@ use crate::meter::Meter;
 use crate::value::{Purpose, Value, to_json};
 
 /// A pure function over JSON. The text of a refusal becomes the message of a `BuiltinError`.
+///
+/// Copying its arguments and taking over its answer is paid for in steps, what it does in between is not: it
+/// should take time in proportion to both. A panic in it is not caught: it passes through the render to the
+/// caller, so refuse what cannot be computed.
 pub type Pure = fn(&[Json]) -> Result<Json, String>;
+
+/// A pure function that pays for its own work, before it does it.
+#[cfg(feature = "helpers")]
+pub(crate) type Metered = fn(&[Json], &mut Meter) -> Result<Json, Refused>;
+
+/// Why a metered function gave no answer.
+#[cfg(feature = "helpers")]
+pub(crate) enum Refused {
+    /// What is wrong with its arguments.
+    Reason(String),
+    /// It could not pay.
+    Exceeded(Error),
+}
 
 /// How many arguments a function takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +79,25 @@ impl Functions {
 
     /// Adds a function. A context value of the same name hides it, as it would hide a built-in.
     pub fn register(&mut self, name: &str, arity: Arity, run: Pure) -> Result<(), RegisterError> {
+        self.add(name, arity, Run::Pure(run))
+    }
+
+    #[cfg(feature = "helpers")]
+    pub(crate) fn register_metered(
+        &mut self,
+        name: &str,
+        arity: Arity,
+        run: Metered,
+    ) -> Result<(), RegisterError> {
+        self.add(name, arity, Run::Metered(run))
+    }
+
+    fn add(&mut self, name: &str, arity: Arity, run: Run) -> Result<(), RegisterError> {
         if !is_identifier(name) {
-            return Err(RegisterError::NotAnIdentifier(name.to_owned()));
+            return Err(RegisterError::NotAnIdentifier(excerpt(name)));
         }
         if name == "now" || Builtin::named(name).is_some() || self.by_name.contains_key(name) {
-            return Err(RegisterError::Taken(name.to_owned()));
+            return Err(RegisterError::Taken(excerpt(name)));
         }
         self.by_name.insert(name.to_owned(), HostFunction { name: name.to_owned(), arity, run });
         Ok(())
@@ -74,6 +106,10 @@ impl Functions {
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_name.len()
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<&HostFunction> {
@@ -85,7 +121,14 @@ impl Functions {
 pub(crate) struct HostFunction {
     name: String,
     arity: Arity,
-    run: Pure,
+    run: Run,
+}
+
+#[derive(Clone, Copy)]
+enum Run {
+    Pure(Pure),
+    #[cfg(feature = "helpers")]
+    Metered(Metered),
 }
 
 impl HostFunction {
@@ -101,8 +144,15 @@ impl HostFunction {
             .iter()
             .map(|argument| to_json(argument, Purpose::Argument, meter))
             .collect::<Outcome<Vec<Json>>>()?;
-        let returned = (self.run)(&arguments)
-            .map_err(|reason| Error::builtin(format!("{}: {}", self.name, excerpt(&reason))))?;
+        let refused = |reason: String| Error::builtin(format!("{}: {}", self.name, excerpt(&reason)));
+        let returned = match self.run {
+            Run::Pure(run) => run(&arguments).map_err(refused)?,
+            #[cfg(feature = "helpers")]
+            Run::Metered(run) => run(&arguments, meter).map_err(|refusal| match refusal {
+                Refused::Reason(reason) => refused(reason),
+                Refused::Exceeded(error) => error,
+            })?,
+        };
         let limits = Limits { depth: meter.levels(), ..Limits::default() };
         // Only the depth is checked here: it must be known before recursing. Adopting it counts the rest.
         if let Err(error) = measure::check(&returned, &limits, usize::MAX, Budget::StringBytes) {
@@ -110,6 +160,27 @@ impl HostFunction {
             return Err(error);
         }
         Value::adopted(returned, meter)
+    }
+}
+
+#[cfg(feature = "helpers")]
+impl From<String> for Refused {
+    fn from(reason: String) -> Refused {
+        Refused::Reason(reason)
+    }
+}
+
+#[cfg(feature = "helpers")]
+impl From<&str> for Refused {
+    fn from(reason: &str) -> Refused {
+        Refused::Reason(reason.to_owned())
+    }
+}
+
+#[cfg(feature = "helpers")]
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        Refused::Exceeded(error)
     }
 }
 

@@ -44,6 +44,7 @@ pub use builtins::BUILTINS;
 pub use compile::OPERATORS;
 pub use context::Context;
 pub use error::{Class, Error, Exceeded, Fault};
+pub use expression::INFIX;
 pub use functions::{Arity, Functions, Pure, RegisterError};
 pub use limits::{BYTES_PER_STEP, Budget, DEPTH_CEILING, Limits};
 pub use location::{Location, Segment};

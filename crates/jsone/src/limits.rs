@@ -22,7 +22,8 @@ pub struct Limits {
     /// Length of the context as compact JSON.
     pub context_bytes: usize,
     /// Steps of one render: a step is a template node or an instruction of an expression, an element or an
-    /// entry that is handled, or [`BYTES_PER_STEP`] bytes of text.
+    /// entry that is handled, a comparison that finds a name or a key or puts something in order, or
+    /// [`BYTES_PER_STEP`] bytes of text in any of these.
     pub steps: u64,
     /// Nesting of the template, of an expression, of the context, of every value that is built, and of the
     /// result; at most [`DEPTH_CEILING`].

@@ -1,10 +1,12 @@
 //! Where in a template something went wrong: the path to the value and the offset in its text.
 //!
 //! Two spellings of the path exist. The official one leaves operators out and shows keys as they were rendered;
-//! the JSONPath leads to the very value in the template. Both come from the same segments.
+//! the JSONPath leads to the very value in the template. Both come from the same segments, which hold only
+//! excerpts of long keys; and both are cut in their middle when they are long, so that no template floods a log.
 
 use std::fmt::Write as _;
 
+use crate::excerpt::{both_ends, excerpt};
 use crate::identifier::is_identifier;
 
 /// One level of the way from the template's root to a value.
@@ -12,7 +14,7 @@ use crate::identifier::is_identifier;
 pub enum Segment {
     /// An entry of a plain object, with the key as it was rendered when that is known.
     Entry {
-        /// The key as it stands in the template.
+        /// The key as it stands in the template; its first 200 characters and an ellipsis if it is longer.
         key: String,
         /// The key that the official path shows.
         shown: String,
@@ -21,6 +23,24 @@ pub enum Segment {
     Operand(String),
     /// An element of an array.
     Index(usize),
+}
+
+impl Segment {
+    pub(crate) fn entry(written: &str, shown: &str) -> Segment {
+        Segment::Entry { key: excerpt(written), shown: excerpt(shown) }
+    }
+
+    pub(crate) fn operand(key: &str) -> Segment {
+        Segment::Operand(excerpt(key))
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Segment::Entry { key, shown } => key.len() + shown.len(),
+            Segment::Operand(key) => key.len(),
+            Segment::Index(_) => size_of::<usize>(),
+        }
+    }
 }
 
 /// A place in a template.
@@ -39,7 +59,8 @@ impl Location {
 
     /// The JSONPath of the value in the template, such as `$['$let'].x[0]`.
     ///
-    /// For a mistake in a key it is the path of that key's entry.
+    /// For a mistake in a key it is the path of that key's entry. Long keys, and the middle of a long path, are
+    /// cut and show an ellipsis.
     pub fn path(&self) -> String {
         let mut path = String::from("$");
         for segment in self.segments() {
@@ -48,7 +69,7 @@ impl Location {
                 Segment::Index(index) => push_index(&mut path, *index),
             }
         }
-        path
+        both_ends(path)
     }
 
     /// The path as the official implementations write it, such as `template.x[0]`; empty at the root.
@@ -61,12 +82,17 @@ impl Location {
                 Segment::Operand(_) => {}
             }
         }
-        if path.is_empty() { path } else { format!("template{path}") }
+        if path.is_empty() { path } else { both_ends(format!("template{path}")) }
     }
 
     /// The byte offset of the mistake in the string or key that holds the expression.
     pub fn offset(&self) -> Option<usize> {
         self.offset
+    }
+
+    /// How much text it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.outwards.iter().map(Segment::bytes).sum()
     }
 
     pub(crate) fn enclose(&mut self, segment: Segment) {

@@ -54,6 +54,22 @@ impl Meter {
         self.steps((bytes / BYTES_PER_STEP) as u64)
     }
 
+    /// Pays for reading or writing strings of these lengths, each on its own.
+    pub(crate) fn texts(&mut self, lengths: impl Iterator<Item = usize>) -> Outcome<()> {
+        self.steps(lengths.map(|bytes| (bytes / BYTES_PER_STEP) as u64).sum())
+    }
+
+    /// Pays for finding a key among so many: a comparison for every halving.
+    pub(crate) fn search(&mut self, size: usize, key_bytes: usize) -> Outcome<()> {
+        self.steps(halvings(size).saturating_mul(comparison(key_bytes)))
+    }
+
+    /// Pays for putting what has keys of these lengths into order; a number has no length.
+    pub(crate) fn ordering(&mut self, lengths: impl ExactSizeIterator<Item = usize>) -> Outcome<()> {
+        let rounds = halvings(lengths.len());
+        self.steps(rounds.saturating_mul(lengths.map(comparison).sum()))
+    }
+
     /// Pays for a string that is built or returned.
     pub(crate) fn string(&mut self, bytes: usize) -> Outcome<()> {
         self.longer_string(0, bytes)
@@ -105,6 +121,16 @@ impl Meter {
     }
 }
 
+/// How often a size can be halved until nothing is left, at least once.
+fn halvings(size: usize) -> u64 {
+    u64::from(size.checked_ilog2().unwrap_or(0)) + 1
+}
+
+/// The price of comparing a key with another.
+fn comparison(key_bytes: usize) -> u64 {
+    1 + (key_bytes / BYTES_PER_STEP) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +143,18 @@ mod tests {
         assert_eq!(meter.steps(u64::MAX).unwrap_err().budget(), Some(Budget::Steps));
         assert_eq!(meter.usage().steps, 7);
         meter.steps(3).unwrap();
+    }
+
+    #[test]
+    fn finding_and_ordering_are_paid_by_the_comparison() {
+        let mut meter = Meter::new(&Limits::default());
+        meter.search(0, 0).unwrap();
+        assert_eq!(meter.usage().steps, 1);
+        meter.search(1000, 2 * BYTES_PER_STEP).unwrap();
+        assert_eq!(meter.usage().steps, 1 + 10 * 3);
+        meter.ordering([0, BYTES_PER_STEP, 5, 5].into_iter()).unwrap();
+        assert_eq!(meter.usage().steps, 31 + 3 * 5);
+        assert!(meter.search(usize::MAX, usize::MAX).is_err());
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Numbers: integers exact in 64 bits while they can be, otherwise finite doubles.
 //!
-//! Two invariants. Non-finite numbers do not exist: an operation without a finite result answers `None`. And
-//! every machine gets the same bits: only IEEE operations and a portable `pow` are used.
+//! Three invariants. Non-finite numbers do not exist: an operation without a finite result answers `None`. Every
+//! machine gets the same bits: only IEEE operations and a portable `pow` are used. And what was computed from an
+//! integer that no double holds, and was rounded on the way, stays a double: it does not pass for an integer.
 
 mod order;
+mod quotient;
 mod text;
 
 #[cfg(feature = "helpers")]
@@ -83,7 +85,12 @@ impl Number {
         Number::from_float(text.parse().ok()?)
     }
 
-    /// The value when it is a whole number, however it is held.
+    /// The value when it is a whole number that 128 bits hold, however it is held.
+    pub(crate) fn countable(self) -> Option<i128> {
+        self.whole().filter(|whole| (i128::MIN + 1..i128::MAX).contains(whole))
+    }
+
+    /// The value when it is a whole number, however it is held; beyond the range of `i128` its nearest end.
     #[expect(clippy::cast_possible_truncation, reason = "integral; beyond the range of i128 it saturates")]
     pub(crate) fn whole(self) -> Option<i128> {
         match self {
@@ -127,14 +134,14 @@ impl Number {
     pub(crate) fn plus(self, other: Number) -> Option<Number> {
         match (self.integer(), other.integer()) {
             (Some(left), Some(right)) => Some(Number::from_integer(left + right)),
-            _ => Number::from_float(self.as_float() + other.as_float()),
+            _ => self.mixed(other, self.as_float() + other.as_float()),
         }
     }
 
     pub(crate) fn minus(self, other: Number) -> Option<Number> {
         match (self.integer(), other.integer()) {
             (Some(left), Some(right)) => Some(Number::from_integer(left - right)),
-            _ => Number::from_float(self.as_float() - other.as_float()),
+            _ => self.mixed(other, self.as_float() - other.as_float()),
         }
     }
 
@@ -144,7 +151,7 @@ impl Number {
         {
             return Some(Number::from_integer(product));
         }
-        Number::from_float(self.as_float() * other.as_float())
+        self.mixed(other, self.as_float() * other.as_float())
     }
 
     /// `None` also for a division by zero.
@@ -154,7 +161,8 @@ impl Number {
         }
         match (self.integer(), other.integer()) {
             (Some(left), Some(right)) if left % right == 0 => Some(Number::from_integer(left / right)),
-            _ => Number::from_float(self.as_float() / other.as_float()),
+            (Some(left), Some(right)) => Some(Number::Float(quotient::nearest(left, right))),
+            _ => self.mixed(other, self.as_float() / other.as_float()),
         }
     }
 
@@ -166,11 +174,22 @@ impl Number {
         {
             return Some(Number::from_integer(power));
         }
-        Number::from_float(libm::pow(self.as_float(), other.as_float()))
+        let Some(exponent) = other.integer() else {
+            return self.mixed(other, libm::pow(self.as_float(), other.as_float()));
+        };
+        // As a double, an exponent beyond 2^53 is always even.
+        let size = libm::pow(self.as_float().abs(), other.as_float());
+        let is_negative = self.as_float() < 0.0 && exponent % 2 != 0;
+        self.mixed(self, if is_negative { -size } else { size })
     }
 
     pub(crate) fn square_root(self) -> Option<Number> {
-        Number::from_float(self.as_float().sqrt())
+        let root = Number::from_float(self.as_float().sqrt())?;
+        match (self.integer(), root.integer()) {
+            // A root that is whole only because it was rounded is no integer.
+            (Some(square), Some(whole)) if whole * whole != square => Some(Number::Float(root.as_float())),
+            _ => Some(root),
+        }
     }
 
     pub(crate) fn ceiling(self) -> Option<Number> {
@@ -185,6 +204,19 @@ impl Number {
             Number::Int(_) | Number::Large(_) => Some(self),
             Number::Float(float) => Number::from_float(float.floor()),
         }
+    }
+
+    /// What was computed from both in doubles.
+    fn mixed(self, other: Number, result: f64) -> Option<Number> {
+        if self.fits_a_double() && other.fits_a_double() {
+            return Number::from_float(result);
+        }
+        result.is_finite().then_some(Number::Float(result))
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "integral and far within the range of i128")]
+    fn fits_a_double(self) -> bool {
+        self.integer().is_none_or(|integer| self.as_float() as i128 == integer)
     }
 
     fn integer(self) -> Option<i128> {

@@ -73,8 +73,7 @@ impl<'r> Renderer<'r> {
                 Ok(Some(value)) => object.insert(key, value),
                 Ok(None) => {}
                 Err(error) => {
-                    let (key, shown) = (entry.written.to_string(), excerpt(&key));
-                    return Err(error.within(Segment::Entry { key, shown }));
+                    return Err(error.within(Segment::entry(&entry.written, &key)));
                 }
             }
         }
@@ -149,7 +148,7 @@ impl<'r> Renderer<'r> {
         let offset = self.operand(offset, "$fromNow")?;
         let reference = match from {
             Some(from) => self.operand(from, "from")?,
-            None => self.scope.now().map(Value::Text),
+            None => self.scope.now(&mut self.meter)?.map(Value::Text),
         };
         let Some(Value::Text(offset)) = offset else {
             return Err(Error::template("$fromNow expects a string"));
@@ -180,5 +179,5 @@ impl<'r> Renderer<'r> {
 }
 
 fn within(error: Error, key: &str) -> Error {
-    error.within(Segment::Operand(key.to_owned()))
+    error.within(Segment::operand(key))
 }

@@ -1,11 +1,13 @@
 //! Which value a name has: the innermost operator that binds it, else the context, else the host's functions,
-//! else the language's own. Bindings end with their operator.
+//! else the language's own. Bindings end with their operator. A name is paid for by what is searched for it.
 
 use serde_json::Value as Json;
 
 use crate::builtins::Builtin;
 use crate::context::Context;
+use crate::error::Outcome;
 use crate::functions::Functions;
+use crate::meter::Meter;
 use crate::now::Now;
 use crate::value::{Function, Object, Text, Value};
 
@@ -49,45 +51,52 @@ impl<'r> Scope<'r> {
         self.bindings.push(Binding::Names(names));
     }
 
-    pub(crate) fn value(&self, name: &str) -> Option<Value<'r>> {
+    pub(crate) fn value(&self, name: &str, meter: &mut Meter) -> Outcome<Option<Value<'r>>> {
         for binding in self.bindings.iter().rev() {
-            match binding {
-                Binding::Variable(bound, value) if *bound == name => return Some(value.clone()),
-                Binding::Variable(..) => {}
-                Binding::Names(names) => {
-                    if let Some(value) = names.get(name) {
-                        return Some(value);
-                    }
+            let found = match binding {
+                Binding::Variable(bound, value) => {
+                    meter.search(1, name.len())?;
+                    (*bound == name).then(|| value.clone())
                 }
+                Binding::Names(names) => names.get(name, meter)?,
+            };
+            if found.is_some() {
+                return Ok(found);
             }
         }
-        self.outermost(name)
+        self.outermost(name, meter)
     }
 
     /// The reference time of `$fromNow` and `fromNow`, if the name still stands for a string.
-    pub(crate) fn now(&self) -> Option<Text<'r>> {
-        match self.value("now")? {
-            Value::Text(text) => Some(text),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::Array(_)
-            | Value::Object(_)
-            | Value::Function(_) => None,
-        }
+    pub(crate) fn now(&self, meter: &mut Meter) -> Outcome<Option<Text<'r>>> {
+        Ok(match self.value("now", meter)? {
+            Some(Value::Text(text)) => Some(text),
+            Some(
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_)
+                | Value::Function(_),
+            )
+            | None => None,
+        })
     }
 
-    fn outermost(&self, name: &str) -> Option<Value<'r>> {
+    fn outermost(&self, name: &str, meter: &mut Meter) -> Outcome<Option<Value<'r>>> {
+        meter.search(self.context.len(), name.len())?;
         let given: Option<&'r Json> = self.context.get(name);
         if let Some(json) = given {
-            return Some(Value::given(json));
+            return Ok(Some(Value::given(json)));
         }
+        // The built-ins are few and short, and are found as if they were among the host's functions.
+        meter.search(self.functions.len(), name.len())?;
         if let Some(function) = self.functions.named(name) {
-            return Some(Value::Function(Function::Host(function)));
+            return Ok(Some(Value::Function(Function::Host(function))));
         }
         if name == "now" {
-            return Some(Value::Text(Text::Given(self.now.as_str())));
+            return Ok(Some(Value::Text(Text::Given(self.now.as_str()))));
         }
-        Builtin::named(name).map(|builtin| Value::Function(Function::Builtin(builtin)))
+        Ok(Builtin::named(name).map(|builtin| Value::Function(Function::Builtin(builtin))))
     }
 }

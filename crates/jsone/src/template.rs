@@ -69,9 +69,15 @@ impl Template {
 
     /// The context names that a render may read, found without rendering.
     ///
-    /// Names that an operator surely binds around every use are left out, and so are `now` and the built-ins.
-    /// Names of host functions are among them: take away [`Functions::names`]. A render never reads a name
-    /// beyond these, with one exception, which [`Template::reads_any_name`] tells of.
+    /// Names that an operator surely binds around every use are left out. Names of host functions are among
+    /// them: take away [`Functions::names`]. A render never reads a name beyond these, with two exceptions:
+    ///
+    /// - `now` and the names of [`BUILTINS`](crate::BUILTINS) are never listed, because a template that uses them
+    ///   means the language's own; but an entry of the context that bears such a name hides that, and is read.
+    ///   `$fromNow` and `fromNow` read `now` without naming it. A context made of the listed names alone has none
+    ///   of them.
+    /// - A template that asks `defined` for a computed name learns whether any name exists:
+    ///   [`Template::reads_any_name`] tells so.
     pub fn reads(&self) -> &BTreeSet<String> {
         &self.reads.names
     }
@@ -83,7 +89,7 @@ impl Template {
     }
 
     /// The mistakes that were found while parsing, in the order of the template, each with its place; after a
-    /// hundred the others are not listed.
+    /// hundred, or 64 KiB of messages and places, the others are not listed.
     pub fn faults(&self) -> &[Error] {
         &self.faults
     }

@@ -5,11 +5,15 @@
 mod rendering;
 
 use jsone::{Class, Error, Limits, Template};
-use rendering::{eval, render};
+use rendering::{eval, nested, render};
 use serde_json::{Value as Json, json};
 
 fn fault(template: Json) -> Error {
     render(&template, &json!({"key": "k", "list": [1]})).expect_err("a fault")
+}
+
+fn fault_of(template: &Json) -> Error {
+    render(template, &json!({})).expect_err("a fault")
 }
 
 fn check(template: Json, text: &str, path: &str, offset: Option<usize>) {
@@ -131,6 +135,67 @@ fn messages_hold_only_excerpts_of_what_strangers_wrote() {
     ] {
         assert!(fault(template).to_string().len() < 1000);
     }
+}
+
+#[test]
+fn places_hold_only_excerpts_of_the_keys_that_strangers_wrote() {
+    // 80,000 characters that are a name, and as many that are none.
+    for key in ["kkk".repeat(80_000), "k k".repeat(80_000)] {
+        for template in [
+            json!({&key: "${1 +}"}),
+            json!({&key: [{"$eval": 1}]}),
+            json!({&key: {"$nope": 1}}),
+            json!({format!("{key}${{1 +}}"): 1}),
+            json!({format!("$${key}"): "${1 +}"}),
+            json!({"$switch": {format!("'{key}'"): {"$eval": 1}}}),
+            json!({"$match": {format!("'{key}'"): {"$eval": 1}}}),
+            json!({"$map": [1], format!("each({})", "k".repeat(80_000)): {"$eval": 1}}),
+        ] {
+            let parsed = Template::parse(&template, Limits::default()).unwrap();
+            let [fault] = parsed.faults() else { panic!("one fault") };
+            for error in [
+                fault.clone(),
+                Template::parse_strict(&template, Limits::default()).unwrap_err(),
+                fault_of(&template),
+            ] {
+                assert!(error.to_string().len() < 1000, "{}", error.to_string().len());
+                assert!(error.location().path().len() < 1000, "{}", error.location().path().len());
+                assert!(format!("{error:?}").len() < 2000, "{}", format!("{error:?}").len());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_budget_that_ends_parsing_holds_only_an_excerpt_of_its_place() {
+    let deep = format!("{}1{}", "(".repeat(200), ")".repeat(200));
+    let refused = Template::parse(&json!({"k k".repeat(80_000): {"$eval": deep}}), Limits::default());
+    assert!(format!("{:?}", refused.unwrap_err()).len() < 2000);
+}
+
+#[test]
+fn a_deep_place_keeps_both_of_its_ends() {
+    let key = "long ".repeat(200);
+    let template = nested(100, json!({"inner": "${1 +}"}), |json| json!({"long ".repeat(200): json}));
+    let error = fault(json!({"outer": template}));
+    assert!(error.location().segments().count() == 102);
+    for place in [error.location().path(), error.location().official()] {
+        assert!(place.chars().count() <= 2001, "{}", place.chars().count());
+        assert!(place.contains(".outer[") && place.ends_with("].inner"), "{place}");
+        assert!(!place.contains(&key) && place.contains('…'));
+    }
+}
+
+#[test]
+fn faults_are_kept_up_to_a_number_and_up_to_a_size() {
+    let many = Template::parse(&json!(vec!["${1 +}"; 1000]), Limits::default()).unwrap();
+    assert_eq!(many.faults().len(), 100);
+    let wrap = |json| json!({"long ".repeat(200): json});
+    let deep = nested(100, json!(vec!["${1 +}"; 1000]), wrap);
+    let large = Template::parse(&deep, Limits::default()).unwrap();
+    let kept: usize = large.faults().iter().map(|fault| format!("{fault:?}").len()).sum();
+    assert!((1..100).contains(&large.faults().len()) && kept < 256 * 1024, "{kept}");
+    assert!(Template::parse_strict(&deep, Limits::default()).is_err());
 }
 
 // conforms: O113

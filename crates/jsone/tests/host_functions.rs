@@ -47,6 +47,14 @@ fn a_refusal_of_a_function_is_a_builtin_error_with_its_reason() {
 }
 
 #[test]
+fn a_panic_in_a_function_passes_through_the_render() {
+    let mut functions = Functions::none();
+    functions.register("faulty", Arity::exactly(0), |_| panic!("a mistake of the host")).unwrap();
+    let panicked = std::panic::catch_unwind(|| call(&functions, "faulty()")).unwrap_err();
+    assert_eq!(panicked.downcast_ref::<&str>(), Some(&"a mistake of the host"));
+}
+
+#[test]
 fn a_function_can_neither_leave_a_template_nor_enter_another_function() {
     let functions = basic_helpers::lend_all();
     for expression in ["has", "{f: has}", "default(has, 1)"] {

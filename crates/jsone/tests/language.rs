@@ -35,6 +35,18 @@ fn every_operator_and_every_function_has_a_heading_and_an_example() {
 }
 
 #[test]
+fn every_infix_operator_has_a_heading_and_an_example() {
+    let headings: Vec<&str> = LANGUAGE.lines().filter(|line| line.starts_with("### ")).collect();
+    let templates: Vec<String> = examples().iter().map(|example| example["template"].to_string()).collect();
+    for symbol in jsone::INFIX {
+        let heading = format!("`{symbol}`");
+        assert!(headings.iter().any(|line| line.contains(&heading)), "{symbol} has no heading");
+        let used = format!(" {symbol} ");
+        assert!(templates.iter().any(|template| template.contains(&used)), "{symbol} has no example");
+    }
+}
+
+#[test]
 fn every_listed_operator_and_function_exists() {
     for operator in jsone::OPERATORS {
         let reserved = render(&json!({operator: 1}), &json!({}));

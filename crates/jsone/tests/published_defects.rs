@@ -63,6 +63,24 @@ fn an_enormous_offset_and_an_extreme_step_are_errors() {
 }
 
 #[test]
+fn arithmetic_beyond_two_to_the_53_is_not_wrong() {
+    for (expression, expected) in [
+        ("(-1) ** 9007199254740993", json!(-1)),
+        ("9007199254740993 / 3", json!(3_002_399_751_580_331_u64)),
+        ("9007199254740993 / 2", json!(4_503_599_627_370_496.0)),
+        ("9007199254740995 / 3", json!(3_002_399_751_580_331.5)),
+    ] {
+        assert_eq!(eval(expression, &json!({})).unwrap(), expected, "{expression}");
+    }
+    let refused = eval("range(0, number('1e300'), number('1e299'))", &json!({})).unwrap_err();
+    assert_eq!(refused.to_string(), "BuiltinError: invalid arguments to builtin: range");
+    // An index that is too large for any array is still a whole number.
+    assert_eq!(eval("[1, 2][:number('1e300')]", &json!({})).unwrap(), json!([1, 2]));
+    let beyond = eval("[1, 2][number('1e300')]", &json!({})).unwrap_err();
+    assert_eq!(beyond.to_string(), "InterpreterError: index out of bounds");
+}
+
+#[test]
 fn split_keeps_empty_parts() {
     assert_eq!(eval("split('a::b', ':')", &json!({})).unwrap(), json!(["a", "", "b"]));
     assert_eq!(eval("split(':', ':')", &json!({})).unwrap(), json!(["", ""]));

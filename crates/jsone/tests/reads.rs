@@ -1,5 +1,8 @@
 //! Which names a template reads, told without rendering it.
 
+#[path = "support/rendering.rs"]
+mod rendering;
+
 use jsone::{Limits, Template};
 use serde_json::{Value as Json, json};
 
@@ -50,6 +53,21 @@ fn a_name_that_may_stay_unbound_counts_as_read() {
 fn built_ins_and_now_are_not_read_but_host_functions_are() {
     assert_eq!(reads(json!({"$eval": "len(now) + min(1, 2)"})), Vec::<String>::new());
     assert_eq!(reads(json!({"$eval": "sha256_text(a)"})), ["a", "sha256_text"]);
+}
+
+#[test]
+fn an_entry_that_hides_now_or_a_built_in_is_read_without_being_listed() {
+    let context = json!({"now": "2000-01-01T00:00:00.000Z", "min": 7});
+    for (template, with, without) in [
+        (json!("${now}"), json!("2000-01-01T00:00:00.000Z"), json!(rendering::NOW)),
+        (json!({"$fromNow": ""}), json!("2000-01-01T00:00:00.000Z"), json!(rendering::NOW)),
+        (json!({"$eval": "fromNow('')"}), json!("2000-01-01T00:00:00.000Z"), json!(rendering::NOW)),
+        (json!({"$eval": "typeof(min)"}), json!("number"), json!("function")),
+    ] {
+        assert_eq!(reads(template.clone()), Vec::<String>::new());
+        assert_eq!(rendering::render(&template, &context), Ok(with));
+        assert_eq!(rendering::render(&template, &json!({})), Ok(without));
+    }
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 mod commands;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -19,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   longhaul verify --data-dir ./longhaul-data      compare every stored row with the ledger
   longhaul rebuild --data-dir ./longhaul-data     write views and agenda anew from the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
+  longhaul progress --note 'half way'             from inside a job's command: say how it goes
 
 Exit codes: 0 done and clean, 1 something differs or failed (the reason is printed), 2 wrong usage.";
 
@@ -31,6 +34,34 @@ enum Command {
     /// Write what is stored to standard output
     #[command(subcommand)]
     Export(Export),
+    /// From inside a command that a job runs: say how it goes
+    Progress(Progress),
+    /// Run one command for the daemon and end everything that it starts
+    #[command(hide = true)]
+    Supervise(Supervise),
+}
+
+#[derive(Args)]
+struct Progress {
+    /// One line for people
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// A label of where it is
+    #[arg(long, value_name = "LABEL")]
+    phase: Option<String>,
+    /// The progress, a JSON object such as '{"done": 3, "of": 10}'
+    #[arg(value_name = "JSON")]
+    object: Option<String>,
+}
+
+#[derive(Args)]
+struct Supervise {
+    /// Between TERM and KILL
+    #[arg(long)]
+    grace_ms: u64,
+    /// The command
+    #[arg(last = true, required = true)]
+    argv: Vec<OsString>,
 }
 
 #[derive(Subcommand)]
@@ -67,9 +98,12 @@ fn main() -> ExitCode {
         Command::Rebuild(store) => commands::rebuild::run(&store.path()),
         Command::Export(Export::Claims(store)) => commands::export::claims(&store.path()),
         Command::Export(Export::Facts { store, after }) => commands::export::facts(&store.path(), after),
+        Command::Progress(Progress { note, phase, object }) => {
+            commands::progress::run(note.as_deref(), phase.as_deref(), object.as_deref())
+        }
+        Command::Supervise(Supervise { grace_ms, argv }) => {
+            commands::supervise::run(&argv, Duration::from_millis(grace_ms))
+        }
     };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("longhaul: {error:#}");
-        ExitCode::FAILURE
-    })
+    outcome.unwrap_or_else(|error| commands::failed(&error))
 }

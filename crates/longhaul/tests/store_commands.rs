@@ -107,7 +107,8 @@ async fn a_damaged_fact_is_found_and_rebuild_refuses_it() {
     assert!(text(&output.stdout).contains("has checksum"), "{}", text(&output.stdout));
     let output = longhaul(dir.path(), &["rebuild"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("has checksum"), "{}", text(&output.stderr));
+    let told = text(&output.stderr);
+    assert!(told.starts_with("error[store_broken]: ") && told.contains("has checksum"), "{told}");
 }
 
 #[tokio::test]
@@ -117,7 +118,8 @@ async fn rebuild_is_refused_while_the_store_is_open_and_names_the_holder() {
     let output = longhaul(dir.path(), &["rebuild"]);
     assert_eq!(output.status.code(), Some(1));
     let pid = std::process::id().to_string();
-    assert!(text(&output.stderr).contains(&pid), "{}", text(&output.stderr));
+    let told = text(&output.stderr);
+    assert!(told.starts_with("error[store_locked]: ") && told.contains(&pid), "{told}");
     drop(store);
 }
 
@@ -172,7 +174,11 @@ fn a_missing_store_is_said_and_nothing_is_made() {
     for arguments in [&["verify"][..], &["rebuild"], &["export", "facts"]] {
         let output = longhaul(dir.path(), arguments);
         assert_eq!(output.status.code(), Some(1));
-        assert!(text(&output.stderr).contains("there is no store at"), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).starts_with("error[store_missing]: there is no store at"),
+            "{}",
+            text(&output.stderr)
+        );
     }
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -181,4 +187,29 @@ fn a_missing_store_is_said_and_nothing_is_made() {
 fn help_teaches_with_examples() {
     let output = Command::new(env!("CARGO_BIN_EXE_longhaul")).arg("--help").output().unwrap();
     assert!(text(&output.stdout).contains("longhaul export facts > facts.jsonl"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_exported_is_told_with_its_code() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(filled(dir.path()).await);
+    damage(
+        dir.path(),
+        "DROP TRIGGER facts_are_never_changed; UPDATE facts SET payload = 'no json' WHERE position = 5; \
+         UPDATE agenda SET claim_version = -1",
+    );
+    for what in ["facts", "claims"] {
+        let output = longhaul(dir.path(), &["export", what]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).starts_with("error[store_broken]: "), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn wrong_usage_is_told_apart_from_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    for arguments in [&["verify", "--fast"][..], &["export"], &["export", "facts", "--after", "x"], &["mend"]]
+    {
+        assert_eq!(longhaul(dir.path(), arguments).status.code(), Some(2), "{arguments:?}");
+    }
 }

@@ -21,6 +21,9 @@ impl World {
             }
             Request::Load(id) => at_once(store.load(id)).map(Answer::Loaded),
             Request::Key(key) => at_once(store.key(key)).map(|kept| Answer::Key(kept.map(Box::new))),
+            Request::Body(id, body) => at_once(store.body(id, *body)).map(Answer::Body),
+            Request::ReadyLanes => at_once(store.ready_lanes()).map(Answer::Lanes),
+            Request::EarliestDue(kind) => at_once(store.earliest_due(*kind)).map(Answer::Due),
             Request::TakeDue(kind, take) => {
                 let taken = at_once(store.take_due(*kind, take.clone()))?;
                 self.check_taken(&Taking { taken: &taken, take, from: From::Due(*kind) });
@@ -104,6 +107,9 @@ pub(crate) fn describe(request: &Request) -> String {
         }),
         Request::Load(id) => format!("loads {id}"),
         Request::Key(key) => format!("reads key {}", key.key),
+        Request::Body(id, body) => format!("reads the {} of {id}", body.name.as_str()),
+        Request::ReadyLanes => "asks which lanes are ready".to_owned(),
+        Request::EarliestDue(kind) => format!("asks when a {} is due", kind.as_str()),
         Request::TakeDue(kind, _) => format!("takes due {}s", kind.as_str()),
         Request::TakeReady(lane, _) => format!("takes ready in {lane}"),
         Request::Take(id, _) => format!("takes {id}"),
@@ -121,6 +127,9 @@ pub(crate) fn outcome(answer: &Result<Answer, StoreError>) -> String {
             Some(loaded) => format!("version {}", loaded.head.version),
         },
         Ok(Answer::Key(kept)) => format!("kept: {}", kept.is_some()),
+        Ok(Answer::Body(body)) => format!("{} bytes", body.as_ref().map_or(0, Vec::len)),
+        Ok(Answer::Lanes(lanes)) => format!("{lanes:?}"),
+        Ok(Answer::Due(at)) => format!("{at:?}"),
         Ok(Answer::Many(taken)) => {
             let ids: Vec<_> = taken.iter().map(|taken| taken.id.as_str()).collect();
             format!("{ids:?}")

@@ -20,6 +20,8 @@ pub enum Event {
     GiveUp(Key),
     /// A wait is over.
     Wake(Key),
+    /// A task was woken by another.
+    Poll(Key),
     /// A message reaches a node.
     Deliver(Key),
     /// Something goes wrong, or right again.

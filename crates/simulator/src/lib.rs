@@ -1,9 +1,9 @@
 //! The deterministic simulator of the kernel: real `engine::Engine` on several nodes over one `store::MemoryStore`,
-//! with every store call on an event heap of its own. No threads, no tokio, no clock but the heap.
+//! with every store call on an event heap of its own. No threads, no runtime, no clock but the heap.
 //!
 //! A seed draws a scene (`setting`) and what goes wrong in it (`faults`). Nodes (`node`, `executor`, `poller`, `api`) and
 //! those outside (`client`, `peer`, `connector`) are tasks of the `world`; `wire` carries their store calls, `apply` has
-//! their effect, `invariants` checks each of them. `run` takes a seed to its verdict, `batch` many of them.
+//! their effect, `invariants` checks each of them. In half of the seeds `workers` puts the engine's own workers in the nodes. `run` takes a seed to its verdict, `batch` many of them.
 
 mod api;
 mod apply;
@@ -28,6 +28,7 @@ mod setting;
 mod slab;
 mod store;
 mod wire;
+mod workers;
 mod world;
 
 pub use batch::{Batch, batch};

@@ -10,7 +10,9 @@ use store::{Store, Take, Taken};
 
 use crate::clock::{SimClock, SimIds};
 use crate::heap::SECOND;
+use crate::setting::WhoseWorkers;
 use crate::store::SimStore;
+use crate::workers::Workers;
 use crate::world::Sim;
 use crate::{executor, poller};
 
@@ -21,7 +23,7 @@ pub const PEER_LANE: &str = "peer";
 /// Records that one round takes at most.
 const BATCH: usize = 4;
 /// Jobs that one node runs at once.
-const MAX_RUNNING: usize = 4;
+pub const MAX_RUNNING: usize = 4;
 /// Rounds of a recovery.
 const RECOVERY_ROUNDS: usize = 3;
 
@@ -54,9 +56,21 @@ impl Node {
             retention,
         );
         let actor = crate::orders::actor(number);
-        let node = Self { sim: sim.clone(), number, owner, engine, actor };
-        node.spawn(recover(node.clone()));
-        node
+        match sim.with(|world| world.setting.workers) {
+            WhoseWorkers::Scripted => {
+                let node = Self { sim: sim.clone(), number, owner, engine, actor };
+                node.spawn(recover(node.clone()));
+                node
+            }
+            WhoseWorkers::Engine => {
+                let (workers, engine) = Workers::on(sim, number, &owner, engine);
+                workers.start(sim, number);
+                sim.with(|world| world.nodes[number].recovering = false);
+                let node = Self { sim: sim.clone(), number, owner, engine, actor };
+                node.spawn(rounds(node.clone(), Worker::PollOperations));
+                node
+            }
+        }
     }
 
     /// Starts a task that dies with this process.

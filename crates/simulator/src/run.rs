@@ -1,6 +1,8 @@
 //! One seed from its first event to its verdict.
 
-use std::task::{Context, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake, Waker};
 
 use crate::api::handle;
 use crate::counters::{Counters, Sometimes, Struck};
@@ -82,6 +84,23 @@ struct Task {
     node: Option<usize>,
     work: Option<Work>,
     order: Option<Key>,
+    waker: Option<Arc<TaskWaker>>,
+}
+
+/// Wakes a task by an event of its own, so that whoever wakes it is done first.
+struct TaskWaker {
+    sim: Sim,
+    task: Key,
+    /// Whether the event is on its way.
+    woken: AtomicBool,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        if !self.woken.swap(true, Ordering::Relaxed) {
+            self.sim.at_end(|world| world.heap.after(0, Event::Poll(self.task)));
+        }
+    }
 }
 
 impl Run {
@@ -133,6 +152,7 @@ impl Run {
             Event::Answer(call) => self.sim.with(|world| world.answer(call)),
             Event::GiveUp(call) => self.sim.with(|world| world.give_up(call)),
             Event::Wake(slot) => self.sim.with(|world| world.wake(slot)),
+            Event::Poll(task) => self.wake(task),
             Event::Deliver(message) => {
                 self.deliver(message);
                 None
@@ -152,13 +172,30 @@ impl Run {
         Ok(())
     }
 
+    /// A task that another one woke goes on, unless its node stands still.
+    fn wake(&mut self, key: Key) -> Option<Key> {
+        let task = self.tasks.get_mut(key)?;
+        let until = task.node.map_or(0, |node| self.sim.with(|world| world.nodes[node].paused_until));
+        if self.sim.with(|world| until > world.heap.now()) {
+            self.sim.with(|world| world.heap.at(until, Event::Poll(key)));
+            return None;
+        }
+        if let Some(waker) = &task.waker {
+            waker.woken.store(false, Ordering::Relaxed);
+        }
+        Some(key)
+    }
+
     fn poll(&mut self, key: Key) {
         let Some(task) = self.tasks.get_mut(key) else { return };
         let Some(mut work) = task.work.take() else { return };
         let polled = Polled { task: key, node: task.node, order: task.order };
+        let waker = task.waker.get_or_insert_with(|| {
+            Arc::new(TaskWaker { sim: self.sim.clone(), task: key, woken: AtomicBool::new(false) })
+        });
+        let waker = Waker::from(waker.clone());
         self.sim.with(|world| world.polled = Some(polled));
-        let mut context = Context::from_waker(Waker::noop());
-        let done = work.as_mut().poll(&mut context).is_ready();
+        let done = work.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
         let polled = self.sim.with(|world| world.polled.take());
         if done {
             self.tasks.remove(key);
@@ -175,7 +212,7 @@ impl Run {
                 return;
             }
             for (node, work) in spawned {
-                let key = self.tasks.insert(Task { node, work: Some(work), order: None });
+                let key = self.tasks.insert(Task { node, work: Some(work), order: None, waker: None });
                 self.poll(key);
             }
         }

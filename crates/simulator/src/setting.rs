@@ -35,6 +35,17 @@ pub struct Setting {
     pub idle: i64,
     /// When faults end.
     pub calm_at: i64,
+    /// Who does by itself what is to be done.
+    pub workers: WhoseWorkers,
+}
+
+/// Who does by itself what is to be done on the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhoseWorkers {
+    /// Scripted ones, which do more that is wrong, and follow work outside.
+    Scripted,
+    /// The engine's own.
+    Engine,
 }
 
 impl Setting {
@@ -48,8 +59,10 @@ impl Setting {
         } else {
             Retention::DEFAULT
         };
+        let workers = rng.pick(&[WhoseWorkers::Scripted, WhoseWorkers::Engine]);
+        let alone = workers == WhoseWorkers::Engine && rng.chance(500);
         Self {
-            nodes: rng.index(4) + 2,
+            nodes: if alone { 1 } else { rng.index(4) + 2 },
             lease,
             lease_micros: i64::from(lease_seconds) * SECOND,
             retention,
@@ -59,7 +72,13 @@ impl Setting {
             latency: rng.pick(&[10_000, 150_000, 1_000_000]),
             idle: rng.within(4, 12) * SECOND,
             calm_at: rng.within(150, 450) * SECOND,
+            workers,
         }
+    }
+
+    /// Whether the store lives and dies with its only node, as an embedded one does: nothing is under way afterwards.
+    pub fn is_in_process(&self) -> bool {
+        self.nodes == 1
     }
 
     /// How long after the calm everything accepted must be over.

@@ -74,11 +74,31 @@ impl Store for SimStore {
         })
     }
 
-    // No loop of a node reads these, so they are not on the wire.
-
-    fn body<'a>(&'a self, _: &'a RecordId, _: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
-        not_simulated()
+    fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
+        self.ask(Request::Body(id.clone(), body), |answer| {
+            if let Answer::Body(body) = answer { Some(body) } else { None }
+        })
     }
+
+    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
+        self.ask(
+            Request::ReadyLanes,
+            |answer| {
+                if let Answer::Lanes(lanes) = answer { Some(lanes) } else { None }
+            },
+        )
+    }
+
+    fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
+        self.ask(
+            Request::EarliestDue(kind),
+            |answer| {
+                if let Answer::Due(at) = answer { Some(at) } else { None }
+            },
+        )
+    }
+
+    // No loop of a node reads these, so they are not on the wire.
 
     fn jobs(&self, _: JobQuery) -> Reply<'_, Page> {
         not_simulated()
@@ -93,14 +113,6 @@ impl Store for SimStore {
     }
 
     fn facts_after(&self, _: u64, _: usize) -> Reply<'_, Vec<StoredFact>> {
-        not_simulated()
-    }
-
-    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
-        not_simulated()
-    }
-
-    fn earliest_due(&self, _: RecordKind) -> Reply<'_, Option<Timestamp>> {
         not_simulated()
     }
 

@@ -3,7 +3,9 @@
 //! Between the two, anything else may happen. A call may be refused before it has an effect, have its effect and lose
 //! its answer, or arrive after its caller has given up or died.
 
-use domain::{Fence, Lease, RecordId, RecordKind, Timestamp};
+use std::sync::Arc;
+
+use domain::{BodyRef, Fence, Lease, RecordId, RecordKind, Timestamp};
 use store::{Commit, Committed, IdempotencyKey, KeptKey, Loaded, StoreError, Take, Taken};
 
 use crate::apply::{describe, outcome};
@@ -22,6 +24,12 @@ pub enum Request {
     Load(RecordId),
     /// Read a key.
     Key(IdempotencyKey),
+    /// Read a body.
+    Body(RecordId, BodyRef),
+    /// Read which lanes have something.
+    ReadyLanes,
+    /// Read when something is due next.
+    EarliestDue(RecordKind),
     /// Take what is due.
     TakeDue(RecordKind, Take),
     /// Take what is ready in a lane.
@@ -42,6 +50,12 @@ pub enum Answer {
     Loaded(Option<Loaded>),
     /// The key.
     Key(Option<Box<KeptKey>>),
+    /// The body.
+    Body(Option<Vec<u8>>),
+    /// The lanes.
+    Lanes(Vec<Arc<str>>),
+    /// The time.
+    Due(Option<Timestamp>),
     /// These were taken.
     Many(Vec<Taken>),
     /// This was taken.
@@ -96,7 +110,7 @@ impl World {
         let call = Call { request: Some(request), slot, node, order, fate, sent_at, is_commit, answer: None };
         let call = self.calls.insert(call);
         self.heap.after(there, Event::Arrive(call));
-        if there > 5 * SECOND && self.rng.chance(500) {
+        if there > 5 * SECOND && !self.setting.is_in_process() && self.rng.chance(500) {
             let patience = self.rng.within(SECOND, there);
             self.heap.after(patience, Event::GiveUp(call));
         }
@@ -198,9 +212,9 @@ impl World {
 
     /// A node died: what it had sent may be under way or not.
     pub fn drop_calls(&mut self, node: usize) {
-        let Self { calls, rng, .. } = self;
+        let Self { calls, rng, setting, .. } = self;
         for (_, call) in calls.iter_mut() {
-            if call.node == node && rng.chance(500) {
+            if call.node == node && (setting.is_in_process() || rng.chance(500)) {
                 call.fate = Fate::Dropped;
             }
         }

@@ -2,36 +2,12 @@
 
 use domain::{Claim, RecordId};
 use rusqlite::{Connection, params};
+use store::StoreError;
 
 use crate::dialect::Sql;
-use crate::rows::{RawFact, agenda_columns, fact_columns, read_agenda, read_fact, signed};
+use crate::rows::{FactLine, agenda_columns, fact_columns, read_agenda, read_fact, signed};
+use crate::sqlite::read_failed;
 use crate::walk::PAGE;
-
-/// One line of the ledger, not interpreted.
-pub struct FactLine {
-    /// Its place in the whole ledger.
-    pub position: u64,
-    /// The record's id.
-    pub stream: String,
-    /// Its place in the stream.
-    pub version: u64,
-    /// The caller's name for it.
-    pub fact_id: String,
-    /// Its kind.
-    pub kind: String,
-    /// When.
-    pub at: domain::Timestamp,
-    /// Who.
-    pub actor: String,
-    /// What caused it.
-    pub causation_id: Option<String>,
-    /// What joins it to other work.
-    pub correlation_id: Option<String>,
-    /// The rest, as JSON.
-    pub payload: String,
-    /// Over itself and its predecessor.
-    pub checksum: String,
-}
 
 static FACTS_AFTER: Sql = Sql::new(concat!(
     "SELECT ",
@@ -39,11 +15,20 @@ static FACTS_AFTER: Sql = Sql::new(concat!(
     " FROM facts WHERE position > $1 ORDER BY position LIMIT $2"
 ));
 
-/// The next page of the ledger after a position; empty at its end.
-pub fn facts_after(connection: &Connection, position: u64) -> rusqlite::Result<Vec<FactLine>> {
+/// The next page of the ledger after a position, not interpreted; empty at its end.
+pub fn facts_after(connection: &Connection, position: u64) -> Result<Vec<FactLine>, StoreError> {
+    fact_lines(connection, position, PAGE).map_err(read_failed)
+}
+
+/// So many facts after a position.
+pub(crate) fn fact_lines(
+    connection: &Connection,
+    position: u64,
+    limit: usize,
+) -> rusqlite::Result<Vec<FactLine>> {
     connection
         .prepare_cached(FACTS_AFTER.sqlite())?
-        .query_map(params![signed(position), signed(PAGE as u64)], |row| read_fact(row).map(FactLine::from))?
+        .query_map(params![signed(position), signed(limit as u64)], read_fact)?
         .collect()
 }
 
@@ -62,7 +47,11 @@ static CLAIMS_AFTER: Sql = Sql::new(concat!(
 ));
 
 /// The next page of claims after a record; empty at the end.
-pub fn claims_after(connection: &Connection, record_id: &str) -> rusqlite::Result<Vec<ClaimLine>> {
+pub fn claims_after(connection: &Connection, record_id: &str) -> Result<Vec<ClaimLine>, StoreError> {
+    claim_lines(connection, record_id).map_err(read_failed)
+}
+
+fn claim_lines(connection: &Connection, record_id: &str) -> rusqlite::Result<Vec<ClaimLine>> {
     let lines: Vec<Option<ClaimLine>> = connection
         .prepare_cached(CLAIMS_AFTER.sqlite())?
         .query_map(params![record_id, signed(PAGE as u64)], |row| {
@@ -72,22 +61,4 @@ pub fn claims_after(connection: &Connection, record_id: &str) -> rusqlite::Resul
         })?
         .collect::<Result<_, _>>()?;
     Ok(lines.into_iter().flatten().collect())
-}
-
-impl From<RawFact> for FactLine {
-    fn from(fact: RawFact) -> Self {
-        Self {
-            position: fact.position,
-            stream: fact.stream,
-            version: fact.version,
-            fact_id: fact.id.to_string(),
-            kind: fact.kind,
-            at: fact.at,
-            actor: fact.actor,
-            causation_id: fact.causation_id,
-            correlation_id: fact.correlation_id,
-            payload: fact.payload,
-            checksum: fact.checksum.to_string(),
-        }
-    }
 }

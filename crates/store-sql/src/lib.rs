@@ -5,6 +5,7 @@
 
 mod dialect;
 mod export;
+mod floor;
 mod migrate;
 mod open;
 mod prepare;
@@ -14,10 +15,11 @@ mod sqlite;
 mod verify;
 mod walk;
 
-pub use export::{ClaimLine, FactLine, claims_after, facts_after};
+pub use export::{ClaimLine, claims_after, facts_after};
 pub use migrate::{SCHEMA_VERSION, migrate_to};
 pub use open::OpenError;
 pub use rebuild::{Rebuilt, rebuild};
+pub use rows::FactLine;
 pub use sqlite::{
     Durability, SqliteOptions, SqliteStore, WriterFigures, open_for_reading, open_for_rebuilding,
 };

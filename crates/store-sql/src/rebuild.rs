@@ -9,7 +9,8 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use store::{AgendaRow, StoreError, VIEW_FORMAT, encode_view};
 
 use crate::dialect::Sql;
-use crate::sqlite::{agenda_row, insert_agenda, insert_view, update_agenda};
+use crate::floor::{keep_time, newest_fact};
+use crate::sqlite::{Failure, agenda_row, insert_agenda, insert_view, locked, update_agenda};
 use crate::walk::{Place, Stream, next_page};
 
 /// What was rebuilt.
@@ -27,20 +28,22 @@ pub fn rebuild(
     retention: Retention,
     now: Timestamp,
 ) -> Result<Rebuilt, StoreError> {
-    let database = |error: rusqlite::Error| StoreError::Broken(error.to_string());
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
-    transaction.execute_batch("DELETE FROM jobs; DELETE FROM operations").map_err(database)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    // The agenda is written at this time: not before anything that it is about.
+    let now = now.max(newest_fact(&transaction).map_err(failed)?);
+    let mut newest = Timestamp::default();
+    transaction.execute_batch("DELETE FROM jobs; DELETE FROM operations").map_err(failed)?;
     let mut rebuilt = Rebuilt::default();
     let mut place = Place::default();
     let mut open: Option<Stream> = None;
     loop {
-        let page = next_page(&transaction, &mut place).map_err(database)?;
+        let page = next_page(&transaction, &mut place).map_err(failed)?;
         for fact in &page.facts {
+            let fact = fact.as_ref().map_err(|unreadable| damaged(&unreadable.stream, &unreadable.what))?;
             if open.as_ref().is_none_or(|stream| stream.id.as_str() != fact.stream) {
                 if let Some(done) = open.take() {
                     write(&transaction, &done, retention, now)
-                        .map_err(database)?
+                        .map_err(failed)?
                         .map_err(|what| damaged(done.id.as_str(), &what))?;
                     rebuilt.records += 1;
                 }
@@ -50,6 +53,7 @@ pub fn rebuild(
                 stream.fold(fact).map_err(|what| damaged(&fact.stream, &what))?;
             }
             rebuilt.facts += 1;
+            newest = newest.max(fact.at);
         }
         if page.last {
             break;
@@ -57,13 +61,14 @@ pub fn rebuild(
     }
     if let Some(done) = open {
         write(&transaction, &done, retention, now)
-            .map_err(database)?
+            .map_err(failed)?
             .map_err(|what| damaged(done.id.as_str(), &what))?;
         rebuilt.records += 1;
     }
-    transaction.execute(DROP_STRAY_AGENDA.sqlite(), []).map_err(database)?;
-    transaction.execute(SET_VIEW_FORMAT.sqlite(), [VIEW_FORMAT]).map_err(database)?;
-    transaction.commit().map_err(database)?;
+    transaction.execute(DROP_STRAY_AGENDA.sqlite(), []).map_err(failed)?;
+    keep_time(&transaction, newest).map_err(failed)?;
+    transaction.execute(SET_VIEW_FORMAT.sqlite(), [VIEW_FORMAT]).map_err(failed)?;
+    transaction.commit().map_err(failed)?;
     Ok(rebuilt)
 }
 
@@ -115,13 +120,13 @@ pub(crate) fn view_format(connection: &Connection) -> rusqlite::Result<Option<i6
     connection.query_row(VIEW_FORMAT_OF.sqlite(), [], |row| row.get(0)).optional()
 }
 
-static NEWEST_FACT: Sql =
-    Sql::new("SELECT max(at) FROM (SELECT at FROM facts ORDER BY position DESC LIMIT 1)");
-
-/// The time of the newest fact: the clock starts no earlier.
-pub(crate) fn newest_fact(connection: &Connection) -> rusqlite::Result<Timestamp> {
-    let micros: Option<i64> = connection.query_row(NEWEST_FACT.sqlite(), [], |row| row.get(0))?;
-    Ok(Timestamp::from_micros(micros.unwrap_or_default()))
+/// What the caller is told when the database fails.
+fn failed(error: rusqlite::Error) -> StoreError {
+    match Failure::from(error) {
+        Failure::Full | Failure::FullInDoubt => StoreError::Full,
+        Failure::Locked => locked(),
+        Failure::Fatal(reason) | Failure::Statement(reason) => StoreError::Broken(reason),
+    }
 }
 
 fn damaged(stream: &str, what: &str) -> StoreError {

@@ -119,23 +119,34 @@ impl<'a> AgendaValues<'a> {
 }
 
 /// A fact as it is stored, before it is understood.
-pub(crate) struct RawFact {
-    pub(crate) position: u64,
-    pub(crate) stream: String,
-    pub(crate) version: u64,
-    pub(crate) id: FactId,
-    pub(crate) kind: String,
-    pub(crate) at: Timestamp,
-    pub(crate) actor: String,
-    pub(crate) causation_id: Option<String>,
-    pub(crate) correlation_id: Option<String>,
-    pub(crate) payload: String,
-    pub(crate) checksum: Checksum,
+pub struct FactLine {
+    /// Its place in the whole ledger.
+    pub position: u64,
+    /// The record's id.
+    pub stream: String,
+    /// Its place in the stream.
+    pub version: u64,
+    /// The caller's name for it.
+    pub id: FactId,
+    /// Its kind.
+    pub kind: String,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: String,
+    /// What caused it.
+    pub causation_id: Option<String>,
+    /// What joins it to other work.
+    pub correlation_id: Option<String>,
+    /// The rest, as JSON.
+    pub payload: String,
+    /// Over itself and its predecessor.
+    pub checksum: Checksum,
 }
 
 /// Reads a fact's columns.
-pub(crate) fn read_fact(row: &Row<'_>) -> rusqlite::Result<RawFact> {
-    Ok(RawFact {
+pub(crate) fn read_fact(row: &Row<'_>) -> rusqlite::Result<FactLine> {
+    Ok(FactLine {
         position: unsigned(row, 0)?,
         stream: row.get(1)?,
         version: unsigned(row, 2)?,
@@ -150,7 +161,7 @@ pub(crate) fn read_fact(row: &Row<'_>) -> rusqlite::Result<RawFact> {
     })
 }
 
-impl RawFact {
+impl FactLine {
     /// Understands it.
     pub(crate) fn decode(self) -> Result<StoredFact, StoreError> {
         let place = format!("version {} of {}", self.version, self.stream);
@@ -170,6 +181,24 @@ impl RawFact {
             fact,
             checksum: self.checksum,
         })
+    }
+}
+
+/// A value that does not fit its column's meaning is told apart from a database that fails.
+pub(crate) fn unless_undecodable<T>(read: rusqlite::Result<T>) -> rusqlite::Result<Result<T, String>> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        // Without a code it is not SQLite that failed.
+        Err(error) if error.sqlite_error_code().is_none() => Ok(Err(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+/// The text of a column, as far as it can be read.
+pub(crate) fn lossy(row: &Row<'_>, column: usize) -> String {
+    match row.get_ref(column).map(|value| value.as_bytes().map(String::from_utf8_lossy)) {
+        Ok(Ok(text)) => text.into_owned(),
+        Ok(Err(_)) | Err(_) => "?".to_owned(),
     }
 }
 

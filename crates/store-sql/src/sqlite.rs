@@ -9,6 +9,7 @@ mod claims;
 mod connect;
 mod failure;
 mod keys;
+mod lists;
 mod lock;
 mod queue;
 mod readers;
@@ -42,6 +43,7 @@ use writer::{Answer, Item, Request, Writer};
 
 pub(crate) use apply::{insert_agenda, insert_view, update_agenda};
 pub(crate) use check::agenda_row;
+pub(crate) use failure::{Failure, locked, read_failed};
 pub use writer::WriterFigures;
 
 /// How a store on a file is opened.
@@ -111,29 +113,37 @@ impl SqliteStore {
             None => Some(FileLock::acquire(&options.path)?),
             Some(_) => None,
         };
+        // Connections first, threads last: an open that fails leaves no thread behind that would keep the file.
         let connection = connect::writer(options)?;
-        let newest_fact = crate::rebuild::newest_fact(&connection)?;
+        let checkpoint_connection = connect::checkpointer(options)?;
+        let reader_connections = Readers::connect(options)?;
+        let newest_fact = crate::floor::newest_fact(&connection)?;
         let (stop, stopped) = watch::channel(None);
         let stop = Arc::new(stop);
-        let checkpointer = Checkpointer::start(connect::checkpointer(options)?, stop.clone())?;
-        let queue = Arc::new(Queue::new());
-        let figures = Arc::new(WriterFigures::default());
-        let recent = Arc::new(Recent::default());
-        let wake_up = checkpointer.wake_up();
-        let writer = Writer::new(connection, queue.clone(), stop, figures.clone(), recent.clone(), wake_up)?;
-        let writer = spawn("longhaul-writer", move || writer.run())?;
-        let readers = Readers::start(options)?;
-        Ok(Self {
-            queue,
-            readers,
-            recent,
-            checkpointer,
-            newest_fact,
-            writer: Some(writer),
+        let mut store = Self {
+            queue: Arc::new(Queue::new()),
+            readers: Readers::new(),
+            recent: Arc::new(Recent::default()),
+            checkpointer: Checkpointer::new(),
+            writer: None,
             stopped,
-            figures,
+            figures: Arc::new(WriterFigures::default()),
+            newest_fact,
             _lock: lock,
-        })
+        };
+        let writer = Writer::new(
+            connection,
+            store.queue.clone(),
+            stop.clone(),
+            store.figures.clone(),
+            store.recent.clone(),
+            store.checkpointer.wake_up(),
+        )?;
+        // From here on a failure drops the store, which ends the threads that it has.
+        store.checkpointer.start(checkpoint_connection, stop)?;
+        store.readers.start(reader_connections)?;
+        store.writer = Some(spawn("longhaul-writer", move || writer.run())?);
+        Ok(store)
     }
 
     /// Waits until the store stops for good, because the disk failed, and says why. The process must end then.
@@ -206,7 +216,7 @@ impl Store for SqliteStore {
     }
 
     fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
-        self.readers.read(move |connection| reads::jobs(connection, &query))
+        self.readers.read(move |connection| lists::jobs(connection, &query))
     }
 
     fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {

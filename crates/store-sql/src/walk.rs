@@ -1,31 +1,40 @@
 //! A walk over all streams in order of their ids, a page of facts at a time, folding as it goes.
 //!
 //! Facts are only ever appended, so pages may be read at different times. Memory stays constant: the facts of one page and the
-//! state of one stream.
+//! state of one stream. A fact that cannot be read is told in its place, and the walk goes on.
 
 use domain::record::apply;
 use domain::{Record, RecordId};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 use store::{FactText, Head, decode_fact};
 
 use crate::dialect::Sql;
-use crate::rows::{RawFact, fact_columns, read_fact, signed};
+use crate::rows::{FactLine, fact_columns, lossy, read_fact, signed, unless_undecodable};
 
 /// Rows of one page: no read is longer.
 pub(crate) const PAGE: usize = 1_000;
 
 /// Facts in the order of streams.
 pub(crate) struct FactPage {
-    pub(crate) facts: Vec<RawFact>,
+    pub(crate) facts: Vec<Result<FactLine, Unreadable>>,
     /// Whether there is nothing after it.
     pub(crate) last: bool,
+}
+
+/// A fact that is there and cannot be read.
+pub(crate) struct Unreadable {
+    /// The stream, as far as its name can be read.
+    pub(crate) stream: String,
+    pub(crate) what: String,
 }
 
 /// Where a walk stands: the fact read last.
 #[derive(Clone, Default)]
 pub(crate) struct Place {
     stream: String,
-    version: u64,
+    version: i64,
+    /// Facts read after it whose own place cannot be named.
+    beyond: usize,
 }
 
 impl Place {
@@ -33,22 +42,47 @@ impl Place {
     pub(crate) fn stream(&self) -> &str {
         &self.stream
     }
+
+    /// The first name that is above every stream that cannot go on after this place.
+    pub(crate) fn end(&self) -> String {
+        // The name after the stream's own: something that cannot be named follows it, so the stream has ended.
+        if self.beyond > 0 { format!("{}\0", self.stream) } else { self.stream.clone() }
+    }
+
+    fn advance(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        match (row.get_ref(1)?.as_str(), row.get(2)) {
+            (Ok(stream), Ok(version)) => {
+                *self = Self { stream: stream.to_owned(), version, beyond: 0 };
+            }
+            _ => self.beyond += 1,
+        }
+        Ok(())
+    }
 }
 
 static FACTS_BY_STREAM: Sql = Sql::new(concat!(
     "SELECT ",
     fact_columns!(),
-    " FROM facts WHERE (stream, version) > ($1, $2) ORDER BY stream, version LIMIT $3"
+    " FROM facts WHERE (stream, version) > ($1, $2) ORDER BY stream, version LIMIT $3 OFFSET $4"
 ));
 
 /// The next page.
 pub(crate) fn next_page(connection: &Connection, place: &mut Place) -> rusqlite::Result<FactPage> {
-    let facts: Vec<RawFact> = connection
-        .prepare_cached(FACTS_BY_STREAM.sqlite())?
-        .query_map(params![place.stream, signed(place.version), signed(PAGE as u64)], read_fact)?
-        .collect::<Result<_, _>>()?;
-    if let Some(fact) = facts.last() {
-        *place = Place { stream: fact.stream.clone(), version: fact.version };
+    let mut facts = Vec::new();
+    let mut statement = connection.prepare_cached(FACTS_BY_STREAM.sqlite())?;
+    let from = place.clone();
+    let mut rows = statement.query(params![
+        from.stream,
+        from.version,
+        signed(PAGE as u64),
+        signed(from.beyond as u64)
+    ])?;
+    while let Some(row) = rows.next()? {
+        place.advance(row)?;
+        facts.push(unless_undecodable(read_fact(row))?.map_err(|what| Unreadable {
+            stream: lossy(row, 1),
+            what: format!("a fact cannot be read: {what}"),
+        }));
     }
     let last = facts.len() < PAGE;
     Ok(FactPage { facts, last })
@@ -70,7 +104,7 @@ impl Stream {
     }
 
     /// Folds the next fact, or says what is wrong with it.
-    pub(crate) fn fold(&mut self, fact: &RawFact) -> Result<(), String> {
+    pub(crate) fn fold(&mut self, fact: &FactLine) -> Result<(), String> {
         let expected = self.head.version + 1;
         if fact.version != expected {
             return Err(format!("fact {expected} is missing, the next is {}", fact.version));
@@ -95,7 +129,7 @@ impl Stream {
     }
 }
 
-impl RawFact {
+impl FactLine {
     fn text(&self) -> FactText<'_> {
         FactText {
             stream: &self.stream,

@@ -98,10 +98,15 @@ impl AgendaRow {
         Ok(claim)
     }
 
-    /// Ends the lease of whoever shows the fence; the record is due at once.
+    /// Ends the lease of whoever shows the fence, if it has not ended yet; the record is due at once.
     pub fn hand_back(&mut self, fence: &Fence, now: Timestamp) -> Result<(), Refusal> {
-        let held = self.claim.as_ref().ok_or(Refusal::ClaimLost)?;
-        self.claim = Some(claim::release(held, fence, now)?);
+        let claim = self.claim.as_ref().ok_or(Refusal::ClaimLost)?;
+        let released = claim::release(claim, fence, now)?;
+        // What a commit has released, or its owner has handed back before, is due when that said.
+        if !self.held {
+            return Ok(());
+        }
+        self.claim = Some(released);
         self.held = false;
         self.due_at = Some(now);
         Ok(())

@@ -6,7 +6,7 @@ use domain::attention::Entry;
 use domain::{BodyRef, Fact, Fence, Record, RecordId, Timestamp};
 
 use crate::query::Head;
-use crate::{FactId, KeptKey, StoreError};
+use crate::{FactId, IdempotencyKey, KeptKey, StoreError};
 
 /// The limits of one commit, by name.
 pub mod limits {
@@ -16,12 +16,20 @@ pub mod limits {
     pub const MAX_FACTS_PER_CHANGE: usize = 64;
     /// Bytes of bodies in one commit.
     pub const MAX_BODY_BYTES_PER_COMMIT: usize = 16 * 1_048_576;
+    /// Idempotency keys that one commit may use up.
+    pub const MAX_KEYS: usize = 100;
+    /// Bytes of each text of an idempotency key: principal, route, the sender's name for it.
+    pub const MAX_KEY_TEXT_BYTES: usize = 512;
+    /// Bytes of each text that every fact carries: actor, causation, correlation.
+    pub const MAX_CONTEXT_TEXT_BYTES: usize = 512;
     /// Bytes of one stored answer.
     pub const MAX_ANSWER_BYTES: usize = 65_536;
     /// Bytes of one fact's payload.
     pub const MAX_FACT_BYTES: usize = 65_536;
     /// Keys that outlived their records and are forgotten by one commit that writes keys.
     pub const MAX_FORGOTTEN_KEYS: usize = 100;
+    /// Jobs that one page of a list looks at, whether they fit or not.
+    pub const MAX_EXAMINED: usize = 5_000;
     /// Rows in one page of any read.
     pub const MAX_PAGE: usize = 1_000;
 }
@@ -112,33 +120,68 @@ pub struct Committed {
 }
 
 impl Commit {
-    /// Refuses a commit over its limits, before anything is queued.
+    /// Refuses a commit that is over its limits or does not fit together, before anything is queued.
     pub fn check(&self) -> Result<(), StoreError> {
-        let within = |count: usize, what: &'static str, limit: usize| {
-            if count > limit { Err(StoreError::TooLarge { what, limit }) } else { Ok(()) }
-        };
         within(self.changes.len(), "records in one commit", limits::MAX_CHANGES)?;
+        let context = [Some(&self.actor), self.causation_id.as_ref(), self.correlation_id.as_ref()];
+        for text in context.into_iter().flatten() {
+            within(text.len(), "actor, causation or correlation", limits::MAX_CONTEXT_TEXT_BYTES)?;
+        }
         let mut body_bytes = 0;
         let mut touched = std::collections::BTreeSet::new();
         for change in &self.changes {
             if !touched.insert(&change.id) {
                 return Err(StoreError::Broken(format!("the commit changes {} twice", change.id)));
             }
-            within(change.id.as_str().len(), "id", domain::limits::MAX_ID_BYTES)?;
-            // Stored, it could not be read back, and every walk over the ledger or the agenda would end there.
-            if RecordId::parse(change.id.as_str()).as_ref() != Ok(&change.id) {
-                return Err(StoreError::Broken(format!("{:?} names no record", change.id.as_str())));
-            }
-            within(change.facts.len(), "facts on one record", limits::MAX_FACTS_PER_CHANGE)?;
-            for body in &change.bodies {
-                within(body.bytes.len(), body.body.name.as_str(), domain::limits::MAX_BODY_BYTES)?;
-                body_bytes += body.bytes.len();
-            }
+            body_bytes += change.check()?;
         }
         within(body_bytes, "bodies in one commit", limits::MAX_BODY_BYTES_PER_COMMIT)?;
-        for key in &self.keys {
-            within(key.answer.len(), "stored answer", limits::MAX_ANSWER_BYTES)?;
-        }
-        Ok(())
+        within(self.keys.len(), "keys in one commit", limits::MAX_KEYS)?;
+        self.keys.iter().try_for_each(KeptKey::check)
     }
+}
+
+impl Change {
+    /// The bytes of its bodies, if it is within its limits.
+    fn check(&self) -> Result<usize, StoreError> {
+        let id = &self.id;
+        within(id.as_str().len(), "id", domain::limits::MAX_ID_BYTES)?;
+        // Stored, it could not be read back, and every walk over the ledger or the agenda would end there.
+        if RecordId::parse(id.as_str()).as_ref() != Ok(id) {
+            return Err(StoreError::Broken(format!("{:?} names no record", id.as_str())));
+        }
+        within(self.facts.len(), "facts on one record", limits::MAX_FACTS_PER_CHANGE)?;
+        // No fact would name them, and nothing would show that they are there.
+        if self.facts.is_empty() && !self.bodies.is_empty() {
+            return Err(StoreError::Broken(format!("the commit has bodies and no facts for {id}")));
+        }
+        let mut bytes = 0;
+        for NewBody { body, bytes: given } in &self.bodies {
+            within(given.len(), body.name.as_str(), domain::limits::MAX_BODY_BYTES)?;
+            if given.len() as u64 != body.size {
+                return Err(StoreError::Broken(format!(
+                    "the {} of {id} has {} bytes, its reference says {}",
+                    body.name.as_str(),
+                    given.len(),
+                    body.size
+                )));
+            }
+            bytes += given.len();
+        }
+        Ok(bytes)
+    }
+}
+
+impl KeptKey {
+    fn check(&self) -> Result<(), StoreError> {
+        let IdempotencyKey { principal, route, key } = &self.key;
+        for text in [principal, route, key] {
+            within(text.len(), "text of an idempotency key", limits::MAX_KEY_TEXT_BYTES)?;
+        }
+        within(self.answer.len(), "stored answer", limits::MAX_ANSWER_BYTES)
+    }
+}
+
+fn within(count: usize, what: &'static str, limit: usize) -> Result<(), StoreError> {
+    if count > limit { Err(StoreError::TooLarge { what, limit }) } else { Ok(()) }
 }

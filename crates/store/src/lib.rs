@@ -30,7 +30,7 @@ pub use error::StoreError;
 pub use facts::{FactId, StoredFact};
 pub use keys::{IdempotencyKey, KeptKey};
 pub use memory::{MemoryStore, Tables};
-pub use query::{Cursor, Head, JobFilter, JobQuery, Loaded, Page};
+pub use query::{Cursor, Head, JobFilter, JobQuery, Leading, Loaded, Page, PageWalk};
 pub use tokens::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_BYTES, MAX_TOKENS, Token};
 pub use view::{JobColumns, OperationColumns, VIEW_FORMAT, decode_view, encode_view};
 
@@ -39,8 +39,11 @@ pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Sen
 
 /// Where the records live.
 pub trait Store: Send + Sync {
-    /// Writes a commit, all or nothing, and answers only when it is on stable storage. Safe to repeat: a commit whose
-    /// facts are there already is answered as done.
+    /// Writes a commit, all or nothing, and answers only when it is on stable storage.
+    ///
+    /// Safe to repeat word for word as long as its records are kept: a commit whose facts are there already, under the
+    /// same ids, is answered as done. Once a record was retired its facts are gone and a repeat would be taken for a new
+    /// commit. Whoever repeats does so within seconds; records are kept for days after their end.
     fn commit(&self, commit: Commit) -> Reply<'_, Committed>;
 
     /// One record with the head of its stream and its claim.
@@ -49,7 +52,7 @@ pub trait Store: Send + Sync {
     fn body<'a>(&'a self, id: &'a RecordId, body: domain::BodyRef) -> Reply<'a, Option<Vec<u8>>>;
     /// What was answered under an idempotency key.
     fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>>;
-    /// Jobs that fit, newest change first, a page at a time.
+    /// Jobs that fit, newest change first, a page at a time. A page may be short: only one without `next` is the last.
     fn jobs(&self, query: JobQuery) -> Reply<'_, Page>;
     /// How many jobs are in each state.
     fn job_counts(&self) -> Reply<'_, Vec<(domain::job::JobStateName, u64)>>;
@@ -71,7 +74,7 @@ pub trait Store: Send + Sync {
     fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken>;
     /// Prolongs a lease; the fence that comes back replaces the old one.
     fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken>;
-    /// Gives a record back before its lease ends; it is due at once.
+    /// Gives a record back before its lease ends; it is due at once. One that was released already stays as it is.
     fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()>;
     /// The lanes in which something is ready, each named once.
     fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>>;

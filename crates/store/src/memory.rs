@@ -15,8 +15,8 @@ use domain::{BodyRef, Digest, Fact, Fence, Lease, Record, RecordId, RecordKind, 
 use crate::commit::limits::{MAX_FACT_BYTES, MAX_PAGE};
 use crate::query::Head;
 use crate::{
-    AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Loaded, Page,
-    Removal, Reply, Store, StoreError, StoredFact, Take, Taken, Token, encode_fact,
+    AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Leading,
+    Loaded, Page, PageWalk, Removal, Reply, Store, StoreError, StoredFact, Take, Taken, Token, encode_fact,
 };
 
 /// A store in memory.
@@ -197,23 +197,32 @@ impl Tables {
     }
 
     fn jobs(&self, query: &JobQuery) -> Page {
-        let limit = query.limit.min(MAX_PAGE);
-        let mut found: Vec<(Cursor, &Arc<Record>)> = Vec::new();
+        let mut examined: Vec<(Cursor, bool)> = Vec::new();
         for record in self.views.values() {
-            if let Record::Job(job) = record.as_ref()
-                && query.filter.fits(job)
-            {
-                let cursor = Cursor { updated_at: job.updated_at, id: job.id.clone() };
-                if query.after.as_ref().is_none_or(|after| cursor < *after) {
-                    found.push((cursor, record));
-                }
+            let Record::Job(job) = record.as_ref() else { continue };
+            let fits = query.filter.fits(job);
+            let is_led = match query.filter.leading() {
+                Leading::Session(id) => job.spec.session_id.as_deref() == Some(id),
+                Leading::Owner(id) => job.spec.owner_peer_id.as_deref() == Some(id),
+                Leading::Creator(id) => job.spec.created_by_peer_id.as_deref() == Some(id),
+                Leading::Circle(circle) => job.spec.circle.as_deref() == Some(circle),
+                Leading::States => fits,
+            };
+            let cursor = Cursor { updated_at: job.updated_at, id: job.id.clone() };
+            if is_led && query.after.as_ref().is_none_or(|after| cursor < *after) {
+                examined.push((cursor, fits));
             }
         }
-        found.sort_by(|(a, _), (b, _)| b.cmp(a));
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let next = if more { found.last().map(|(cursor, _)| cursor.clone()) } else { None };
-        Page { jobs: found.into_iter().map(|(_, record)| record.clone()).collect(), next }
+        examined.sort_by(|(a, _), (b, _)| b.cmp(a));
+        let mut walk = PageWalk::new(query.limit);
+        for (cursor, fits) in examined {
+            if !walk.look_at(cursor, fits) {
+                break;
+            }
+        }
+        let (found, next) = walk.finish();
+        let jobs = found.into_iter().map(|cursor| self.views[&RecordId::Job(cursor.id)].clone()).collect();
+        Page { jobs, next }
     }
 }
 

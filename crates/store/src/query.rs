@@ -6,6 +6,7 @@ use domain::job::{Job, JobStateName};
 use domain::{Claim, JobId, Record, Timestamp};
 
 use crate::Checksum;
+use crate::commit::limits::{MAX_EXAMINED, MAX_PAGE};
 
 /// A record as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,10 @@ pub struct Head {
 }
 
 /// Which jobs, and from where on.
+///
+/// A page looks at no more than `limits::MAX_EXAMINED` jobs: those of the workstream, else of the owner, else of the creator,
+/// else of the circle that is asked for, newest change first. If few of them fit, the page is short or even empty, and `next`
+/// says where to go on.
 #[derive(Clone, Debug, Default)]
 pub struct JobQuery {
     /// Which.
@@ -62,7 +67,7 @@ pub struct Cursor {
     pub id: JobId,
 }
 
-/// One page of jobs.
+/// One page of jobs: the last one has no `next`, any other may be short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// The jobs, newest change first.
@@ -80,5 +85,69 @@ impl JobFilter {
             && equal(&self.created_by_peer_id, &job.spec.created_by_peer_id)
             && equal(&self.session_id, &job.spec.session_id)
             && equal(&self.circle, &job.spec.circle)
+    }
+}
+
+/// The field of a filter whose jobs are looked at one after the other; the other fields only sort out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leading<'a> {
+    /// The jobs of this workstream.
+    Session(&'a str),
+    /// The jobs of this owner.
+    Owner(&'a str),
+    /// The jobs of this creator.
+    Creator(&'a str),
+    /// The jobs of this circle.
+    Circle(&'a str),
+    /// All jobs, or all in the state asked for: every one of them fits.
+    States,
+}
+
+impl JobFilter {
+    /// The field that leads.
+    pub fn leading(&self) -> Leading<'_> {
+        match self {
+            Self { session_id: Some(session_id), .. } => Leading::Session(session_id),
+            Self { owner_peer_id: Some(owner), .. } => Leading::Owner(owner),
+            Self { created_by_peer_id: Some(creator), .. } => Leading::Creator(creator),
+            Self { circle: Some(circle), .. } => Leading::Circle(circle),
+            Self { .. } => Leading::States,
+        }
+    }
+}
+
+/// A page as it is put together: the same rule for every store.
+#[derive(Debug)]
+pub struct PageWalk {
+    limit: usize,
+    examined: usize,
+    found: Vec<Cursor>,
+    last: Option<Cursor>,
+    more: bool,
+}
+
+impl PageWalk {
+    /// A page of at most so many jobs.
+    pub fn new(limit: usize) -> Self {
+        Self { limit: limit.min(MAX_PAGE), examined: 0, found: Vec::new(), last: None, more: false }
+    }
+
+    /// Looks at the next job that the leading field gives; whether another one is wanted.
+    pub fn look_at(&mut self, cursor: Cursor, fits: bool) -> bool {
+        if self.examined == MAX_EXAMINED || (fits && self.found.len() == self.limit) {
+            self.more = true;
+            return false;
+        }
+        self.examined += 1;
+        if fits {
+            self.found.push(cursor.clone());
+        }
+        self.last = Some(cursor);
+        true
+    }
+
+    /// The jobs of the page, and where the next page begins, if there may be one.
+    pub fn finish(self) -> (Vec<Cursor>, Option<Cursor>) {
+        (self.found, self.last.filter(|_| self.more))
     }
 }

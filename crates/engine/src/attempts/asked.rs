@@ -56,6 +56,7 @@ impl Attempts {
         let limit = self.timer.now().plus_seconds(ANSWER_WITHIN_SECONDS);
         while is_dispatching(&record) {
             tokio::select! {
+                biased;
                 newer = watched.next() => record = newer,
                 () = self.timer.sleep_until(limit) => break,
             }
@@ -91,6 +92,7 @@ impl Attempts {
                 Err(error) => return Err(error.into()),
             }
             tokio::select! {
+                biased;
                 _ = watched.next() => {}
                 () = self.timer.sleep_until(now.plus_seconds(LOOK_AGAIN_AFTER_SECONDS)) => {}
             }

@@ -2,18 +2,24 @@
 //!
 //! Whoever loses the lease stops and writes nothing: the fence in every commit makes sure of it.
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::job::{
     CancelAnswer, Details, Job, JobCommand, JobState, JobStateName, Report, ResultRefs, Retryable, Trigger,
 };
 use domain::{AttemptId, BodyName, BodyRef, Command, Fence, Record, RecordId, Refusal, Timestamp};
+use futures::FutureExt;
+use futures::future::{AbortHandle, abortable};
 use store::{NewBody, Taken, body_ref};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::asked::Origin;
 use super::{Attempts, replace};
-use crate::{Assignment, EngineError, Failure, Link, Order, OrderBody, Output, Produced, Progress, Stop};
+use crate::{
+    Assignment, EngineError, Failure, Link, Order, OrderBody, Output, Produced, Progress, Specialist, Stop,
+};
 
 /// Words of progress that may wait; more are dropped.
 pub(super) const PROGRESS_WAITING: usize = 64;
@@ -65,15 +71,36 @@ impl Attempt {
         };
         let assignment = self.assignment(&job, &attempt_id).await?;
         let link = self.link.clone();
-        let mut work = tokio::spawn(async move { executor.specialist.produce(assignment, link).await });
-        let produced = self.stay_with(&job, &attempt_id, &mut work).await;
-        match produced {
+        let (produced, abort) = self.produce(executor.specialist, assignment, link);
+        match self.stay_with(&job, &attempt_id, produced).await {
             Some(produced) => self.report(&attempt_id, produced).await,
             None => {
-                work.abort();
+                abort.abort();
                 Ok(())
             }
         }
+    }
+
+    /// The work itself, in a task of its own: whatever it does, the lease is renewed.
+    fn produce(
+        &self,
+        specialist: Arc<dyn Specialist>,
+        assignment: Assignment,
+        link: Link,
+    ) -> (oneshot::Receiver<Produced>, AbortHandle) {
+        let (told, produced) = oneshot::channel();
+        let work = async move { specialist.produce(assignment, link).await };
+        let (work, abort) = abortable(AssertUnwindSafe(work).catch_unwind());
+        self.attempts.spawn.spawn(Box::pin(async move {
+            let panicked = |panic: Box<dyn Any + Send>| {
+                Produced::Failed(Failure::transient("executor_panicked", message_of(&*panic)))
+            };
+            if let Ok(produced) = work.await {
+                // Nobody listens once the lease was lost.
+                let _ = told.send(produced.unwrap_or_else(panicked));
+            }
+        }));
+        (produced, abort)
     }
 
     /// Renews, writes down progress and watches the time until the work ends; nothing if the lease was lost.
@@ -81,7 +108,7 @@ impl Attempt {
         &mut self,
         job: &Job,
         attempt_id: &AttemptId,
-        work: &mut tokio::task::JoinHandle<Produced>,
+        mut work: oneshot::Receiver<Produced>,
     ) -> Option<Produced> {
         let timer = self.attempts.timer.clone();
         let began = timer.now();
@@ -94,10 +121,10 @@ impl Attempt {
         loop {
             let wants_to_tell = newest.is_some() || !shown;
             tokio::select! {
-                ended = &mut *work => {
-                    return Some(ended.unwrap_or_else(|panic| {
-                        Produced::Failed(Failure::transient("executor_panicked", panic.to_string()))
-                    }));
+                biased;
+                ended = &mut work => {
+                    let gone = || Failure::transient("executor_gone", "the work ended without a word");
+                    return Some(ended.unwrap_or_else(|_| Produced::Failed(gone())));
                 }
                 Some(progress) = self.told.recv() => {
                     newest = Some(newest.map_or_else(|| progress.clone(), |older| merge(older, progress.clone())));
@@ -332,6 +359,11 @@ fn keep(bodies: &mut Vec<NewBody>, name: BodyName, bytes: Vec<u8>) -> BodyRef {
     let body = body_ref(name, &bytes);
     bodies.push(NewBody { body, bytes: Arc::from(bytes) });
     body
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
 }
 
 /// The newer word wins; what it leaves out stays.

@@ -51,29 +51,37 @@ impl DispatchJobs {
         self.learn_lanes().await?;
         let asked = std::mem::take(&mut self.lanes().maybe_ready);
         let mut next = Next::WhenWoken;
-        for lane in asked {
-            if &*lane == UNASSIGNED_LANE {
+        for lane in &asked {
+            if &**lane == UNASSIGNED_LANE {
                 continue;
             }
-            if now < self.strangers_from && !self.attempts.serves(&lane) {
-                self.lanes().maybe_ready.insert(lane);
+            if now < self.strangers_from && !self.attempts.serves(lane) {
+                self.lanes().maybe_ready.insert(lane.clone());
                 next = sooner(next, Next::At(self.strangers_from));
                 continue;
             }
-            let limit = self.attempts.free_slots(&lane).min(BATCH);
+            let limit = self.attempts.free_slots(lane).min(BATCH);
             if limit == 0 {
                 // A slot that becomes free wakes us.
-                self.lanes().maybe_ready.insert(lane);
+                self.lanes().maybe_ready.insert(lane.clone());
                 continue;
             }
             let take = Take { owner: self.owner.clone(), now, lease: self.attempts.lease(), limit };
-            let taken = self.engine.store().take_ready(&lane, take).await?;
+            let taken = match self.engine.store().take_ready(lane, take).await {
+                Ok(taken) => taken,
+                Err(error) => {
+                    // Some may have been taken all the same: the ends of their leases bring them back.
+                    self.wakes.due(self.attempts.lease().expires_at(now));
+                    self.lanes().maybe_ready.extend(asked.iter().cloned());
+                    return Err(error.into());
+                }
+            };
             if taken.len() == limit {
                 self.lanes().maybe_ready.insert(lane.clone());
                 next = Next::Now;
             }
             for one in taken {
-                self.attempts.begin_found(&lane, one);
+                self.attempts.begin_found(lane, one);
             }
         }
         Ok(next)
@@ -84,6 +92,7 @@ impl DispatchJobs {
         let asked = {
             let mut lanes = self.lanes();
             lanes.maybe_ready.extend(woken);
+            lanes.asked &= !self.wakes.take_look_at_lanes();
             lanes.asked
         };
         if !asked {

@@ -69,11 +69,21 @@ pub async fn next(chance: &mut Chance, model: &dyn Store, now: Timestamp) -> Ord
 
 /// Bodies for what the command refers to, causes, and sometimes a key.
 fn with_company(chance: &mut Chance, mut order: Order) -> Order {
-    if let Command::Job(JobCommand::Create(new)) = &order.command {
-        let body = |body: &BodyRef| NewBody { body: *body, bytes: Arc::from(body.name.as_str().as_bytes()) };
-        let owned = |body| OrderBody { record: order.record.clone(), body };
-        order.bodies = new.bodies.iter().filter(|body| body.size < 100).map(body).map(owned).collect();
-    }
+    let named = match &order.command {
+        Command::Job(JobCommand::Create(_)) => Some((order.record.clone(), BodyName::Input)),
+        Command::Job(JobCommand::Report(_)) => Some((order.record.clone(), BodyName::Result)),
+        Command::Job(JobCommand::Answer { .. }) => Some((order.record.clone(), BodyName::Answer)),
+        Command::Job(JobCommand::Defer { operation_id, .. }) => {
+            Some((operation_id.clone().into(), BodyName::Handle))
+        }
+        Command::Operation(OperationCommand::Accept(_)) => Some((order.record.clone(), BodyName::Handle)),
+        Command::Job(_) | Command::Operation(_) => None,
+    };
+    // The bytes of a body are its name.
+    order.bodies.extend(named.map(|(record, name)| {
+        let bytes = name.as_str().as_bytes();
+        OrderBody { record, body: NewBody { body: body_ref(name, bytes), bytes: Arc::from(bytes) } }
+    }));
     if chance.percent(10) {
         order.causation_id = Some(Arc::from("event-1"));
         order.correlation_id = Some(Arc::from("order-1"));

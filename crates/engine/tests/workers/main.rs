@@ -275,3 +275,14 @@ async fn a_stop_waits_for_what_ends_by_itself_and_hands_back_the_rest() {
     let done = given.until(&id, JobStateName::Completed).await;
     assert_eq!(done.attempt_count, 2);
 }
+
+#[tokio::test]
+async fn delivered_work_of_which_nobody_hears_again_is_found_when_its_lease_ends() {
+    let given = Given::new([scripted("courier", 1, |_, _| async { Produced::Delivered })]);
+    let id = given.create(job("courier").attempts(1)).await;
+    given.until(&id, JobStateName::Delivered).await;
+    given.settle().await;
+    given.clock.advance_seconds(120);
+    let lost = given.until(&id, JobStateName::Unavailable).await;
+    assert_eq!(lost.state_reason.as_deref(), Some("runner_interrupted"));
+}

@@ -2,8 +2,13 @@
 
 use serde_json::Value as Json;
 
-/// Whether the path leads to something; an error when it is no path.
-pub(super) fn leads_somewhere(value: &Json, path: &str) -> Result<bool, String> {
+use crate::excerpt::excerpt;
+use crate::functions::Refused;
+use crate::meter::Meter;
+
+/// Whether the path leads to something; refused when it is no path.
+pub(super) fn leads_somewhere(value: &Json, path: &str, meter: &mut Meter) -> Result<bool, Refused> {
+    meter.text(path.len())?;
     let mut rest = path.strip_prefix('$').unwrap_or(path);
     let mut reached = Some(value);
     // A bare name may begin a path.
@@ -12,10 +17,15 @@ pub(super) fn leads_somewhere(value: &Json, path: &str) -> Result<bool, String> 
         let (step, after) = if named { name(rest)? } else { step(rest)? };
         named = false;
         rest = after;
-        reached = reached.and_then(|value| match step {
-            Step::Key(key) => value.as_object().and_then(|object| object.get(key)),
-            Step::Index(index) => value.as_array().and_then(|array| array.get(index)),
-        });
+        meter.step()?;
+        reached = match (step, reached) {
+            (Step::Key(key), Some(Json::Object(object))) => {
+                meter.search(object.len(), key.len())?;
+                object.get(key)
+            }
+            (Step::Index(index), Some(Json::Array(array))) => array.get(index),
+            (Step::Key(_) | Step::Index(_), _) => None,
+        };
     }
     Ok(reached.is_some())
 }
@@ -53,7 +63,7 @@ fn name(rest: &str) -> Result<(Step<'_>, &str), String> {
 }
 
 fn refused(rest: &str) -> String {
-    format!("path does not parse at '{rest}'")
+    format!("path does not parse at '{}'", excerpt(rest))
 }
 
 #[cfg(test)]
@@ -61,15 +71,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::limits::Limits;
+
+    fn led(value: &Json, path: &str) -> Option<bool> {
+        leads_somewhere(value, path, &mut Meter::new(&Limits::default())).ok()
+    }
 
     #[test]
     fn a_path_leads_through_keys_and_indices() {
         let value = json!({"a": {"b": [10, {"any key": null}]}, "": 1});
         for path in ["", "$", "a", "$.a", ".a", "a.b[1]", "$.a['b'][0]", "a.b[1]['any key']", "$[\"\"]"] {
-            assert_eq!(leads_somewhere(&value, path), Ok(true), "{path:?}");
+            assert_eq!(led(&value, path), Some(true), "{path:?}");
         }
         for path in ["b", "a.c", "a.b[2]", "a[0]", "a.b.c", "a.b[1].any"] {
-            assert_eq!(leads_somewhere(&value, path), Ok(false), "{path:?}");
+            assert_eq!(led(&value, path), Some(false), "{path:?}");
         }
     }
 
@@ -88,7 +103,7 @@ mod tests {
             "$a",
             "nowhere[99999999999999999999]",
         ] {
-            assert!(leads_somewhere(&json!({}), path).is_err(), "{path:?}");
+            assert!(led(&json!({}), path).is_none(), "{path:?}");
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn range<'r>(arguments: &[Value<'r>], meter: &mut Meter) -> Outcome<O
         [Value::Number(start), Value::Number(stop), Value::Number(step)] => [*start, *stop, *step],
         _ => return Ok(None),
     };
-    let [Some(start), Some(stop), Some(step)] = bounds.map(Number::whole) else { return Ok(None) };
+    let [Some(start), Some(stop), Some(step)] = bounds.map(Number::countable) else { return Ok(None) };
     let Some(count) = count(start, stop, step) else { return Ok(None) };
     // Before anything is allocated: the size may be astronomical.
     meter.collection(usize::try_from(count).unwrap_or(usize::MAX))?;
@@ -65,6 +65,23 @@ fn count(start: i128, stop: i128, step: i128) -> Option<i128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
+
+    fn ranged(arguments: [&str; 3]) -> Option<usize> {
+        let arguments = arguments.map(|text| Value::Number(Number::parse(text).unwrap()));
+        match range(&arguments, &mut Meter::new(&Limits::default())) {
+            Ok(Some(Value::Array(items))) => Some(items.len()),
+            Ok(Some(_) | None) | Err(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_range_beyond_counting_is_refused_and_never_shortened() {
+        assert_eq!(ranged(["0", "1.2676506002282294e30", "1.5845632502852868e29"]), Some(8));
+        assert_eq!(ranged(["0", "1e300", "1e299"]), None);
+        assert_eq!(ranged(["-1e300", "0", "1e299"]), None);
+        assert_eq!(ranged(["0", "1", "1e300"]), None);
+    }
 
     #[test]
     fn a_range_is_counted_before_it_is_built() {

@@ -73,7 +73,7 @@ pub(super) fn split<'r>(arguments: &[Value<'r>], meter: &mut Meter) -> Outcome<O
         return Ok(None);
     };
     let Some(separator) = spelled(separator, meter)? else { return Ok(None) };
-    meter.text(text.len())?;
+    meter.text(text.len() + separator.len())?;
     let mut parts = Vec::new();
     if separator.is_empty() {
         for (from, character) in text.char_indices() {

@@ -9,9 +9,8 @@ pub(super) fn property<'r>(value: &Value<'r>, name: &str, meter: &mut Meter) -> 
     let Value::Object(object) = value else {
         return Err(Error::interpreter("infix: . expects objects"));
     };
-    meter.text(name.len())?;
     object
-        .get(name)
+        .get(name, meter)?
         .ok_or_else(|| Error::interpreter(format!("object has no property \"{}\"", excerpt(name))))
 }
 
@@ -32,8 +31,7 @@ pub(super) fn index<'r>(value: &Value<'r>, index: &Value<'r>, meter: &mut Meter)
             let Value::Text(key) = index else {
                 return Err(Error::interpreter("object keys must be strings"));
             };
-            meter.text(key.len())?;
-            Ok(object.get(key).unwrap_or(Value::Null))
+            Ok(object.get(key, meter)?.unwrap_or(Value::Null))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Function(_) => Err(not_indexable()),
     }

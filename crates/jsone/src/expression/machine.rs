@@ -133,8 +133,9 @@ impl<'r> Machine<'r> {
 }
 
 fn load<'r>(name: &str, scope: &Scope<'r>, meter: &mut Meter) -> Outcome<Value<'r>> {
-    meter.text(name.len())?;
-    scope.value(name).ok_or_else(|| Error::interpreter(format!("unknown context value {}", excerpt(name))))
+    scope
+        .value(name, meter)?
+        .ok_or_else(|| Error::interpreter(format!("unknown context value {}", excerpt(name))))
 }
 
 fn check_callable<'r>(value: &Value<'r>) -> Outcome<Function<'r>> {

@@ -88,10 +88,7 @@ fn contained(left: &Value<'_>, right: &Value<'_>, meter: &mut Meter) -> Outcome<
             meter.text(part.len() + whole.len())?;
             Ok(whole.contains(&**part))
         }
-        (Value::Text(key), Value::Object(object)) => {
-            meter.text(key.len())?;
-            Ok(object.contains(key))
-        }
+        (Value::Text(key), Value::Object(object)) => Ok(object.get(key, meter)?.is_some()),
         (value, Value::Array(array)) => {
             for item in array.iter() {
                 if equal(value, &item, meter)? {

@@ -3,6 +3,9 @@
 use super::program::{Binary, Unary};
 use super::token::Kind;
 
+/// All operators that stand between two operands, from the loosest to the tightest.
+pub const INFIX: [&str; 14] = ["||", "&&", "in", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "**"];
+
 /// What stands between two operands.
 pub(super) enum Infix {
     Or,
@@ -56,5 +59,25 @@ pub(super) fn sign(kind: Kind) -> Option<Unary> {
         Some(Unary::Not)
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::token::{SYMBOLS, Tokens};
+    use super::*;
+
+    fn kind(text: &str) -> Kind {
+        Tokens::new(text, 0).next().unwrap().unwrap().kind
+    }
+
+    #[test]
+    fn the_list_of_infix_operators_holds_all_of_them_in_their_order() {
+        let words = ["in", "true", "false", "null", "name", "1", "'text'"];
+        let every = SYMBOLS.iter().map(|(symbol, _)| *symbol).chain(words);
+        let mut infixes: Vec<&str> = every.filter(|text| infix(kind(text)).is_some()).collect();
+        infixes.sort_by_key(|text| INFIX.iter().position(|listed| listed == text));
+        assert_eq!(infixes, INFIX);
+        assert!(INFIX.is_sorted_by_key(|text| infix(kind(text)).map(|(binding, _)| binding)));
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Token<'s> {
 }
 
 /// Two characters before one: `**` is not `*`.
-const SYMBOLS: [(&str, Kind); 23] = [
+pub(super) const SYMBOLS: [(&str, Kind); 23] = [
     ("**", Kind::Power),
     (">=", Kind::GreaterEqual),
     ("<=", Kind::LessEqual),

@@ -35,6 +35,72 @@ fn beyond_64_bits_the_nearest_double_goes_on() {
 }
 
 #[test]
+fn the_sign_of_a_power_follows_the_exact_exponent() {
+    for (base, exponent, power) in [
+        ("-1", "9007199254740993", "-1"),
+        ("-1", "9007199254740992", "1"),
+        ("-1", "-9007199254740993", "-1"),
+        ("-1", "18446744073709551615", "-1"),
+        ("1", "9007199254740993", "1"),
+        ("0", "9007199254740993", "0"),
+        ("-2", "63", "-9223372036854775808"),
+        ("-2", "65", "-36893488147419103000"),
+        ("-2", "-1", "-0.5"),
+        ("-0.5", "2", "0.25"),
+    ] {
+        let found = number(base).to_the_power_of(number(exponent));
+        assert_eq!(shown(found).as_deref(), Some(power), "{base} ** {exponent}");
+    }
+    assert_eq!(shown(Number::Float(-1.0).to_the_power_of(number("9007199254740993"))).as_deref(), Some("-1"));
+    // A base so near to one stays finite under an exponent that no double holds.
+    let near_one = Number::Float(-1.000_000_000_000_000_2);
+    assert!(near_one.to_the_power_of(number("9007199254740993")).unwrap().as_float() < -7.0);
+}
+
+#[test]
+fn a_quotient_is_exact_or_the_nearest_double() {
+    for (dividend, divisor, quotient) in [
+        ("9007199254740994", "2", Number::Int(4_503_599_627_370_497)),
+        ("9007199254740993", "3", Number::Int(3_002_399_751_580_331)),
+        ("-9223372036854775808", "-1", Number::Large(9_223_372_036_854_775_808)),
+        ("7", "2", Number::Float(3.5)),
+        ("9007199254740993", "2", Number::Float(4_503_599_627_370_496.0)),
+        ("9007199254740995", "2", Number::Float(4_503_599_627_370_498.0)),
+        // Divided as doubles, these would be 3002399751580332, its opposite and 2048.
+        ("9007199254740995", "3", Number::Float(3_002_399_751_580_331.5)),
+        ("9007199254740995", "-3", Number::Float(-3_002_399_751_580_331.5)),
+        ("18446744073709551615", "9007199254740993", Number::Float(2_047.999_999_999_999_8)),
+        ("18446744073709551615", "18446744073709551614", Number::Float(1.0)),
+        ("1", "18446744073709551615", Number::Float(5.421_010_862_427_522e-20)),
+    ] {
+        let found = number(dividend).divided_by(number(divisor)).unwrap();
+        assert_eq!(format!("{found:?}"), format!("{quotient:?}"), "{dividend} / {divisor}");
+    }
+}
+
+#[test]
+fn what_was_rounded_is_no_integer() {
+    let beyond = number("9007199254740993");
+    let half = number("0.5");
+    for found in [
+        beyond.times(half),
+        beyond.plus(half),
+        beyond.minus(half),
+        half.times(beyond),
+        beyond.divided_by(number("1.5")),
+        // One more than a square.
+        number("9007199326062757").square_root(),
+        number("4503599627370497").square_root(),
+    ] {
+        assert!(matches!(found, Some(Number::Float(_))), "{found:?}");
+    }
+    assert!(matches!(number("9007199326062756").square_root(), Some(Number::Int(94_906_266))));
+    assert!(matches!(number("18446744065119617025").square_root(), Some(Number::Int(4_294_967_295))));
+    assert!(matches!(number("1152921504606846976").times(number("0.5")), Some(Number::Float(_))));
+    assert!(matches!(number("9007199254740992").times(half), Some(Number::Int(4_503_599_627_370_496))));
+}
+
+#[test]
 fn there_is_no_result_that_is_not_finite() {
     assert!(number("1").divided_by(number("0")).is_none());
     assert!(number("0.0").divided_by(number("0.0")).is_none());

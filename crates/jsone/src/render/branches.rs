@@ -82,8 +82,7 @@ impl<'r> Renderer<'r> {
     }
 
     fn check_names(&mut self, names: &Object<'r>) -> Outcome<()> {
-        self.meter.steps(names.len() as u64)?;
-        if names.entries().iter().all(|(name, _)| is_identifier(name)) {
+        if names.all_keys(is_identifier, &mut self.meter)? {
             return Ok(());
         }
         Err(Error::template("top level keys of $let must follow /[a-zA-Z_][a-zA-Z0-9_]*/"))

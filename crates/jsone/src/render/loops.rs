@@ -32,9 +32,8 @@ impl<'r> Renderer<'r> {
     }
 
     fn map_object(&mut self, object: &Object<'r>, each: &'r Each) -> Outcome<Value<'r>> {
-        self.meter.steps(object.len() as u64)?;
         let mut merged = ObjectBuilder::default();
-        for (key, value) in object.entries() {
+        for (key, value) in object.entries(&mut self.meter)? {
             let item = if each.variables.index.is_some() { value } else { self.pair(key.clone(), value)? };
             match self.each(each, item, Value::Text(key))? {
                 Some(Value::Object(object)) => merged.insert_all(&object, &mut self.meter)?,
@@ -136,15 +135,8 @@ impl<'r> Renderer<'r> {
         if !numbers && !texts {
             return Err(Error::template(NOT_SORTABLE));
         }
-        let rounds = u64::from(keyed.len().checked_ilog2().unwrap_or(0)) + 1;
-        self.meter.steps(rounds.saturating_mul(keyed.len() as u64))?;
-        for (key, _) in keyed {
-            if let Value::Text(text) = key {
-                self.meter
-                    .steps(rounds.saturating_mul((text.len() / crate::limits::BYTES_PER_STEP) as u64))?;
-            }
-        }
-        Ok(())
+        self.meter
+            .ordering(keyed.iter().map(|(key, _)| if let Value::Text(text) = key { text.len() } else { 0 }))
     }
 
     fn each(&mut self, each: &'r Each, item: Value<'r>, index: Value<'r>) -> Outcome<Option<Value<'r>>> {

@@ -92,9 +92,8 @@ fn merge_deep<'r>(value: Option<&Value<'r>>, meter: &mut Meter) -> Outcome<Value
 fn merge_two<'r>(left: &Object<'r>, right: &Object<'r>, meter: &mut Meter) -> Outcome<Object<'r>> {
     let mut merged = ObjectBuilder::default();
     merged.insert_all(left, meter)?;
-    meter.steps(right.len() as u64)?;
-    for (key, right) in right.entries() {
-        let value = match (left.get(&key), right) {
+    for (key, right) in right.entries(meter)? {
+        let value = match (left.get(&key, meter)?, right) {
             (Some(Value::Object(left)), Value::Object(right)) => {
                 Value::Object(merge_two(&left, &right, meter)?)
             }

@@ -49,7 +49,10 @@ impl<'r> Array<'r> {
     pub(crate) fn part(&self, from: usize, to: usize, meter: &mut Meter) -> Outcome<Array<'r>> {
         match self {
             Array::Given(items) => Ok(Array::Given(&items[from..to])),
-            Array::Built(array) => Array::build(array.items[from..to].to_vec(), meter),
+            Array::Built(array) => {
+                meter.steps((to - from) as u64)?;
+                Array::build(array.items[from..to].to_vec(), meter)
+            }
         }
     }
 

@@ -44,10 +44,8 @@ fn objects(left: &Object<'_>, right: &Object<'_>, meter: &mut Meter) -> Outcome<
     if left.len() != right.len() {
         return Ok(false);
     }
-    meter.steps(left.len() as u64)?;
-    for (key, left) in left.entries() {
-        meter.text(key.len())?;
-        let Some(right) = right.get(&key) else { return Ok(false) };
+    for (key, left) in left.entries(meter)? {
+        let Some(right) = right.get(&key, meter)? else { return Ok(false) };
         if !equal(&left, &right, meter)? {
             return Ok(false);
         }

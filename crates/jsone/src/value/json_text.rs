@@ -40,9 +40,8 @@ impl Writer<'_> {
                 self.push("]")
             }
             Value::Object(object) => {
-                self.meter.steps(object.len() as u64)?;
                 self.push("{")?;
-                for (index, (key, value)) in object.entries().iter().enumerate() {
+                for (index, (key, value)) in object.entries(self.meter)?.iter().enumerate() {
                     if index > 0 {
                         self.push(",")?;
                     }

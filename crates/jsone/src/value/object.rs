@@ -1,5 +1,6 @@
 //! Objects: borrowed from the template or the context, or built and shared. Always walked in the order of the
-//! keys' code points, so that no map's own order shows.
+//! keys' code points, so that no map's own order shows. Finding a key, and putting keys into order, is paid for
+//! by the comparisons that it takes.
 
 use std::rc::Rc;
 
@@ -7,7 +8,6 @@ use serde_json::{Map, Value as Json};
 
 use super::{Text, Value};
 use crate::error::Outcome;
-use crate::measure::in_key_order;
 use crate::meter::Meter;
 
 #[derive(Clone)]
@@ -18,14 +18,16 @@ pub(crate) enum Object<'r> {
 
 pub(crate) struct BuiltObject<'r> {
     // In key order, each key once.
-    entries: Vec<(Text<'r>, Value<'r>)>,
+    entries: Entries<'r>,
     levels: usize,
 }
+
+type Entries<'r> = Vec<(Text<'r>, Value<'r>)>;
 
 /// Collects entries in any order; the last one of a key stays.
 #[derive(Default)]
 pub(crate) struct ObjectBuilder<'r> {
-    entries: Vec<(Text<'r>, Value<'r>)>,
+    entries: Entries<'r>,
 }
 
 impl<'r> ObjectBuilder<'r> {
@@ -38,15 +40,12 @@ impl<'r> ObjectBuilder<'r> {
     }
 
     pub(crate) fn insert_all(&mut self, object: &Object<'r>, meter: &mut Meter) -> Outcome<()> {
-        meter.steps(object.len() as u64)?;
-        self.entries.extend(object.entries());
+        self.entries.extend(object.entries(meter)?);
         Ok(())
     }
 
     pub(crate) fn build(mut self, meter: &mut Meter) -> Outcome<Object<'r>> {
-        if !self.entries.is_sorted_by(|left, right| *left.0 < *right.0) {
-            meter.steps(self.entries.len() as u64)?;
-            self.entries.sort_by(|left, right| left.0.cmp(&right.0));
+        if put_in_order(&mut self.entries, meter)? == Order::Made {
             // Equal keys stand in the order of insertion; dedup keeps the first of what it compares.
             self.entries.reverse();
             self.entries.dedup_by(|left, right| *left.0 == *right.0);
@@ -59,6 +58,24 @@ impl<'r> ObjectBuilder<'r> {
     }
 }
 
+/// Whether entries stood in order before they were put in order; only then each key surely stands there once.
+#[derive(PartialEq, Eq)]
+enum Order {
+    Found,
+    Made,
+}
+
+fn put_in_order(entries: &mut Entries<'_>, meter: &mut Meter) -> Outcome<Order> {
+    // Also for the look whether they are.
+    meter.texts(entries.iter().map(|(key, _)| key.len()))?;
+    if entries.is_sorted_by(|left, right| *left.0 < *right.0) {
+        return Ok(Order::Found);
+    }
+    meter.ordering(entries.iter().map(|(key, _)| key.len()))?;
+    entries.sort_by(|left, right| left.0.cmp(&right.0));
+    Ok(Order::Made)
+}
+
 impl<'r> Object<'r> {
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -67,33 +84,45 @@ impl<'r> Object<'r> {
         }
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<Value<'r>> {
-        match self {
+    pub(crate) fn get(&self, key: &str, meter: &mut Meter) -> Outcome<Option<Value<'r>>> {
+        meter.search(self.len(), key.len())?;
+        Ok(match self {
             Object::Given(entries) => entries.get(key).map(Value::given),
-            Object::Built(object) => {
-                let found = object.entries.binary_search_by(|(candidate, _)| (**candidate).cmp(key)).ok()?;
-                object.entries.get(found).map(|(_, value)| value.clone())
-            }
-        }
-    }
-
-    pub(crate) fn contains(&self, key: &str) -> bool {
-        match self {
-            Object::Given(entries) => entries.contains_key(key),
-            Object::Built(object) => {
-                object.entries.binary_search_by(|(candidate, _)| (**candidate).cmp(key)).is_ok()
-            }
-        }
+            Object::Built(object) => object
+                .entries
+                .binary_search_by(|(candidate, _)| (**candidate).cmp(key))
+                .ok()
+                .and_then(|found| object.entries.get(found))
+                .map(|(_, value)| value.clone()),
+        })
     }
 
     /// The entries in key order.
-    pub(crate) fn entries(&self) -> Vec<(Text<'r>, Value<'r>)> {
+    pub(crate) fn entries(&self, meter: &mut Meter) -> Outcome<Entries<'r>> {
+        meter.steps(self.len() as u64)?;
         match self {
-            Object::Given(entries) => in_key_order(entries)
-                .into_iter()
-                .map(|(key, value)| (Text::Given(key), Value::given(value)))
-                .collect(),
-            Object::Built(object) => object.entries.clone(),
+            Object::Given(entries) => {
+                let given = entries.iter().map(|(key, value)| (Text::Given(key), Value::given(value)));
+                let mut given: Entries<'r> = given.collect();
+                put_in_order(&mut given, meter)?;
+                Ok(given)
+            }
+            Object::Built(object) => Ok(object.entries.clone()),
+        }
+    }
+
+    /// Pays for looking at every byte of every key, and tells whether all of them hold.
+    pub(crate) fn all_keys(&self, holds: fn(&str) -> bool, meter: &mut Meter) -> Outcome<bool> {
+        meter.steps(self.len() as u64)?;
+        match self {
+            Object::Given(entries) => {
+                meter.texts(entries.keys().map(String::len))?;
+                Ok(entries.keys().all(|key| holds(key)))
+            }
+            Object::Built(object) => {
+                meter.texts(object.entries.iter().map(|(key, _)| key.len()))?;
+                Ok(object.entries.iter().all(|(key, _)| holds(key)))
+            }
         }
     }
 

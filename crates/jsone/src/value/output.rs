@@ -55,12 +55,14 @@ impl Copy<'_> {
             }
             Value::Object(object) => {
                 self.open(object.len(), outer + 1)?;
-                let mut entries = Map::new();
-                for (key, value) in object.entries() {
+                let mut entries = Vec::with_capacity(object.len());
+                for (key, value) in object.entries(self.meter)? {
                     self.bytes(json_length::COLON)?;
-                    entries.insert(self.text(&key)?, self.value(&value, outer + 1)?);
+                    entries.push((self.text(&key)?, self.value(&value, outer + 1)?));
                 }
-                Ok(Json::Object(entries))
+                // A map of entries that stand in order compares each key once; inserting them one by one would
+                // search for every place.
+                Ok(Json::Object(Map::from_iter(entries)))
             }
             Value::Function(_) => Err(Error::template("evaluated template contained uncalled functions")),
         }

@@ -4,10 +4,11 @@ use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use domain::{RecordKind, Timestamp};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use store::StoreError;
 use store_sql::{ClaimLine, FactLine, claims_after, facts_after, open_for_reading};
 
 #[derive(Serialize)]
@@ -15,7 +16,7 @@ struct Line<'a> {
     position: u64,
     stream: &'a str,
     version: u64,
-    fact_id: &'a str,
+    fact_id: String,
     kind: &'a str,
     at: String,
     actor: &'a str,
@@ -24,7 +25,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     correlation_id: Option<&'a str>,
     payload: &'a RawValue,
-    checksum: &'a str,
+    checksum: String,
 }
 
 /// Azolla's claim record; `docs/schemas/claim-record.schema.json` is its schema.
@@ -105,15 +106,16 @@ fn write_line(out: &mut impl Write, fact: &FactLine) -> Result<()> {
         position: fact.position,
         stream: &fact.stream,
         version: fact.version,
-        fact_id: &fact.fact_id,
+        fact_id: fact.id.to_string(),
         kind: &fact.kind,
         at: rfc3339(fact.at)?,
         actor: &fact.actor,
         causation_id: fact.causation_id.as_deref(),
         correlation_id: fact.correlation_id.as_deref(),
-        payload: serde_json::from_str(&fact.payload)
-            .with_context(|| format!("the payload at position {} is not JSON", fact.position))?,
-        checksum: &fact.checksum,
+        payload: serde_json::from_str(&fact.payload).map_err(|error| {
+            StoreError::Broken(format!("the payload at position {} is not JSON: {error}", fact.position))
+        })?,
+        checksum: fact.checksum.to_string(),
     };
     serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from)?;
     out.write_all(b"\n")?;

@@ -8,6 +8,7 @@ use store::{AgendaRow, Change, Commit, Committed, JobColumns, OperationColumns, 
 
 use super::keys;
 use crate::dialect::Sql;
+use crate::floor::keep_time;
 use crate::prepare::{ChangeText, Prepared};
 use crate::rows::{AgendaValues, agenda_columns, fact_columns, signed, unsigned};
 
@@ -208,7 +209,8 @@ static KEEP_POSITION: Sql = Sql::new(
      ON CONFLICT (name) DO UPDATE SET value = excluded.value",
 );
 
-/// Takes away what the change takes away. A position is never given twice, also when its fact has gone.
+/// Takes away what the change takes away. A position is never given twice, and time does not go back, also when the fact
+/// has gone.
 fn remove(connection: &Connection, change: &Change, at: Timestamp, position: u64) -> rusqlite::Result<()> {
     let statements: &[&Sql] = match change.removal {
         Removal::Nothing => return Ok(()),
@@ -221,13 +223,14 @@ fn remove(connection: &Connection, change: &Change, at: Timestamp, position: u64
     if change.removal == Removal::Record {
         keys::record_goes(connection, &change.id, at)?;
         connection.prepare_cached(KEEP_POSITION.sqlite())?.execute([signed(position)])?;
+        keep_time(connection, at)?;
     }
     Ok(())
 }
 
 static LAST_POSITION: Sql = Sql::new(
-    "SELECT max(COALESCE((SELECT max(position) FROM facts), 0), \
-                COALESCE((SELECT value FROM meta WHERE name = 'last_position'), 0))",
+    "SELECT COALESCE(max(given.position), 0) FROM (SELECT max(position) AS position FROM facts \
+     UNION ALL SELECT value FROM meta WHERE name = 'last_position') AS given",
 );
 
 /// The highest position ever given.

@@ -44,18 +44,24 @@ enum Asked {
 }
 
 impl Checkpointer {
-    pub(crate) fn start(
-        connection: Connection,
-        stop: Arc<watch::Sender<Option<String>>>,
-    ) -> Result<Self, OpenError> {
+    /// A checkpointer without its thread yet: what is asked waits.
+    pub(crate) fn new() -> Self {
         let shared = Arc::new(Shared {
             pages: AtomicI32::new(0),
             asked: Mutex::new(Asked::Nothing),
             changed: Condvar::new(),
         });
-        let wake_up = WakeUp { shared: shared.clone() };
-        let thread = spawn("longhaul-checkpoint", move || run(&connection, &shared, &stop))?;
-        Ok(Self { wake_up, thread: Some(thread) })
+        Self { wake_up: WakeUp { shared }, thread: None }
+    }
+
+    pub(crate) fn start(
+        &mut self,
+        connection: Connection,
+        stop: Arc<watch::Sender<Option<String>>>,
+    ) -> Result<(), OpenError> {
+        let shared = self.wake_up.shared.clone();
+        self.thread = Some(spawn("longhaul-checkpoint", move || run(&connection, &shared, &stop))?);
+        Ok(())
     }
 
     pub(crate) fn wake_up(&self) -> WakeUp {

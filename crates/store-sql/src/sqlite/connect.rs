@@ -8,7 +8,7 @@ use store::VIEW_FORMAT;
 
 use super::{Durability, SqliteOptions};
 use crate::migrate::{SCHEMA_VERSION, migrate_to, schema_version};
-use crate::{OpenError, rebuild};
+use crate::{OpenError, floor::newest_fact, rebuild};
 
 /// Says in the file that it is ours: "LHLD".
 const APPLICATION_ID: i64 = 0x4c48_4c44;
@@ -148,7 +148,7 @@ fn bring_views_up_to_date(connection: &mut Connection) -> Result<(), OpenError> 
     match rebuild::view_format(connection)? {
         Some(VIEW_FORMAT) => Ok(()),
         Some(_) | None => {
-            let now = rebuild::newest_fact(connection)?;
+            let now = newest_fact(connection)?;
             rebuild::rebuild(connection, domain::attention::Retention::DEFAULT, now)
                 .map(|_| ())
                 .map_err(|error| OpenError::Rebuild(error.to_string()))

@@ -23,13 +23,21 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    pub(crate) fn start(options: &SqliteOptions) -> Result<Self, OpenError> {
-        let queue: Arc<Queue<Read>> = Arc::new(Queue::new());
-        let mut threads = Vec::new();
-        for _ in 0..options.readers.max(1) {
-            let connection = connect::reader(&options.path, options.vfs.as_deref())?;
-            let queue = queue.clone();
-            threads.push(spawn("longhaul-reader", move || {
+    /// Readers without a thread yet: what is asked waits.
+    pub(crate) fn new() -> Self {
+        Self { queue: Arc::new(Queue::new()), threads: Vec::new() }
+    }
+
+    /// The connections of all threads.
+    pub(crate) fn connect(options: &SqliteOptions) -> Result<Vec<Connection>, OpenError> {
+        (0..options.readers.max(1)).map(|_| connect::reader(&options.path, options.vfs.as_deref())).collect()
+    }
+
+    /// Starts a thread on each connection.
+    pub(crate) fn start(&mut self, connections: Vec<Connection>) -> Result<(), OpenError> {
+        for connection in connections {
+            let queue = self.queue.clone();
+            self.threads.push(spawn("longhaul-reader", move || {
                 while let Some(reads) = queue.take(ONE) {
                     for read in reads {
                         read(&connection);
@@ -37,7 +45,7 @@ impl Readers {
                 }
             })?);
         }
-        Ok(Self { queue, threads })
+        Ok(())
     }
 
     /// Reads on one of the threads.

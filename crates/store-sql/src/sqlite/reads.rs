@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use domain::job::JobStateName;
-use domain::{BodyRef, JobId, Record, RecordId, RecordKind, Timestamp};
+use domain::{BodyRef, RecordId, RecordKind, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 use store::limits::MAX_PAGE;
-use store::{AgendaRow, Cursor, JobFilter, JobQuery, Loaded, Page, StoreError, StoredFact, decode_view};
+use store::{AgendaRow, Loaded, StoreError, StoredFact, decode_view};
 
 use super::failure::read_failed;
 use crate::dialect::Sql;
-use crate::rows::{agenda_columns, fact_columns, read_agenda, read_fact, signed, unsigned};
+use crate::export::fact_lines;
+use crate::rows::{FactLine, agenda_columns, fact_columns, read_agenda, read_fact, signed, unsigned};
 
 static LOAD_JOB: Sql = Sql::new(concat!(
     "SELECT view, ",
@@ -55,101 +56,6 @@ pub(crate) fn body(
         .map_err(read_failed)
 }
 
-/// One text per leading column, so that each list walks an index that holds only what it shows.
-macro_rules! jobs_by {
-    ($column:literal) => {
-        Sql::new(concat!(
-            "SELECT id, updated_at, view FROM jobs WHERE ",
-            $column,
-            " = $1 AND (updated_at, id) < ($2, $3) \
-             AND ($4 IS NULL OR state = $4) AND ($5 IS NULL OR owner_peer_id = $5) \
-             AND ($6 IS NULL OR created_by_peer_id = $6) AND ($7 IS NULL OR session_id = $7) \
-             AND ($8 IS NULL OR circle = $8) ORDER BY updated_at DESC, id DESC LIMIT $9"
-        ))
-    };
-}
-static JOBS_BY_STATE: Sql = jobs_by!("state");
-static JOBS_BY_OWNER: Sql = jobs_by!("owner_peer_id");
-static JOBS_BY_CREATOR: Sql = jobs_by!("created_by_peer_id");
-static JOBS_BY_SESSION: Sql = jobs_by!("session_id");
-static JOBS_BY_CIRCLE: Sql = jobs_by!("circle");
-
-type Found = (Cursor, Arc<Record>);
-
-pub(crate) fn jobs(connection: &Connection, query: &JobQuery) -> Result<Page, StoreError> {
-    let limit = query.limit.min(MAX_PAGE);
-    let filter = &query.filter;
-    let leading = [
-        (&JOBS_BY_SESSION, &filter.session_id),
-        (&JOBS_BY_OWNER, &filter.owner_peer_id),
-        (&JOBS_BY_CREATOR, &filter.created_by_peer_id),
-        (&JOBS_BY_CIRCLE, &filter.circle),
-    ];
-    let mut found =
-        match leading.into_iter().find_map(|(sql, value)| value.as_deref().map(|value| (sql, value))) {
-            Some((sql, value)) => jobs_page(connection, sql, value, query, limit)?,
-            None => {
-                // Every state has its own run in the index; the newest of each are merged. All are read at one
-                // moment: a job that changes its state in between would be listed twice, or not at all.
-                let _moment = connection.unchecked_transaction().map_err(read_failed)?;
-                let states = filter.state.map_or(JobStateName::ALL.to_vec(), |state| vec![state]);
-                let mut merged = Vec::new();
-                for state in states {
-                    merged.extend(jobs_page(connection, &JOBS_BY_STATE, state.as_str(), query, limit)?);
-                }
-                merged.sort_by(|(a, _), (b, _)| b.cmp(a));
-                merged
-            }
-        };
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next = if more { found.last().map(|(cursor, _)| cursor.clone()) } else { None };
-    Ok(Page { jobs: found.into_iter().map(|(_, record)| record).collect(), next })
-}
-
-/// One more than the limit, to know whether there is another page.
-fn jobs_page(
-    connection: &Connection,
-    sql: &'static Sql,
-    leading: &str,
-    query: &JobQuery,
-    limit: usize,
-) -> Result<Vec<Found>, StoreError> {
-    let JobFilter { state, owner_peer_id, created_by_peer_id, session_id, circle } = &query.filter;
-    let (updated_at, id) = match &query.after {
-        Some(cursor) => (cursor.updated_at.micros(), cursor.id.as_str()),
-        None => (i64::MAX, ""),
-    };
-    let rows: Vec<(String, i64, String)> = connection
-        .prepare_cached(sql.sqlite())
-        .and_then(|mut statement| {
-            statement
-                .query_map(
-                    params![
-                        leading,
-                        updated_at,
-                        id,
-                        state.map(JobStateName::as_str),
-                        owner_peer_id,
-                        created_by_peer_id,
-                        session_id,
-                        circle,
-                        i64::try_from(limit + 1).unwrap_or(i64::MAX)
-                    ],
-                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-                )?
-                .collect()
-        })
-        .map_err(read_failed)?;
-    rows.into_iter()
-        .map(|(id, updated_at, view)| {
-            let id = JobId::new(id);
-            let record = decode_view(&RecordId::Job(id.clone()), &view)?;
-            Ok((Cursor { updated_at: Timestamp::from_micros(updated_at), id }, record))
-        })
-        .collect()
-}
-
 static JOB_COUNTS: Sql = Sql::new("SELECT state, count(*) FROM jobs GROUP BY state");
 
 pub(crate) fn job_counts(connection: &Connection) -> Result<Vec<(JobStateName, u64)>, StoreError> {
@@ -182,33 +88,23 @@ pub(crate) fn facts_of(
     after_version: u64,
     limit: usize,
 ) -> Result<Vec<StoredFact>, StoreError> {
-    facts(connection, &FACTS_OF, params![id.as_str(), signed(after_version), page(limit)])
+    let lines: Vec<FactLine> = connection
+        .prepare_cached(FACTS_OF.sqlite())
+        .and_then(|mut statement| {
+            let limit = signed(limit.min(MAX_PAGE) as u64);
+            statement.query_map(params![id.as_str(), signed(after_version), limit], read_fact)?.collect()
+        })
+        .map_err(read_failed)?;
+    lines.into_iter().map(FactLine::decode).collect()
 }
-
-static FACTS_AFTER: Sql = Sql::new(concat!(
-    "SELECT ",
-    fact_columns!(),
-    " FROM facts WHERE position > $1 ORDER BY position LIMIT $2"
-));
 
 pub(crate) fn facts_after(
     connection: &Connection,
     position: u64,
     limit: usize,
 ) -> Result<Vec<StoredFact>, StoreError> {
-    facts(connection, &FACTS_AFTER, params![signed(position), page(limit)])
-}
-
-fn facts(
-    connection: &Connection,
-    sql: &'static Sql,
-    values: &[&dyn rusqlite::ToSql],
-) -> Result<Vec<StoredFact>, StoreError> {
-    let raw: Vec<_> = connection
-        .prepare_cached(sql.sqlite())
-        .and_then(|mut statement| statement.query_map(values, read_fact)?.collect())
-        .map_err(read_failed)?;
-    raw.into_iter().map(crate::rows::RawFact::decode).collect()
+    let lines = fact_lines(connection, position, limit.min(MAX_PAGE)).map_err(read_failed)?;
+    lines.into_iter().map(FactLine::decode).collect()
 }
 
 static EARLIEST_DUE: Sql = Sql::new("SELECT min(due_at) FROM agenda WHERE kind = $1 AND due_at IS NOT NULL");
@@ -239,8 +135,4 @@ pub(crate) fn ready_lanes(connection: &Connection) -> Result<Vec<Arc<str>>, Stor
         .prepare_cached(READY_LANES.sqlite())
         .and_then(|mut statement| statement.query_map([], |row| row.get::<_, Arc<str>>(0))?.collect())
         .map_err(read_failed)
-}
-
-fn page(limit: usize) -> i64 {
-    i64::try_from(limit.min(MAX_PAGE)).unwrap_or_default()
 }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
-use domain::{Claim, Record, RecordId};
+use domain::{Claim, RecordId};
 use store::Loaded;
 
 /// Records kept at most.
@@ -33,7 +33,7 @@ impl Recent {
     /// The record as the writer left it. One that is over is not needed again soon.
     pub(crate) fn wrote(&self, id: &RecordId, loaded: Loaded) {
         let mut kept = self.lock();
-        if is_over(&loaded.record) {
+        if loaded.record.is_over() {
             kept.records.remove(id);
             return;
         }
@@ -60,12 +60,5 @@ impl Recent {
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().expect("no holder of the lock panics")
-    }
-}
-
-fn is_over(record: &Record) -> bool {
-    match record {
-        Record::Job(job) => job.state.name().is_terminal(),
-        Record::Operation(operation) => operation.ended.is_some(),
     }
 }

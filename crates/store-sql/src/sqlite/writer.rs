@@ -134,12 +134,7 @@ impl Writer {
         if let Err(error) = self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]))
         {
             self.roll_back();
-            // At this point only a full disk is known to have written nothing.
-            return Err(match Failure::from(error) {
-                Failure::Full => Failure::Full,
-                Failure::Fatal(reason) | Failure::Statement(reason) => Failure::Fatal(reason),
-                Failure::Locked => Failure::Fatal("the database was locked at the commit".to_owned()),
-            });
+            return Err(Failure::at_commit(error));
         }
         self.last_position = position;
         let filled = outcome?;
@@ -192,6 +187,7 @@ impl Writer {
     fn judge(&self, failure: Failure) -> StoreError {
         match failure {
             Failure::Full => StoreError::Full,
+            Failure::FullInDoubt => StoreError::OutcomeUnknown,
             Failure::Locked => failure::locked(),
             Failure::Statement(reason) => StoreError::Broken(reason),
             Failure::Fatal(reason) => {

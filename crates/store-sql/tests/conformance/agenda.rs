@@ -365,3 +365,15 @@ async fn taken_job_is_no_longer_ready_until_a_commit_says_so() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn record_that_a_commit_has_released_is_due_when_the_commit_says_and_not_by_handing_it_back() {
+    on_every_store(async |store| {
+        write(&*store, &operation("a"), vec![accepted(&job("a"), at(5))], at(0)).await;
+        let claim = taken(&*store, &operation("a"), "node-a", at(5)).await.claim;
+        write(&*store, &operation("a"), vec![polled(at(35))], at(6)).await;
+        store.hand_back(&operation("a"), claim.fence(), at(7)).await.unwrap();
+        assert_eq!(store.earliest_due(RecordKind::Operation).await, Ok(Some(at(35))));
+    })
+    .await;
+}

@@ -11,9 +11,10 @@ use domain::limits::{
 use domain::{BodyName, BodyRef, Command, Digest, Jitter, JobId, Json, RecordId};
 use engine::{Engine, ManualClock, Order, RandomIds};
 use store::limits::{
-    MAX_ANSWER_BYTES, MAX_BODY_BYTES_PER_COMMIT, MAX_CHANGES, MAX_FACT_BYTES, MAX_FACTS_PER_CHANGE,
+    MAX_ANSWER_BYTES, MAX_BODY_BYTES_PER_COMMIT, MAX_CHANGES, MAX_CONTEXT_TEXT_BYTES, MAX_FACT_BYTES,
+    MAX_FACTS_PER_CHANGE, MAX_KEY_TEXT_BYTES, MAX_KEYS,
 };
-use store::{Commit, NewBody, Store, encode_fact};
+use store::{Commit, IdempotencyKey, NewBody, Removal, Store, encode_fact};
 
 use crate::given::*;
 use crate::subject::{Subject, on_every_store};
@@ -106,6 +107,96 @@ async fn stored_answer_is_bounded() {
         };
         check(&*store, answering(MAX_ANSWER_BYTES), answering(MAX_ANSWER_BYTES + 1)).await;
         assert_eq!(store.key(&key("k")).await.unwrap().unwrap().answer.len(), MAX_ANSWER_BYTES);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn keys_in_one_commit_are_bounded() {
+    on_every_store(async |store| {
+        let with_keys = |count: usize| {
+            let mut step = creations(1);
+            step.keys = (0..count).map(|number| kept(key(&format!("{number}")), &job("0"), b"")).collect();
+            step
+        };
+        check(&*store, with_keys(MAX_KEYS), with_keys(MAX_KEYS + 1)).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_text_of_a_key_is_bounded() {
+    const TEXTS: [fn(String) -> IdempotencyKey; 3] = [
+        |text| IdempotencyKey { principal: text, ..key("a") },
+        |text| IdempotencyKey { route: text, ..key("b") },
+        |text| key(&text),
+    ];
+    on_every_store(async |store| {
+        for (number, with_text) in TEXTS.iter().enumerate() {
+            let id = job(&format!("{number}"));
+            let creating = |bytes: usize| {
+                let mut step = commit(vec![creation(&id, created(), at(0))], at(0));
+                step.keys = vec![kept(with_text(text(bytes)), &id, b"")];
+                step
+            };
+            check(&*store, creating(MAX_KEY_TEXT_BYTES), creating(MAX_KEY_TEXT_BYTES + 1)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn actor_causation_and_correlation_are_bounded() {
+    const TEXTS: [fn(&mut Commit, Arc<str>); 3] = [
+        |step, text| step.actor = text,
+        |step, text| step.causation_id = Some(text),
+        |step, text| step.correlation_id = Some(text),
+    ];
+    on_every_store(async |store| {
+        for (number, give) in TEXTS.iter().enumerate() {
+            let creating = |bytes: usize| {
+                let mut step = commit(vec![creation(&job(&format!("{number}")), created(), at(0))], at(0));
+                give(&mut step, Arc::from(text(bytes)));
+                step
+            };
+            check(&*store, creating(MAX_CONTEXT_TEXT_BYTES), creating(MAX_CONTEXT_TEXT_BYTES + 1)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn body_of_another_size_than_its_reference_says_is_refused() {
+    on_every_store(async |store| {
+        for size in [0, 3, 5, u64::MAX] {
+            let mut step = commit(vec![creation(&job("a"), created(), at(0))], at(0));
+            let body = new_body(BodyName::Result, b"four");
+            step.changes[0].bodies =
+                vec![body.clone(), NewBody { body: BodyRef { size, ..body.body }, ..body.clone() }];
+            let refused = store.commit(step).await.unwrap_err();
+            assert_eq!(refused.code(), "store_broken", "{refused}");
+            assert_eq!(store.load(&job("a")).await, Ok(None));
+            assert_eq!(store.body(&job("a"), body.body).await, Ok(None));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bodies_without_a_fact_beside_them_are_refused() {
+    on_every_store(async |store| {
+        write(&*store, &job("a"), vec![created()], at(0)).await;
+        let body = new_body(BodyName::Result, b"nobody names me");
+        for removal in [Removal::Nothing, Removal::Bodies] {
+            let mut change = next_change(&*store, &job("a"), vec![], at(1)).await;
+            change.bodies = vec![body.clone()];
+            change.removal = removal;
+            let other = creation(&job("b"), created(), at(1));
+            let refused = store.commit(commit(vec![other, change], at(1))).await.unwrap_err();
+            assert_eq!(refused.code(), "store_broken", "{refused}");
+            assert_eq!(store.body(&job("a"), body.body).await, Ok(None));
+            assert_eq!(store.load(&job("b")).await, Ok(None));
+        }
     })
     .await;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::job::JobStateName;
 use domain::{JobId, Record, RecordId, RecordKind};
-use store::limits::{MAX_CHANGES, MAX_FACTS_PER_CHANGE, MAX_PAGE};
+use store::limits::{MAX_CHANGES, MAX_EXAMINED, MAX_FACTS_PER_CHANGE, MAX_PAGE};
 use store::{JobFilter, JobQuery, Page, Store};
 
 use crate::given::*;
@@ -157,6 +157,51 @@ async fn pages_follow_each_other_without_gaps_or_doubles_also_among_equal_times(
                 assert_eq!(pages.len(), whole.len().div_ceil(limit));
             }
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn page_looks_at_a_bounded_number_of_jobs_and_says_where_to_go_on() {
+    on_every_store(async |store| {
+        // One of them in a hundred, and the oldest, has ended; all are of one circle.
+        let total = MAX_EXAMINED + 400;
+        let ended = |number: usize| number == 0 || number % 100 == 99;
+        for chunk in (0..total).collect::<Vec<_>>().chunks(MAX_PAGE) {
+            let made = chunk.iter().map(|number| {
+                let fact = created_with(|new| new.spec.circle = Some("press".to_owned()));
+                let facts = if ended(*number) { vec![fact, dispatched(1), completed()] } else { vec![fact] };
+                change(&job(&format!("{number:05}")), None, facts, at(0))
+            });
+            store.commit(commit(made.collect(), at(0))).await.unwrap();
+        }
+        let completed = JobFilter {
+            state: Some(JobStateName::Completed),
+            circle: Some("press".to_owned()),
+            ..JobFilter::default()
+        };
+        let expected: Vec<String> = (0..total)
+            .rev()
+            .filter(|number| ended(*number))
+            .map(|number| format!("work-{number:05}"))
+            .collect();
+        // Short, with where to go on; then the rest.
+        let listed = pages(&*store, completed.clone(), MAX_PAGE).await;
+        assert_eq!(listed.iter().map(|page| page.jobs.len()).collect::<Vec<_>>(), [50, 5]);
+        assert_eq!(listed[0].next.as_ref().unwrap().id.as_str(), "work-00400");
+        assert_eq!(listed.iter().flat_map(names).collect::<Vec<_>>(), expected);
+        // The same in small pages, of which each is full but the last.
+        let listed = pages(&*store, completed, 10).await;
+        assert_eq!(listed.iter().flat_map(names).collect::<Vec<_>>(), expected);
+        assert!(listed.len() == 6 && listed[..5].iter().all(|page| page.jobs.len() == 10));
+        // Nothing fits at all: an empty page, and it goes on.
+        let blocked = JobFilter {
+            state: Some(JobStateName::Blocked),
+            circle: Some("press".to_owned()),
+            ..JobFilter::default()
+        };
+        let listed = pages(&*store, blocked, MAX_PAGE).await;
+        assert_eq!(listed.iter().map(|page| page.jobs.len()).collect::<Vec<_>>(), [0, 0]);
     })
     .await;
 }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crash_vfs::{Disk, Fault};
+use domain::Timestamp;
+use domain::attention::Retention;
 use store::{JobQuery, Store};
-use store_sql::Durability;
+use store_sql::{Durability, rebuild};
 
 use crate::on_disk;
 use crate::promises::broken_promise;
@@ -75,4 +77,23 @@ async fn store_on_a_full_disk_is_opened_and_read() {
     disk.heal();
     workshop.create(1).await.unwrap();
     assert!(broken_promise(&*store, &promises).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn rebuild_on_a_full_disk_is_told_as_full_and_changes_nothing() {
+    let disk = Disk::new();
+    {
+        let store = Arc::new(on_disk::open(&disk, Durability::Full).unwrap());
+        let workshop = Workshop::on(store.clone(), store.newest_fact());
+        workshop.whole_job(|_| {}).await.unwrap();
+        workshop.create(300).await.unwrap();
+    }
+    let mut connection = on_disk::connect(&disk).unwrap();
+    disk.fail_after(disk.operations(), Fault::DiskFull);
+    let refused = rebuild(&mut connection, Retention::DEFAULT, Timestamp::default()).unwrap_err();
+    assert_eq!(refused.code(), "store_full");
+    disk.heal();
+    assert_eq!(on_disk::verified(&disk).unwrap().differences, []);
+    assert!(rebuild(&mut connection, Retention::DEFAULT, Timestamp::default()).unwrap().records > 1);
+    assert_eq!(on_disk::verified(&disk).unwrap().differences, []);
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crash_vfs::Disk;
 use rusqlite::{Connection, OpenFlags};
+use store::StoreError;
 use store_sql::{Durability, OpenError, SqliteOptions, SqliteStore, Verified, verify};
 
 const NAME: &str = "longhaul.sqlite";
@@ -20,8 +21,8 @@ pub fn connect(disk: &Disk) -> rusqlite::Result<Connection> {
     Connection::open_with_flags_and_vfs(NAME, flags, disk.vfs_name())
 }
 
-pub fn verified(disk: &Disk) -> rusqlite::Result<Verified> {
-    verify(&connect(disk)?)
+pub fn verified(disk: &Disk) -> Result<Verified, StoreError> {
+    verify(&connect(disk).map_err(|error| StoreError::Broken(error.to_string()))?)
 }
 
 /// Why the store has stopped.

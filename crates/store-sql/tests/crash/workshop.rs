@@ -135,7 +135,10 @@ impl Workshop {
             operation: Box::new(operation),
             then: AfterExternal::Finish,
         };
-        let mut promises = self.execute(order(id.clone(), defer).under(fence.clone())).await?;
+        let mut order = order(id.clone(), defer).under(fence.clone());
+        let body = NewBody { body: body_ref(BodyName::Handle, b"handle"), bytes: Arc::from(&b"handle"[..]) };
+        order.bodies = vec![OrderBody { record: operation_id.clone().into(), body }];
+        let mut promises = self.execute(order).await?;
         promises.push(Promise::Version(operation_id.into(), 1));
         Ok(promises)
     }

@@ -129,3 +129,38 @@ async fn store_that_is_opened_and_closed_keeps_every_byte() {
     drop(file.open());
     assert!(file.bytes() == before, "opening alone wrote to the file");
 }
+
+fn threads() -> usize {
+    fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+#[test]
+fn open_that_fails_half_way_leaves_no_thread_and_no_lock_behind() {
+    const FEW_FILES: &str = "LONGHAUL_TEST_WITH_FEW_FILES";
+    if std::env::var_os(FEW_FILES).is_none() {
+        // Alone in a process that runs out of files while the readers are opened.
+        let again = std::process::Command::new("sh")
+            .args(["-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+            .arg(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "sqlite::opening::open_that_fails_half_way_leaves_no_thread_and_no_lock_behind",
+            ])
+            .env(FEW_FILES, "1")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&again.stdout);
+        assert!(again.status.success() && told.contains("1 passed"), "{told}");
+        return;
+    }
+    let file = File::missing();
+    let many = SqliteOptions { readers: 200, ..SqliteOptions::at(file.path()) };
+    let before = threads();
+    for _ in 0..3 {
+        assert!(SqliteStore::open(&many).is_err());
+        assert_eq!(threads(), before);
+    }
+    // Two readers, the writer, the checkpoints.
+    let _store = file.open();
+    assert_eq!(threads(), before + 4);
+}

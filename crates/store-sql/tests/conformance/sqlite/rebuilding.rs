@@ -8,6 +8,7 @@ use store_sql::{open_for_rebuilding, rebuild};
 
 use super::file::File;
 use crate::given::*;
+use crate::retirement::retiring;
 
 /// Every row of a table, every column of it.
 fn rows(connection: &Connection, table: &str) -> Vec<Vec<Value>> {
@@ -99,4 +100,36 @@ async fn damaged_stream_is_named_and_nothing_is_changed() {
         assert!(told.contains("work-lost") && told.contains(what), "{told}");
         assert_eq!((views(&file), rows(&file.raw(), "agenda")), (before, agenda));
     }
+}
+
+#[tokio::test]
+async fn clock_starts_no_earlier_than_the_newest_fact_also_when_it_was_retired_and_after_a_rebuild() {
+    let file = File::lived_in().await;
+    let store = file.open();
+    assert_eq!(store.newest_fact(), at(63));
+    write(&store, &job("gone"), vec![created(), dispatched(1), completed()], at(80)).await;
+    store.commit(retiring(&store, &job("gone"), 90).await).await.unwrap();
+    drop(store);
+    assert_eq!(file.open().newest_fact(), at(90));
+    // The last of the ledger is not the newest.
+    let store = file.open();
+    write(&store, &job("early"), vec![created()], at(300)).await;
+    write(&store, &job("late"), vec![created()], at(200)).await;
+    drop(store);
+    rebuilt(&file).unwrap();
+    assert_eq!(file.open().newest_fact(), at(300));
+}
+
+#[tokio::test]
+async fn agenda_is_written_at_no_earlier_time_than_the_facts() {
+    let file = File::lived_in().await;
+    file.raw().execute_batch("DELETE FROM agenda").unwrap();
+    let path = file.path();
+    let (mut connection, lock) = open_for_rebuilding(&path).unwrap();
+    rebuild(&mut connection, Retention::DEFAULT, START).unwrap();
+    drop((connection, lock));
+    let store = file.open();
+    let claim = store.load(&job("running")).await.unwrap().unwrap().claim.unwrap();
+    assert_eq!(claim.heartbeat_at, at(63));
+    assert_eq!(file.verified().differences, []);
 }

@@ -97,10 +97,21 @@ async fn missing_stray_or_changed_agenda_row_is_found() {
         ("ready_at = 0", "queues at"),
         ("ready = 0", "bring it back"),
         ("limit_at = 0", "limit"),
+        ("kind = 'operation'", "kind"),
+        ("due_at = 1", "it is due at"),
+        ("ready = 0, due_at = ready_at + 1", "it is due at"),
     ] {
         let statement = format!("UPDATE agenda SET {change} WHERE record_id = 'work-queued'");
         check_found(&statement, "work-queued", what).await;
     }
+    // Polled too late, too early, never.
+    for (due_at, what) in [("due_at + 1", "is due at"), ("due_at - 1", "is due at"), ("NULL", "back")] {
+        let statement = format!("UPDATE agenda SET due_at = {due_at} WHERE record_id = 'op-press'");
+        check_found(&statement, "op-press", what).await;
+    }
+    check_found("UPDATE agenda SET ready = 1 WHERE record_id = 'work-lost'", "work-lost", "queues nowhere")
+        .await;
+    check_found("UPDATE agenda SET due_at = NULL WHERE record_id = 'work-done'", "work-done", "back").await;
     // A held job whose lease would never end.
     check_found("UPDATE agenda SET due_at = NULL WHERE record_id = 'work-running'", "work-running", "back")
         .await;
@@ -147,6 +158,131 @@ async fn fact_moved_to_another_stream_is_found() {
 async fn changed_body_is_found() {
     let statement = "UPDATE bodies SET bytes = x'00' WHERE record_id = 'work-done' AND name = 'result'";
     check_found(statement, "work-done", "its result is not what its digest says").await;
+}
+
+#[tokio::test]
+async fn record_that_was_handed_back_is_due_from_then_on_and_no_difference() {
+    let file = File::lived_in().await;
+    let store = file.open();
+    // In time, in time again, and after its lease has run out.
+    for (id, at_seconds) in [(job("queued"), 70), (operation("press"), 70), (job("later"), 900)] {
+        let taken = taken(&store, &id, "node-a", at(64)).await;
+        store.hand_back(&id, taken.claim.fence(), at(at_seconds)).await.unwrap();
+    }
+    let running = store.load(&job("running")).await.unwrap().unwrap().claim.unwrap();
+    store.hand_back(&job("running"), running.fence(), at(70)).await.unwrap();
+    drop(store);
+    assert_eq!(file.verified().differences, []);
+    // A job under a lease is due when it was handed back, and at no time of its own.
+    file.tamper("UPDATE agenda SET due_at = 1 WHERE record_id = 'work-running'", 1);
+    let found = file.verified().differences;
+    assert!(found.len() == 1 && found[0].to_string().contains("it is due at"), "{found:?}");
+}
+
+#[tokio::test]
+async fn missing_body_and_body_of_no_record_are_found() {
+    let missing = "DELETE FROM bodies WHERE record_id = 'work-done' AND name =";
+    check_found(&format!("{missing} 'result'"), "work-done", "its result is missing").await;
+    check_found(&format!("{missing} 'input'"), "work-done", "its input is missing").await;
+    check_found("DELETE FROM bodies WHERE name = 'handle'", "op-press", "its handle is missing").await;
+    for stray in ["work-0", "work-m", "work-zzz"] {
+        let copy = format!("INSERT INTO bodies SELECT '{stray}', name, sha256, bytes FROM bodies LIMIT 1");
+        check_found(&copy, stray, "bodies and no facts").await;
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_were_purged_are_not_missing() {
+    let file = File::lived_in().await;
+    let store = file.open();
+    let mut purging = next_change(&store, &job("done"), vec![Fact::Job(JobFact::Purged)], at(99)).await;
+    purging.removal = Removal::Bodies;
+    store.commit(commit(vec![purging], at(99))).await.unwrap();
+    drop(store);
+    assert_eq!(file.verified().differences, []);
+}
+
+#[tokio::test]
+async fn many_large_bodies_are_compared_one_after_the_other() {
+    let file = File::missing();
+    let store = file.open();
+    for number in 0..6_u8 {
+        let body = new_body(BodyName::Input, &vec![number; 700_000]);
+        let fact = created_with(|new| new.bodies = vec![body.body]);
+        let mut creating = creation(&job(&format!("{number}")), fact, at(0));
+        creating.bodies = vec![body];
+        store.commit(commit(vec![creating], at(0))).await.unwrap();
+    }
+    drop(store);
+    assert_eq!(file.verified().differences, []);
+    file.tamper("UPDATE bodies SET bytes = x'00' WHERE record_id IN ('work-0', 'work-5')", 2);
+    let found: Vec<String> = file.verified().differences.iter().map(|found| found.record.clone()).collect();
+    assert_eq!(found, ["work-0", "work-5"]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_a_difference_and_the_walk_goes_on() {
+    let no_text = "CAST(x'ff00fe' AS TEXT)";
+    for (statement, record, what) in [
+        (
+            format!("UPDATE jobs SET view = {no_text} WHERE id = 'work-done'"),
+            "work-done",
+            "view cannot be read",
+        ),
+        (format!("UPDATE jobs SET circle = {no_text} WHERE id = 'work-done'"), "work-done", "cannot be read"),
+        (format!("UPDATE operations SET job_id = {no_text}"), "op-press", "cannot be read"),
+        (
+            format!("UPDATE agenda SET lane = {no_text} WHERE record_id = 'work-queued'"),
+            "work-queued",
+            "agenda",
+        ),
+        ("UPDATE agenda SET version = -1 WHERE record_id = 'work-done'".to_owned(), "work-done", "agenda"),
+        (
+            "UPDATE agenda SET checksum = x'00' WHERE record_id = 'work-done'".to_owned(),
+            "work-done",
+            "agenda",
+        ),
+        (
+            "UPDATE agenda SET heartbeat_at = NULL WHERE record_id = 'op-press'".to_owned(),
+            "op-press",
+            "agenda",
+        ),
+        (format!("UPDATE bodies SET name = {no_text} WHERE name = 'handle'"), "op-press", "cannot be read"),
+        ("UPDATE bodies SET sha256 = x'00' WHERE name = 'handle'".to_owned(), "op-press", "cannot be read"),
+    ] {
+        check_found(&statement, record, what).await;
+    }
+    for change in [
+        format!("actor = {no_text}"),
+        format!("payload = {no_text}"),
+        "fact_id = x'00'".to_owned(),
+        "version = -2".to_owned(),
+    ] {
+        let one = "WHERE stream = 'work-done' AND version = 2";
+        check_found(&format!("UPDATE facts SET {change} {one}"), "work-done", "a fact cannot be read").await;
+    }
+}
+
+#[tokio::test]
+async fn name_that_cannot_be_read_is_a_difference_also_at_the_end_of_a_page() {
+    let file = File::missing();
+    let store = file.open();
+    for half in 0..2 {
+        let jobs = (0..700).map(|number| creation(&job(&format!("{half}-{number:03}")), created(), at(0)));
+        store.commit(commit(jobs.collect(), at(0))).await.unwrap();
+    }
+    drop(store);
+    // The last of the first page and its neighbours.
+    file.tamper(
+        "UPDATE facts SET stream = CAST(CAST(stream AS BLOB) || x'ff' AS TEXT) \
+         WHERE stream IN ('work-1-298', 'work-1-299', 'work-1-300')",
+        3,
+    );
+    let verified = file.verified();
+    assert_eq!((verified.facts, verified.records), (1_400, 1_397));
+    let records: std::collections::BTreeSet<&str> =
+        verified.differences.iter().map(|found| found.record.trim_end_matches('\u{fffd}')).collect();
+    assert_eq!(records.into_iter().collect::<Vec<_>>(), ["work-1-298", "work-1-299", "work-1-300"]);
 }
 
 #[tokio::test]

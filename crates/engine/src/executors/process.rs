@@ -1,0 +1,79 @@
+//! The process executor: an attempt is a command of the operating system, under a supervisor of its own.
+//!
+//! No descendant outlives its attempt. The daemon starts its own binary as supervisor, one per attempt; the supervisor adopts whatever the
+//! command leaves behind and ends it when the command is over, when told to, or when the daemon is gone. There is no shell, nothing of the
+//! environment is inherited but a list, and output beyond its limit is read and thrown away.
+//!
+//! It does not touch the store, and sets no resource limits.
+
+mod artifacts;
+mod attempt;
+mod capture;
+mod command_line;
+mod follow;
+mod launch;
+mod outcome;
+mod processes;
+mod progress_lines;
+mod report;
+mod settings;
+mod supervisor;
+mod sweep;
+
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::{Assignment, Link, Produced, Specialist};
+
+pub use artifacts::Artifacts;
+pub use progress_lines::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
+pub use settings::{ProcessSettings, Program};
+pub use supervisor::supervise;
+pub use sweep::sweep_leftovers;
+
+/// Runs commands for jobs.
+pub struct ProcessExecutor {
+    host: Arc<ProcessHost>,
+    settings: ProcessSettings,
+}
+
+/// What every process executor of a daemon shares.
+pub struct ProcessHost {
+    /// Our binary, whose verb `supervise` is started for every attempt.
+    supervisor: PathBuf,
+    /// Marks our processes as those of this daemon's data.
+    data_dir: PathBuf,
+    artifacts: Arc<Artifacts>,
+}
+
+impl ProcessHost {
+    /// The directory must exist: its full path is the mark by which processes are found again.
+    pub fn new(
+        supervisor: PathBuf,
+        data_dir: impl AsRef<std::path::Path>,
+        artifacts: Arc<Artifacts>,
+    ) -> io::Result<Self> {
+        Ok(Self { supervisor, data_dir: data_dir.as_ref().canonicalize()?, artifacts })
+    }
+}
+
+impl ProcessExecutor {
+    /// An executor with these settings.
+    pub fn new(host: Arc<ProcessHost>, settings: ProcessSettings) -> Self {
+        Self { host, settings }
+    }
+}
+
+impl Specialist for ProcessExecutor {
+    /// Dropping the future closes the line to the supervisor, which ends the tree.
+    fn produce<'a>(
+        &'a self,
+        assignment: Assignment,
+        link: Link,
+    ) -> Pin<Box<dyn Future<Output = Produced> + Send + 'a>> {
+        Box::pin(attempt::run(&self.host, &self.settings, assignment, link))
+    }
+}

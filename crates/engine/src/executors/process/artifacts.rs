@@ -1,0 +1,224 @@
+//! The files that attempts leave: `<dir>/<job>/<attempt>/<name>`, as long as their job has its bodies.
+//!
+//! Removal follows the commit that retires or purges a job, on a thread of its own. Whoever is killed in between leaves the files; `jobs` lists
+//! what is there, so that a start can remove what the store no longer knows. Does not ask the store itself.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use domain::{AttemptId, JobId, RecordId};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use store::{Commit, Committed, Removal};
+
+use crate::CommitWatch;
+
+/// Removals that may wait; more are done by whoever asks.
+const REMOVALS_WAITING: usize = 4_096;
+/// The longest part of a path.
+const MAX_SEGMENT_BYTES: usize = 128;
+/// For us alone.
+const DIRECTORY_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+/// The attempt's, the job's, and the one of all.
+const DIRECTORIES_ABOVE: usize = 3;
+
+/// The artifacts of all jobs.
+pub struct Artifacts {
+    dir: PathBuf,
+    removals: SyncSender<JobId>,
+}
+
+impl Artifacts {
+    /// The artifacts in this directory, which is made if it is not there.
+    pub fn in_dir(dir: impl Into<PathBuf>) -> io::Result<Self> {
+        let dir = dir.into();
+        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(&dir)?;
+        let (removals, asked) = sync_channel(REMOVALS_WAITING);
+        let of_thread = dir.clone();
+        std::thread::Builder::new()
+            .name("remove_artifacts".to_owned())
+            .spawn(move || remove_as_asked(&of_thread, &asked))?;
+        Ok(Self { dir, removals })
+    }
+
+    /// Where they are.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Opens one for reading; none if there is no such file. No link is followed, and no name leads out of the directory.
+    pub fn open(&self, job_id: &JobId, attempt_id: &AttemptId, name: &str) -> io::Result<Option<File>> {
+        let segments = [job_id.as_str(), attempt_id.as_str(), name];
+        if !segments.iter().all(|segment| is_segment(segment)) {
+            return Ok(None);
+        }
+        match self.open_below(segments) {
+            Ok(file) => Ok(Some(file)),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn open_below(&self, [job, attempt, name]: [&str; 3]) -> rustix::io::Result<File> {
+        let directory = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let top = openat(CWD, &self.dir, directory, Mode::empty())?;
+        let job = openat(&top, job, directory | OFlags::NOFOLLOW, Mode::empty())?;
+        let attempt = openat(&job, attempt, directory | OFlags::NOFOLLOW, Mode::empty())?;
+        // A FIFO without a writer would be waited for.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(&attempt, name, flags, Mode::empty())?;
+        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Err(rustix::io::Errno::NOENT);
+        }
+        Ok(File::from(file))
+    }
+
+    /// The jobs that have any.
+    pub fn jobs(&self) -> io::Result<Vec<JobId>> {
+        let mut jobs = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            if let Some(name) = entry?.file_name().to_str()
+                && let Ok(RecordId::Job(job_id)) = RecordId::parse(name)
+            {
+                jobs.push(job_id);
+            }
+        }
+        Ok(jobs)
+    }
+
+    /// Removes a job's, soon.
+    pub fn remove(&self, job_id: &JobId) {
+        match self.removals.try_send(job_id.clone()) {
+            Ok(()) => {}
+            Err(TrySendError::Full(job_id) | TrySendError::Disconnected(job_id)) => {
+                remove_now(&self.dir, &job_id);
+            }
+        }
+    }
+
+    /// The path of one within the directory; none if an id cannot be part of a path.
+    pub(super) fn path_within(job_id: &JobId, attempt_id: &AttemptId, name: &str) -> Option<PathBuf> {
+        let segments = [job_id.as_str(), attempt_id.as_str(), name];
+        segments.iter().all(|segment| is_segment(segment)).then(|| segments.iter().collect())
+    }
+}
+
+impl CommitWatch for Artifacts {
+    fn committed(&self, commit: &Commit, _: Committed) {
+        for change in &commit.changes {
+            let RecordId::Job(job_id) = &change.id else { continue };
+            match change.removal {
+                Removal::Bodies | Removal::Record => self.remove(job_id),
+                Removal::Nothing => {}
+            }
+        }
+    }
+}
+
+/// A new file, with the directories above it.
+pub(super) async fn create(path: &Path) -> io::Result<tokio::fs::File> {
+    if let Some(directory) = path.parent() {
+        tokio::fs::DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory).await?;
+    }
+    tokio::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(path).await
+}
+
+/// The names of attempt and job, which lead to a file, on stable storage too.
+pub(super) async fn sync_directories(path: &Path) -> io::Result<()> {
+    for directory in path.ancestors().skip(1).take(DIRECTORIES_ABOVE) {
+        tokio::fs::File::open(directory).await?.sync_all().await?;
+    }
+    Ok(())
+}
+
+fn remove_as_asked(dir: &Path, asked: &Receiver<JobId>) {
+    while let Ok(job_id) = asked.recv() {
+        remove_now(dir, &job_id);
+    }
+}
+
+fn remove_now(dir: &Path, job_id: &JobId) {
+    if !is_segment(job_id.as_str()) {
+        return;
+    }
+    match fs::remove_dir_all(dir.join(job_id.as_str())) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => tracing::warn!(job = %job_id, "artifacts not removed: {error}"),
+    }
+}
+
+/// One plain name: nothing that leads anywhere else.
+fn is_segment(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=MAX_SEGMENT_BYTES).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn given() -> (tempfile::TempDir, Artifacts) {
+        let dir = tempfile::tempdir().unwrap();
+        let artifacts = Artifacts::in_dir(dir.path().join("artifacts")).unwrap();
+        let attempt = artifacts.dir().join("work-1/attempt-1");
+        fs::create_dir_all(&attempt).unwrap();
+        fs::write(attempt.join("stdout"), "said").unwrap();
+        fs::write(dir.path().join("secret"), "secret").unwrap();
+        (dir, artifacts)
+    }
+
+    fn open(artifacts: &Artifacts, job: &str, attempt: &str, name: &str) -> Option<String> {
+        let mut file = artifacts.open(&JobId::new(job), &AttemptId::new(attempt), name).unwrap()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        Some(text)
+    }
+
+    #[test]
+    fn artifact_is_read_back_by_its_name() {
+        let (_dir, artifacts) = given();
+        assert_eq!(open(&artifacts, "work-1", "attempt-1", "stdout").as_deref(), Some("said"));
+        assert_eq!(open(&artifacts, "work-1", "attempt-1", "stderr"), None);
+        assert_eq!(open(&artifacts, "work-2", "attempt-1", "stdout"), None);
+        assert_eq!(artifacts.jobs().unwrap(), [JobId::new("work-1")]);
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_directory() {
+        let (dir, artifacts) = given();
+        let secret = dir.path().join("secret");
+        for (job, attempt, name) in [
+            ("work-1", "attempt-1", "../../../secret"),
+            ("work-1", "..", "stdout"),
+            ("..", "..", "secret"),
+            ("work-1", "attempt-1", secret.to_str().unwrap()),
+            ("work-1", "attempt-1", ""),
+            ("work-1", "attempt-1", "."),
+            ("work-1/attempt-1", ".", "stdout"),
+            ("work-1", "attempt-1", "stdout\0"),
+        ] {
+            assert_eq!(open(&artifacts, job, attempt, name), None, "{job} {attempt} {name}");
+        }
+    }
+
+    #[test]
+    fn link_and_fifo_and_directory_are_no_artifacts() {
+        let (dir, artifacts) = given();
+        let attempt = artifacts.dir().join("work-1/attempt-1");
+        symlink(dir.path().join("secret"), attempt.join("link")).unwrap();
+        fs::create_dir(attempt.join("below")).unwrap();
+        symlink(attempt.as_path(), artifacts.dir().join("work-1/attempt-2")).unwrap();
+        rustix::fs::mknodat(CWD, attempt.join("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        for name in ["link", "below", "fifo"] {
+            assert_eq!(open(&artifacts, "work-1", "attempt-1", name), None, "{name}");
+        }
+        assert_eq!(open(&artifacts, "work-1", "attempt-2", "stdout"), None);
+    }
+}

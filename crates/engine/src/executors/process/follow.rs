@@ -1,0 +1,116 @@
+//! The daemon's side of a supervised command: hears the reports, passes on the order to stop, and makes sure of the end.
+//!
+//! Returns only when the tree is over. A supervisor that goes without its last report was killed: then what it left is found and ended.
+
+use std::path::Path;
+use std::time::Duration;
+
+use domain::AttemptId;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::process::Child;
+
+use super::ProcessSettings;
+use super::report::{Exit, Report};
+use super::supervisor::KILL_LIMIT;
+use super::sweep::sweep_attempt;
+use crate::Link;
+
+/// All reports of one supervisor together.
+const MAX_REPORT_BYTES: u64 = 65_536;
+/// Beyond what a supervisor may need to end its tree.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What became of the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Exited(Exit),
+    NotStarted {
+        errno: i32,
+        message: String,
+    },
+    /// We were told to stop it before it ended.
+    Stopped,
+    /// It had longer than the executor allows.
+    TimeOver,
+    /// Its supervisor was killed before the command ended.
+    SupervisorLost,
+}
+
+/// What the supervisor said last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Supervisor {
+    TreeEnded,
+    Lost,
+}
+
+pub(super) async fn follow(
+    socket: UnixStream,
+    mut supervisor: Child,
+    settings: &ProcessSettings,
+    data_dir: &Path,
+    attempt_id: &AttemptId,
+    mut link: Link,
+) -> Ending {
+    let (reader, writer) = socket.into_split();
+    let mut lines = BufReader::new(reader.take(MAX_REPORT_BYTES)).lines();
+    let mut open = Some(writer);
+    let mut ending = None;
+    let time_over = sleep_optional(settings.time_limit);
+    let patience = sleep_optional(None);
+    tokio::pin!(time_over, patience);
+    let said = loop {
+        let ends_by = settings.grace + KILL_LIMIT + PATIENCE;
+        tokio::select! {
+            line = lines.next_line() => match line.ok().flatten().map(|line| Report::parse(&line)) {
+                Some(Ok(Report::TreeEnded { left: 0 })) => break Supervisor::TreeEnded,
+                Some(Ok(Report::TreeEnded { left })) => {
+                    tracing::warn!(attempt = %attempt_id, left, "processes do not die; they are looked for again");
+                    break Supervisor::Lost;
+                }
+                Some(Ok(Report::Exited(exit))) => {
+                    ending.get_or_insert(Ending::Exited(exit));
+                    patience.set(sleep_optional(Some(ends_by)));
+                }
+                Some(Ok(Report::NotStarted { errno, message })) => {
+                    ending.get_or_insert(Ending::NotStarted { errno, message });
+                }
+                Some(Err(_)) | None => break Supervisor::Lost,
+            },
+            _ = link.stopped(), if ending.is_none() => {
+                ending = Some(Ending::Stopped);
+                open = None;
+                patience.set(sleep_optional(Some(ends_by)));
+            }
+            () = &mut time_over, if ending.is_none() => {
+                ending = Some(Ending::TimeOver);
+                open = None;
+                patience.set(sleep_optional(Some(ends_by)));
+            }
+            () = &mut patience => {
+                let _ = supervisor.start_kill();
+                break Supervisor::Lost;
+            }
+        }
+    };
+    if said == Supervisor::Lost {
+        // Not waited for yet, so that its id, which is its session's too, is nobody else's.
+        let session = supervisor.id().and_then(|id| i32::try_from(id).ok());
+        let (data_dir, attempt_id) = (data_dir.to_owned(), attempt_id.clone());
+        let swept = tokio::task::spawn_blocking(move || sweep_attempt(&data_dir, &attempt_id, session)).await;
+        tracing::warn!(
+            processes = swept.unwrap_or_default(),
+            "a supervisor was lost; its processes were ended"
+        );
+    }
+    drop(open);
+    let _ = supervisor.wait().await;
+    ending.unwrap_or(Ending::SupervisorLost)
+}
+
+async fn sleep_optional(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => std::future::pending().await,
+    }
+}

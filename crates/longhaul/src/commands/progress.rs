@@ -1,0 +1,53 @@
+//! `longhaul progress`: one line on the descriptor that an attempt has for it. Says what is wrong instead of writing what would be dropped.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::FileTypeExt;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail, ensure};
+use domain::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, check_optional};
+use engine::process::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
+use serde_json::{Map, Value};
+
+pub fn run(note: Option<&str>, phase: Option<&str>, progress: Option<&str>) -> Result<ExitCode> {
+    let line = line(note, phase, progress)?;
+    let Some(descriptor) = env::var_os(PROGRESS_DESCRIPTOR) else {
+        bail!(
+            "not inside an attempt: {PROGRESS_DESCRIPTOR} is not set; call this from a command that a job runs"
+        );
+    };
+    let descriptor: u32 = descriptor.to_str().and_then(|number| number.parse().ok()).with_context(|| {
+        format!("{PROGRESS_DESCRIPTOR} is {}, and must be a number", descriptor.display())
+    })?;
+    let mut pipe =
+        OpenOptions::new().write(true).open(format!("/proc/self/fd/{descriptor}")).with_context(|| {
+            format!("descriptor {descriptor} is not open; whoever starts this must pass it on")
+        })?;
+    // A program that lost the descriptor may have opened something else under its number.
+    ensure!(pipe.metadata()?.file_type().is_fifo(), "descriptor {descriptor} is not the attempt's pipe");
+    pipe.write_all(line.as_bytes()).context("the daemon does not listen any more")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line(note: Option<&str>, phase: Option<&str>, progress: Option<&str>) -> Result<String> {
+    check_optional("note", note, MAX_NOTE_BYTES)?;
+    check_optional("phase", phase, MAX_LABEL_BYTES)?;
+    check_optional("progress", progress, MAX_PROGRESS_BYTES)?;
+    let mut fields = Map::new();
+    if let Some(text) = progress {
+        let object: Map<String, Value> =
+            serde_json::from_str(text).context("the progress must be a JSON object")?;
+        fields.insert("progress".to_owned(), Value::Object(object));
+    }
+    for (name, text) in [("note", note), ("phase", phase)] {
+        if let Some(text) = text {
+            fields.insert(name.to_owned(), Value::from(text));
+        }
+    }
+    ensure!(!fields.is_empty(), "nothing to say: give --note, --phase or a JSON object");
+    let line = format!("{}\n", Value::Object(fields));
+    ensure!(line.len() <= MAX_LINE_BYTES, "the line is longer than {MAX_LINE_BYTES} bytes");
+    Ok(line)
+}

@@ -1,0 +1,12 @@
+//! The hidden verb under which the daemon starts its own binary, once per attempt of a process executor.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+
+pub fn run(argv: &[OsString], grace: Duration) -> Result<ExitCode> {
+    engine::process::supervise(argv, grace)?;
+    Ok(ExitCode::SUCCESS)
+}

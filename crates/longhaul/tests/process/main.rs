@@ -1,0 +1,9 @@
+//! The process executor with the real binary as supervisor and real commands: what they say, and that nothing of them stays.
+
+mod artifacts;
+mod deaths;
+mod given;
+mod lifeline;
+mod outputs;
+mod progress;
+mod trees;

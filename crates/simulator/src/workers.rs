@@ -1,0 +1,174 @@
+//! The engine's own workers on a node of the simulation: the real rounds, the real attempts, on the heap's time.
+//!
+//! Only the specialist is scripted. What a real attempt never does (forget to renew, write without its fence) is left to the
+//! scripted workers of `node`; a seed has one or the other.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use domain::job::Retryable;
+use domain::{OwnerId, RetryPolicy};
+use engine::{
+    Assignment, Attempts, AttendJobs, Changes, DaemonSettings, DispatchJobs, Dispatching, Engine, Executor,
+    Executors, Failure, Link, Output, Produced, Spawn, Specialist, Stop, Task, Timer, Wakes, Worker,
+    drive_for_good,
+};
+
+use crate::clock::SimClock;
+use crate::heap::SECOND;
+use crate::invariants::{Effect, Produced as Proof};
+use crate::node::{LANES, MAX_RUNNING};
+use crate::script::{Act, Script};
+use crate::world::Sim;
+
+/// How often a node that shares its store asks it again.
+const LOOK_AGAIN_EVERY: i64 = 10 * SECOND;
+/// Longer than any run: lanes without an executor are left to the peers that pull from them.
+const NEVER_SECONDS: u64 = 10 * 365 * 86_400;
+
+/// The workers of one process, not yet running.
+pub struct Workers {
+    timer: Arc<dyn Timer>,
+    attend: Arc<dyn Worker>,
+    dispatch: Arc<dyn Worker>,
+    wakes: Arc<Wakes>,
+}
+
+impl Workers {
+    /// Workers for a node, and the engine whose commits wake them.
+    pub fn on(sim: &Sim, node: usize, owner: &OwnerId, engine: Engine) -> (Self, Engine) {
+        let (lease, retention) = sim.with(|world| (world.setting.lease, world.setting.retention));
+        let timer: Arc<dyn Timer> = Arc::new(SimClock { sim: sim.clone(), node });
+        let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
+        let engine = engine.watched_by(wakes.clone()).watched_by(changes.clone());
+        let settings = DaemonSettings {
+            owner: owner.clone(),
+            lease,
+            retention,
+            lane_limits: BTreeMap::new(),
+            grace_seconds: NEVER_SECONDS,
+            dispatching: Dispatching::On,
+        };
+        let attempts = Arc::new(Attempts::new(
+            engine.clone(),
+            executors(sim),
+            timer.clone(),
+            Arc::new(OnNode { sim: sim.clone(), node }),
+            wakes.clone(),
+            changes,
+            &settings,
+        ));
+        let engine = engine.watched_by(attempts.clone());
+        let strangers_from = timer.now().plus_seconds(settings.grace_seconds);
+        let attend = AttendJobs::new(engine.clone(), owner.clone(), lease, wakes.clone());
+        let dispatch =
+            DispatchJobs::new(engine.clone(), owner.clone(), attempts, wakes.clone(), strangers_from);
+        (Self { timer, attend: Arc::new(attend), dispatch: Arc::new(dispatch), wakes }, engine)
+    }
+
+    /// Starts their loops on their node.
+    pub fn start(self, sim: &Sim, node: usize) {
+        if !sim.with(|world| world.setting.is_in_process()) {
+            sim.spawn(Some(node), look_again(sim.clone(), self.wakes));
+        }
+        for worker in [self.attend, self.dispatch] {
+            sim.spawn(Some(node), drive_for_good(worker, self.timer.clone()));
+        }
+    }
+}
+
+/// A node that shares its store learns only so of what the others wrote.
+async fn look_again(sim: Sim, wakes: Arc<Wakes>) {
+    loop {
+        sim.sleep(LOOK_AGAIN_EVERY).await;
+        wakes.look_again();
+    }
+}
+
+fn executors(sim: &Sim) -> Executors {
+    let mut executors = Executors::default();
+    for lane in LANES {
+        let specialist = Arc::new(Scripted { sim: sim.clone(), lane });
+        executors.register(lane, Executor { specialist, concurrency: MAX_RUNNING, retry: RetryPolicy::ONCE });
+    }
+    executors
+}
+
+/// Tasks of a node: they die with it.
+struct OnNode {
+    sim: Sim,
+    node: usize,
+}
+
+impl Spawn for OnNode {
+    fn spawn(&self, task: Task) {
+        self.sim.spawn(Some(self.node), task);
+    }
+}
+
+/// A specialist whose answers are drawn.
+struct Scripted {
+    sim: Sim,
+    lane: &'static str,
+}
+
+impl Specialist for Scripted {
+    fn produce<'a>(
+        &'a self,
+        assignment: Assignment,
+        link: Link,
+    ) -> Pin<Box<dyn Future<Output = Produced> + Send + 'a>> {
+        Box::pin(self.perform(assignment, link))
+    }
+}
+
+impl Scripted {
+    async fn perform(&self, assignment: Assignment, mut link: Link) -> Produced {
+        let (script, heeds) = self.sim.with(|world| {
+            let script = Script::draw(world, self.lane);
+            (script, world.rng.chance(700))
+        });
+        let stopped = async {
+            match link.stopped().await {
+                // An executor may be deaf to a cancel, but its process ends with its node.
+                Stop::Cancelled if !heeds => std::future::pending().await,
+                Stop::GoOn | Stop::Cancelled | Stop::TimeOver | Stop::LeaseLost | Stop::Shutdown => {}
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = stopped => return Produced::Stopped,
+            () = self.sim.sleep(script.work) => {}
+        }
+        match script.act {
+            Act::Complete | Act::Defer(_) => Produced::Completed(self.result_of(&assignment)),
+            Act::Fail(Retryable::Yes) => Produced::Failed(Failure::transient("unlucky", "try again")),
+            Act::Fail(Retryable::No) | Act::Block => Produced::Failed(Failure::permanent("hopeless", "no")),
+            Act::AwaitInput => {
+                // Somebody must answer; who has been answered goes on to the end.
+                self.sim.sleep(SECOND / 10).await;
+                if assignment.answers.is_empty() {
+                    Produced::AwaitingInput { question: b"null".to_vec() }
+                } else {
+                    Produced::Completed(self.result_of(&assignment))
+                }
+            }
+            Act::Unavailable => Produced::Unavailable(Failure::permanent("missing", "it is not there")),
+            // Handed over to somebody who is never heard of again.
+            Act::Vanish => Produced::Delivered,
+        }
+    }
+
+    /// What only this attempt can have produced.
+    fn result_of(&self, assignment: &Assignment) -> Output {
+        let effect = Effect {
+            job: assignment.job.id.clone(),
+            attempt: Some(assignment.attempt_id.clone()),
+            operation: None,
+        };
+        let Proof(body) = self.sim.with(|world| world.check.produce(effect));
+        Output { data: Some(body.bytes.to_vec()), ..Output::default() }
+    }
+}

@@ -1,0 +1,119 @@
+//! One record compared: what its facts give, and what is stored of it.
+
+use std::collections::BTreeSet;
+
+use domain::attention::{Attention, Holding, Retention, attention};
+use domain::{BodyRef, Record, Timestamp};
+use rusqlite::types::Value;
+use store::{AgendaRow, JobColumns, OperationColumns, encode_view};
+
+use super::pages::{StoredAgenda, StoredView};
+use crate::walk::Stream;
+
+/// The names and digests of the bodies of one record.
+pub(super) type Bodies = BTreeSet<(String, [u8; 32])>;
+
+/// Says what is not as the facts say.
+pub(super) type Tell<'a> = &'a mut dyn FnMut(String);
+
+pub(super) fn view(record: &Record, found: &StoredView, differs: Tell<'_>) {
+    let columns = columns(record);
+    if found.columns != columns {
+        differs(format!("its columns are {:?}, the facts give {columns:?}", found.columns));
+    }
+    let folded = encode_view(record);
+    if found.view != folded {
+        differs(format!("its view is {}, the facts give {folded}", found.view));
+    }
+}
+
+fn columns(record: &Record) -> Vec<Value> {
+    let text = |text: Option<&str>| text.map_or(Value::Null, |text| Value::Text(text.to_owned()));
+    match record {
+        Record::Job(job) => {
+            let columns = JobColumns::from(&**job);
+            vec![
+                text(Some(columns.state.as_str())),
+                Value::Integer(columns.updated_at.micros()),
+                text(columns.owner_peer_id),
+                text(columns.created_by_peer_id),
+                text(columns.session_id),
+                text(columns.circle),
+            ]
+        }
+        Record::Operation(operation) => {
+            let columns = OperationColumns::from(&**operation);
+            vec![
+                text(Some(columns.job_id)),
+                text(Some(columns.status.as_str())),
+                Value::Integer(columns.updated_at.micros()),
+                columns.orphaned_at.map(Timestamp::micros).map_or(Value::Null, Value::Integer),
+            ]
+        }
+    }
+}
+
+/// The bodies that the state names, newest of each name. A purge takes the names away too.
+pub(super) fn bodies(record: &Record, found: &Bodies, differs: Tell<'_>) {
+    let named: &[BodyRef] = match record {
+        Record::Job(job) => &job.bodies,
+        Record::Operation(operation) => std::slice::from_ref(&operation.handle),
+    };
+    for body in named {
+        if !found.contains(&(body.name.as_str().to_owned(), body.sha256.0)) {
+            differs(format!("its {} is missing", body.name.as_str()));
+        }
+    }
+}
+
+pub(super) fn agenda(stream: &Stream, record: &Record, found: &StoredAgenda, differs: Tell<'_>) {
+    let row = &found.row;
+    if found.kind != stream.id.kind().as_str() {
+        differs(format!("its agenda row is of the kind {:?}", found.kind));
+    }
+    if row.head != stream.head {
+        differs(format!("its agenda stands at {:?}, the facts at {:?}", row.head, stream.head));
+    }
+    let asked = attention(record, Retention::DEFAULT);
+    if row.place != asked.place {
+        differs(format!("it queues at {:?}, the facts say {:?}", row.place, asked.place));
+    }
+    if row.ready && row.place.is_none() {
+        differs("it is ready and queues nowhere".to_owned());
+    }
+    // How long ended records are kept is a setting, not a fact.
+    if !record.is_over() && row.limit_at != asked.limit_at {
+        differs(format!("its limit is {:?}, the facts say {:?}", row.limit_at, asked.limit_at));
+    }
+    due(record, &asked, row, differs);
+}
+
+fn due(record: &Record, asked: &Attention, row: &AgendaRow, differs: Tell<'_>) {
+    let queued_until = asked.place.as_ref().filter(|_| !row.ready).map(|place| place.ready_at);
+    let own = [asked.due_at, queued_until].into_iter().flatten().min();
+    let Some(due_at) = row.due_at else {
+        if row.held || asked.holding == Holding::LeaseBound || own.is_some() {
+            differs("nothing would ever bring it back".to_owned());
+        }
+        return;
+    };
+    // A held record is due when its lease ends, and leases are not in the facts.
+    if row.held || record.is_over() {
+        return;
+    }
+    let explained = match (asked.holding, &row.claim) {
+        (Holding::Free, _) if own == Some(due_at) => true,
+        (_, None) => false,
+        (Holding::Free, Some(_)) if row.ready => false,
+        // Handed back: when the lease ended, or later if the lease had run out. A lease that ended with the last change or
+        // before was ended by that change.
+        (Holding::Free, Some(claim)) => {
+            let ended_at = claim.lease_expires_at;
+            due_at == ended_at || (ended_at > record.updated_at() && due_at > ended_at)
+        }
+        (Holding::LeaseBound, Some(claim)) => due_at >= claim.lease_expires_at,
+    };
+    if !explained {
+        differs(format!("it is due at {due_at:?}, the facts say {own:?}"));
+    }
+}
