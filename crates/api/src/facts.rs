@@ -27,8 +27,8 @@ pub struct Fact<'a> {
     pub causation_id: Option<Cow<'a, str>>,
     /// What joins it to other work.
     pub correlation_id: Option<Cow<'a, str>>,
-    /// The rest.
-    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
+    /// The rest: an object, or only the name of what happened.
+    #[cfg_attr(feature = "schemas", schema(value_type = utoipa::openapi::schema::Value))]
     pub payload: Cow<'a, RawValue>,
 }
 

@@ -25,8 +25,9 @@ pub struct Problem {
     /// What happened here, for people.
     pub detail: String,
     /// What is wrong with which field.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<FieldError>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Vec<FieldError>))]
+    pub errors: Box<[FieldError]>,
 }
 
 /// What is wrong with one field.
@@ -187,7 +188,7 @@ impl ProblemCode {
             status: self.status(),
             code: Cow::Borrowed(self.as_str()),
             detail: detail.into(),
-            errors: Vec::new(),
+            errors: Box::default(),
         }
     }
 }
@@ -195,9 +196,16 @@ impl ProblemCode {
 impl Problem {
     /// The same problem, with a mistake in a field.
     pub fn at(mut self, error: FieldError) -> Self {
-        self.errors.push(error);
+        let mut errors = self.errors.into_vec();
+        errors.push(error);
+        self.errors = errors.into_boxed_slice();
         self
     }
+}
+
+#[allow(clippy::borrowed_box, reason = "serde calls it by reference to the field")]
+fn is_empty(errors: &Box<[FieldError]>) -> bool {
+    errors.is_empty()
 }
 
 #[cfg(test)]

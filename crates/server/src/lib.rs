@@ -24,7 +24,6 @@ mod serve;
 mod tokens;
 
 pub use authorise::{Access, Permission, allows};
-pub use gate::Principal;
 pub use openapi::document;
 pub use routes::{Operation, ROUTES, Route, Verb};
 pub use secret::Secret;

@@ -29,6 +29,8 @@ pub fn document() -> Value {
         path[method(route.verb)] = operation(route, &mut schemas);
     }
     schemas.add::<Problem>();
+    // The form of `runner` once there was an attempt; before that it is empty.
+    schemas.add::<api::Runner<'static>>();
     json!({
         "openapi": "3.1.0",
         "info": {

@@ -86,7 +86,7 @@ pub struct JobStatus<'a> {
     pub execution: Cow<'a, RawValue>,
     /// `provenance.runner`, or `{}` while there was no attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Runner>))]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
     pub runner: Option<Cow<'a, RawValue>>,
     /// Not before this time, as it was sent.
     pub due_at: Option<Cow<'a, str>>,

@@ -94,7 +94,7 @@ impl Follower {
                 }
             };
             if !facts.is_empty() {
-                return Some(self.events(&facts).await?);
+                return self.events(&facts).await;
             }
             tokio::select! {
                 moved = self.ledger.changed() => moved.ok()?,

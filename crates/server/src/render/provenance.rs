@@ -62,7 +62,10 @@ pub(super) fn runner<'a>(job: &'a Job, lease_until: Option<String>, extent: Exte
     let last_failed = job.attempts.iter().rev().find(failed).and_then(|attempt| attempt.end.as_ref());
     Some(Runner {
         attempt_count: job.attempt_count,
-        attempts: shown.iter().map(|one| attempt(job, one, one.id == last.id, &lease_until)).collect(),
+        attempts: shown
+            .iter()
+            .map(|one| attempt(job, one, lease_until.clone().filter(|_| one.id == last.id)))
+            .collect(),
         current_attempt_id: Cow::Borrowed(last.id.as_str()),
         runner_owner_id: Cow::Borrowed(last.owner.as_str()),
         acquired_at: Cow::Owned(text(last.started_at)),
@@ -71,12 +74,7 @@ pub(super) fn runner<'a>(job: &'a Job, lease_until: Option<String>, extent: Exte
     })
 }
 
-fn attempt<'a>(
-    job: &'a Job,
-    attempt: &'a domain::job::Attempt,
-    current: bool,
-    lease_until: &Option<String>,
-) -> Attempt<'a> {
+fn attempt<'a>(job: &'a Job, attempt: &'a domain::job::Attempt, lease_until: Option<String>) -> Attempt<'a> {
     let end = attempt.end.as_ref();
     let phase = match end {
         Some(end) => end.reason.as_deref(),
@@ -95,7 +93,7 @@ fn attempt<'a>(
         started_at: Cow::Owned(text(attempt.started_at)),
         completed_at: end.map(|end| Cow::Owned(text(end.at))),
         runner_owner_id: Cow::Borrowed(attempt.owner.as_str()),
-        lease_until: if current { lease_until.clone().map(Cow::Owned) } else { None },
+        lease_until: lease_until.map(Cow::Owned),
         assigned_peer_id: job.spec.assigned_peer_id.as_deref().map(Cow::Borrowed),
         result_summary: end.and_then(|end| end.result.summary.as_deref()).map(Cow::Borrowed),
     }

@@ -59,28 +59,28 @@ pub(crate) fn summary(job: &Job) -> JobStatus<'_> {
         title: Cow::Borrowed(&spec.title),
         kind: Cow::Borrowed(&spec.kind),
         state: Cow::Borrowed(job.state.name().as_str()),
-        state_reason: borrowed(&job.state_reason),
-        phase: borrowed(&job.phase),
+        state_reason: borrowed(job.state_reason.as_deref()),
+        phase: borrowed(job.phase.as_deref()),
         progress: None,
         progress_events: None,
-        owner_peer_id: borrowed(&spec.owner_peer_id),
-        assigned_peer_id: borrowed(&spec.assigned_peer_id),
-        repowire_session_id: borrowed(&spec.session_id),
-        correlation_id: borrowed(&spec.correlation_id),
-        circle: borrowed(&spec.circle),
-        created_by_peer_id: borrowed(&spec.created_by_peer_id),
-        source_kind: borrowed(&spec.source_kind),
-        source_id: borrowed(&spec.source_id),
-        scope: borrowed(&spec.scope),
+        owner_peer_id: borrowed(spec.owner_peer_id.as_deref()),
+        assigned_peer_id: borrowed(spec.assigned_peer_id.as_deref()),
+        repowire_session_id: borrowed(spec.session_id.as_deref()),
+        correlation_id: borrowed(spec.correlation_id.as_deref()),
+        circle: borrowed(spec.circle.as_deref()),
+        created_by_peer_id: borrowed(spec.created_by_peer_id.as_deref()),
+        source_kind: borrowed(spec.source_kind.as_deref()),
+        source_id: borrowed(spec.source_id.as_deref()),
+        scope: borrowed(spec.scope.as_deref()),
         visibility: Cow::Borrowed(&spec.visibility),
         created_at: Cow::Owned(text(job.created_at)),
         updated_at: Cow::Owned(text(job.updated_at)),
         deadline_at: time(spec.deadline_at),
         expires_at: time(spec.expires_at),
-        result_summary: borrowed(&job.result.summary),
+        result_summary: borrowed(job.result.summary.as_deref()),
         cancel_requested: cancel.is_some(),
         cancel_requested_at: time(cancel.map(|cancel| cancel.requested_at)),
-        cancel_requested_by_peer_id: cancel.and_then(|cancel| borrowed(&cancel.by)),
+        cancel_requested_by_peer_id: cancel.and_then(|cancel| borrowed(cancel.by.as_deref())),
         cancellation_reason: cancel.map(|cancel| Cow::Borrowed(cancel.reason.as_str())),
         protocol_cancel: None,
         request: None,
@@ -115,12 +115,12 @@ fn event(note: &Note) -> ProgressEvent<'_> {
         at: Cow::Owned(text(note.at)),
         note: Cow::Borrowed(&note.note),
         state: Cow::Borrowed(note.state.as_str()),
-        phase: borrowed(&note.phase),
+        phase: borrowed(note.phase.as_deref()),
     }
 }
 
-fn borrowed(text: &Option<String>) -> Option<Cow<'_, str>> {
-    text.as_deref().map(Cow::Borrowed)
+fn borrowed(text: Option<&str>) -> Option<Cow<'_, str>> {
+    text.map(Cow::Borrowed)
 }
 
 fn time(at: Option<Timestamp>) -> Option<Cow<'static, str>> {

@@ -19,7 +19,7 @@ async fn queued_job_is_cancelled_at_once_and_nobody_is_told() {
     assert_eq!(status["protocol_cancel"], json!(null));
 }
 
-// conforms: R66 R67 R71 R73 R74 R59
+// conforms: R66 R71 R74 R59
 #[tokio::test]
 async fn cancel_of_dispatched_work_is_pending_until_its_time_is_over() {
     let world = world().await;
@@ -37,7 +37,7 @@ async fn cancel_of_dispatched_work_is_pending_until_its_time_is_over() {
     assert_eq!(status["state_reason"], "cancel_unconfirmed");
 }
 
-// conforms: R69 R76
+// conforms: R69
 #[tokio::test]
 async fn running_executor_is_told_and_its_word_ends_the_job() {
     let world = working_world().await;
@@ -48,7 +48,7 @@ async fn running_executor_is_told_and_its_word_ends_the_job() {
     assert_eq!(status["state_reason"], "cancelled");
 }
 
-// conforms: R70
+// conforms: R67 R70 R73
 #[tokio::test]
 async fn unmanaged_work_stays_pending_and_the_record_says_that_nobody_could_be_told() {
     let world = world().await;

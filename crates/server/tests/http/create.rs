@@ -19,7 +19,7 @@ async fn created_job_is_queued_under_a_new_id_on_both_routes() {
     }
 }
 
-// conforms: R23 R79 R9
+// conforms: R23 R79
 #[tokio::test]
 async fn every_field_that_is_given_comes_back() {
     let world = world().await;

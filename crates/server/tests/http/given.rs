@@ -9,14 +9,14 @@ use std::time::Duration;
 use api::Role;
 use domain::attention::Retention;
 use domain::{Lease, Timestamp};
-use engine::{Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, ManualClock, RandomIds};
+use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, ManualClock, RandomIds};
 use serde_json::{Value, json};
 use server::{Server, ServerSettings};
 use store_sql::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-pub use client::{Answer, Call, Events};
+pub use client::{Answer, Call};
 
 /// 2026-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
@@ -134,10 +134,6 @@ impl World {
         assert_eq!(answer["status"]["state"], "delivered");
         let attempt = answer["status"]["runner"]["current_attempt_id"].as_str().expect("it has one");
         (id, attempt.to_owned())
-    }
-
-    pub fn now(&self) -> Timestamp {
-        self.clock.now()
     }
 }
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::given::{World, world};
+use crate::given::{Answer, World, world};
 
 async fn count(world: &World) -> usize {
-    world.get("/jobs?limit=1000").send().await.ok()["work"].as_array().unwrap().len()
+    world.get("/jobs?limit=1000").send().await.ok()["work"].as_array().expect("a list").len()
 }
 
 #[tokio::test]
@@ -139,8 +139,7 @@ async fn keys_outlive_a_day() {
 async fn of_many_at_once_under_one_key_one_job_is_made() {
     let world = world().await;
     let calls = (0..16).map(|_| world.post("/jobs", json!({ "title": "once" })).key("k").send());
-    let bodies: Vec<Value> =
-        futures::future::join_all(calls).await.iter().map(|answer| answer.ok()).collect();
+    let bodies: Vec<Value> = futures::future::join_all(calls).await.iter().map(Answer::ok).collect();
     assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]));
     assert_eq!(count(&world).await, 1);
 }

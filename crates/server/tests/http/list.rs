@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::given::{World, world};
 
 fn ids(list: &Value) -> Vec<String> {
-    list["work"].as_array().unwrap().iter().map(|job| job["job_id"].as_str().unwrap().to_owned()).collect()
+    let jobs = list["work"].as_array().expect("a list").iter();
+    jobs.map(|job| job["job_id"].as_str().expect("it has an id").to_owned()).collect()
 }
 
 async fn created(world: &World, bodies: &[Value]) -> Vec<String> {

@@ -98,7 +98,7 @@ struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0 += &format!("{field}={value:?} ");
+        self.0 = format!("{}{field}={value:?} ", self.0);
     }
 }
 
@@ -110,7 +110,7 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(String::new());
         event.record(&mut line);
-        self.0.lock().unwrap().push(line.0);
+        self.0.lock().expect("no holder of the lock panics").push(line.0);
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

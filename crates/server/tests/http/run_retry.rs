@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::given::world;
 
-// conforms: R15 R105
+// conforms: R15
 #[tokio::test]
 async fn run_ignores_the_due_time_and_answers_when_the_attempt_has_left_dispatching() {
     let world = world().await;

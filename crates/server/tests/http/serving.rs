@@ -15,7 +15,9 @@ async fn probes_need_no_token() {
 #[tokio::test]
 async fn status_reads_are_stable() {
     let world = world().await;
-    let id = world.create(json!({ "title": "t", "prompt": "p", "request": { "z": 1, "a": 2 } })).await;
+    let body = r#"{"title":"t","prompt":"p","request":{"z":1,"a":2}}"#;
+    let created = world.call("POST", "/jobs").text(body).send().await.ok();
+    let id = created["job_id"].as_str().unwrap();
     let path = format!("/jobs/{id}");
     let first = world.get(&path).send().await.body;
     assert_eq!(world.get(&path).send().await.body, first);

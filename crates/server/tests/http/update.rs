@@ -46,7 +46,7 @@ async fn reason_and_phase_are_overwritten_and_progress_stays_when_left_out() {
     );
 }
 
-// conforms: R19 R39
+// conforms: R19
 #[tokio::test]
 async fn stale_or_foreign_attempt_is_a_conflict_for_every_state() {
     let world = world().await;

@@ -7,8 +7,11 @@ use crate::given::{World, working_world, world};
 async fn why(world: &World, id: &str) -> (Vec<String>, Value) {
     let why = world.get(&format!("/jobs/{id}/why")).send().await.ok();
     assert_eq!((why["job_id"].as_str(), why["work_id"].as_str()), (Some(id), Some(id)));
-    let codes = why["reasons"].as_array().unwrap().iter();
-    (codes.map(|reason| reason["code"].as_str().unwrap().to_owned()).collect(), why["earliest_at"].clone())
+    let codes = why["reasons"].as_array().expect("a list").iter();
+    (
+        codes.map(|reason| reason["code"].as_str().expect("a code").to_owned()).collect(),
+        why["earliest_at"].clone(),
+    )
 }
 
 #[tokio::test]

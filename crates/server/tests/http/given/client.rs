@@ -100,10 +100,10 @@ impl<'a> Call<'a> {
         let mut head =
             format!("{} {} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n", self.method, self.path);
         for (name, value) in &self.headers {
-            head += &format!("{name}: {value}\r\n");
+            head.extend([name.as_str(), ": ", value.as_str(), "\r\n"]);
         }
         if !self.body.is_empty() && self.says_length {
-            head += &format!("content-length: {}\r\n", self.body.len());
+            head.extend(["content-length: ", &self.body.len().to_string(), "\r\n"]);
         }
         head += "\r\n";
         stream.write_all(head.as_bytes()).await.expect("it takes the head");
