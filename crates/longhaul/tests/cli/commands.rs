@@ -30,6 +30,7 @@ fn command_that_fails_is_1_with_its_last_words_and_is_not_tried_again() {
     let list = crate::given::json(dir.path(), &["jobs", "list"]);
     assert_eq!(list["work"][0]["title"], "fails");
     assert_eq!(list["work"][0]["state"], "failed");
+    assert_eq!(list["work"][0]["runner"]["attempt_count"], 1);
 }
 
 #[test]
