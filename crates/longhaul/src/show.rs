@@ -3,10 +3,13 @@
 mod live;
 mod table;
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+use std::io::{ErrorKind, Write as _};
 
 use api::JobStatus;
 use serde::Deserialize;
+
+use crate::exit::FAILED;
 
 pub use live::Live;
 pub use table::Table;
@@ -59,6 +62,16 @@ pub fn job(headline: &str, status: &JobStatus<'_>) -> String {
         }
     }
     text
+}
+
+/// Prints a line. A reader that has gone away has seen enough: `| head` is no failure.
+pub fn say(line: fmt::Arguments<'_>) {
+    let Err(error) = writeln!(std::io::stdout(), "{line}") else { return };
+    if error.kind() == ErrorKind::BrokenPipe {
+        std::process::exit(0);
+    }
+    eprintln!("longhaul: cannot write to standard output: {error}");
+    std::process::exit(FAILED.into());
 }
 
 /// The same text without what would move the cursor or change the terminal: titles and notes are other people's.

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::serve::CONFIG_FILE;
 use crate::config::Config;
+use crate::show::say;
 
 const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there is:
 
@@ -56,6 +57,6 @@ pub fn run(arguments: &ConfigArguments) -> Result<ExitCode> {
     let Verb::Check { config: path } = &arguments.verb;
     let config = Config::read(path)?;
     let names: Vec<&str> = config.executors.iter().map(|executor| executor.value.name.as_str()).collect();
-    println!("{} can be used: {} executors ({})", path.display(), names.len(), names.join(", "));
+    say(format_args!("{} can be used: {} executors ({})", path.display(), names.len(), names.join(", ")));
     Ok(ExitCode::SUCCESS)
 }

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::client::{Call, Connection};
 use crate::exit::Failed;
-use crate::show;
+use crate::show::{self, say};
 
 pub use follow::{end_code, followed};
 
@@ -145,10 +145,10 @@ struct RawStatus<'a> {
 fn steer(connection: &Connection, verb: &str, id: &str, json: bool, call: Call<'_>) -> Result<ExitCode> {
     let text = connection.client()?.text(call).map_err(|error| Failed::job(verb, id, &error))?;
     if json {
-        println!("{}", serde_json::from_str::<RawStatus<'_>>(&text)?.status);
+        say(format_args!("{}", serde_json::from_str::<RawStatus<'_>>(&text)?.status));
     } else {
         let answer: StatusAnswer<'static> = serde_json::from_str(&text)?;
-        println!("{}", show::job("Job", &answer.status));
+        say(format_args!("{}", show::job("Job", &answer.status)));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::client::{Call, Connection, job_path};
 use crate::exit::Failed;
+use crate::show::say;
 
 const EXAMPLES: &str = "Example:
   longhaul purge work-0123
@@ -33,6 +34,6 @@ pub fn run(purge: &Purge) -> Result<ExitCode> {
         .client()?
         .call(Call::post(&path, &serde_json::json!({})))
         .map_err(|error| Failed::job("purge", &purge.id, &error))?;
-    println!("Purged job {}", answer.status.job_id);
+    say(format_args!("Purged job {}", answer.status.job_id));
     Ok(ExitCode::SUCCESS)
 }

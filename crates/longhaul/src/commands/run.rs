@@ -15,7 +15,7 @@ use crate::builtin;
 use crate::client::{Call, Connection, Followed};
 use crate::due_time::duration;
 use crate::exit::{EXIT_CODES, Failed, TIMED_OUT};
-use crate::show;
+use crate::show::{self, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul run -- make all
@@ -66,7 +66,7 @@ pub fn run(run: Run) -> Result<ExitCode> {
         client.call(Call::post("/jobs", &sent)).map_err(|error| Failed::job("create", "", &error))?;
     let id = &created.job_id;
     if run.detach {
-        println!("{id}");
+        say(format_args!("{id}"));
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("longhaul: job {id}");
@@ -106,7 +106,7 @@ fn print_end(connection: &Connection, status: &JobStatus<'_>) -> Result<()> {
     match result {
         JobResult::End(end) if end.state == "completed" => print_output(&end),
         JobResult::End(end) => print_failure(&end),
-        JobResult::NotReady(status) => println!("{}", show::job("Job", &status.status)),
+        JobResult::NotReady(status) => say(format_args!("{}", show::job("Job", &status.status))),
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ fn print_output(end: &JobEnd<'_>) {
     match serde_json::from_str::<Said>(data.get()) {
         Ok(said) => print!("{}", said.stdout_tail),
         // Output that is one JSON value is the result itself.
-        Err(_) => println!("{}", data.get()),
+        Err(_) => say(format_args!("{}", data.get())),
     }
 }
 

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use crate::client::{Call, CallError, Connection, segment};
 use crate::exit::{FAILED, Failed};
-use crate::show::Table;
+use crate::show::{Table, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul token create --name 'the build' --role operator --scope exec
@@ -87,9 +87,9 @@ pub fn run(arguments: TokenArguments) -> Result<ExitCode> {
             let created: TokenCreated =
                 client.call(Call::post("/tokens", &sent)).map_err(|error| failed("create", &error))?;
             if json {
-                println!("{}", serde_json::to_string(&created)?);
+                say(format_args!("{}", serde_json::to_string(&created)?));
             } else {
-                println!("{}", created.secret);
+                say(format_args!("{}", created.secret));
                 eprintln!(
                     "longhaul: {} ({}); the secret is not shown again",
                     created.token.id, created.token.role
@@ -100,16 +100,16 @@ pub fn run(arguments: TokenArguments) -> Result<ExitCode> {
             let list: TokenList =
                 client.call(Call::get("/tokens")).map_err(|error| failed("list", &error))?;
             if json {
-                println!("{}", serde_json::to_string(&list)?);
+                say(format_args!("{}", serde_json::to_string(&list)?));
             } else {
-                println!("{}", table(&list));
+                say(format_args!("{}", table(&list)));
             }
         }
         Verb::Revoke { id } => {
             let path = format!("/tokens/{}", segment(&id));
             let revoked: TokenRevoked =
                 client.call(Call::delete(&path)).map_err(|error| failed("revoke", &error))?;
-            println!("Revoked token {}", revoked.id);
+            say(format_args!("Revoked token {}", revoked.id));
         }
     }
     Ok(ExitCode::SUCCESS)

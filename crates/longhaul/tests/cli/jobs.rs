@@ -223,3 +223,19 @@ fn purged_job_keeps_its_record_and_loses_its_bodies() {
     assert_eq!(show(dir.path(), &id)["state"], "completed");
     crate::given::verify(dir.path());
 }
+
+#[test]
+fn reader_that_has_seen_enough_is_no_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let mut list = crate::given::binary(&["jobs", "list"])
+        .env("LONGHAUL_DATA_DIR", dir.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(list.stdout.take());
+    let output = list.wait_with_output().unwrap();
+    assert_eq!(expect(0, &output), "");
+    assert_eq!(crate::given::stderr(&output), "");
+}

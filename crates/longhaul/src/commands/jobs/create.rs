@@ -11,7 +11,7 @@ use super::{RawStatus, json_argument};
 use crate::client::{Call, Connection};
 use crate::due_time::{duration, time};
 use crate::exit::Failed;
-use crate::show;
+use crate::show::{self, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul jobs create 'say hello' --executor noop --input '{\"hello\": \"world\"}'
@@ -129,10 +129,10 @@ pub fn run(connection: &Connection, create: Create) -> Result<ExitCode> {
     let call = Call { idempotency_key: key.as_deref(), ..Call::post("/jobs", &sent) };
     let text = connection.client()?.text(call).map_err(|error| Failed::job("create", "", &error))?;
     if json {
-        println!("{}", serde_json::from_str::<RawStatus<'_>>(&text)?.status);
+        say(format_args!("{}", serde_json::from_str::<RawStatus<'_>>(&text)?.status));
     } else {
         let created: JobCreated<'static> = serde_json::from_str(&text)?;
-        println!("{}", show::job("Created job", &created.status));
+        say(format_args!("{}", show::job("Created job", &created.status)));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use crate::client::{Connection, Followed, follow};
 use crate::due_time::duration;
 use crate::exit::{FAILED, Failed, TIMED_OUT};
-use crate::show::{self, Live, plain};
+use crate::show::{self, Live, plain, say};
 
 const WATCH_EXAMPLES: &str = "Examples:
   longhaul jobs watch work-0123
@@ -56,14 +56,14 @@ pub fn watch(connection: &Connection, watch: &Watch) -> Result<ExitCode> {
     let mut last = (String::new(), String::new());
     let followed = follow(connection, &watch.id, None, &mut |status| {
         if watch.json {
-            println!("{}", serde_json::to_string(status).unwrap_or_default());
+            say(format_args!("{}", serde_json::to_string(status).unwrap_or_default()));
             return ControlFlow::Continue(());
         }
         let note = status.progress_events.as_deref().and_then(<[_]>::last);
         let now = (status.state.to_string(), note.map(|note| note.note.to_string()).unwrap_or_default());
         if terminal && now != last {
             live.clear();
-            println!("{}  {}  {}", status.updated_at, now.0, plain(&now.1));
+            say(format_args!("{}  {}  {}", status.updated_at, now.0, plain(&now.1)));
             last = now;
         }
         live.show(status);
@@ -73,7 +73,7 @@ pub fn watch(connection: &Connection, watch: &Watch) -> Result<ExitCode> {
     match followed? {
         Followed::Over(status) => {
             if !watch.json {
-                println!("{}", show::job("Job", &status));
+                say(format_args!("{}", show::job("Job", &status)));
             }
             Ok(end_code(&status))
         }
@@ -85,9 +85,9 @@ pub fn wait(connection: &Connection, wait: &Wait) -> Result<ExitCode> {
     match followed(connection, &wait.id, wait.timeout)? {
         Followed::Over(status) => {
             if wait.json {
-                println!("{}", serde_json::to_string(&status)?);
+                say(format_args!("{}", serde_json::to_string(&status)?));
             } else {
-                println!("{}", show::job("Job", &status));
+                say(format_args!("{}", show::job("Job", &status)));
             }
             Ok(end_code(&status))
         }

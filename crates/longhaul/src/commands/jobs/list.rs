@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::client::{Call, Client, Connection, segment};
 use crate::exit::Failed;
-use crate::show::Table;
+use crate::show::{Table, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul jobs list
@@ -64,11 +64,11 @@ pub fn run(connection: &Connection, list: &List) -> Result<ExitCode> {
     let client = connection.client()?;
     let all = read(&client, list)?;
     if list.json {
-        println!("{}", serde_json::to_string(&all)?);
+        say(format_args!("{}", serde_json::to_string(&all)?));
         return Ok(ExitCode::SUCCESS);
     }
     if all.work.is_empty() {
-        println!("No jobs.");
+        say(format_args!("No jobs."));
         return Ok(ExitCode::SUCCESS);
     }
     let shown: JobList<'static> = serde_json::from_str(
@@ -81,7 +81,7 @@ pub fn run(connection: &Connection, list: &List) -> Result<ExitCode> {
         let (owner, due) = (or_nothing(&job.owner_peer_id), or_nothing(&job.due_at));
         table.row(&[&job.job_id, &job.state, &job.title, &job.kind, &owner, &due, &short(&job.updated_at)]);
     }
-    println!("{}", table.text());
+    say(format_args!("{}", table.text()));
     Ok(ExitCode::SUCCESS)
 }
 

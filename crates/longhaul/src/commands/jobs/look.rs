@@ -8,7 +8,7 @@ use api::{FactList, JobResult, Why};
 use super::{One, steer};
 use crate::client::{Call, Connection, ENDS, job_path, segment};
 use crate::exit::{FAILED, Failed};
-use crate::show::{self, Table, plain};
+use crate::show::{self, Table, plain, say};
 
 const PAGE: usize = api::limits::MAX_PAGE;
 
@@ -23,18 +23,18 @@ pub fn result(connection: &Connection, one: &One) -> Result<ExitCode> {
         .result(&one.id)
         .map_err(|error| Failed::job("read the result of", &one.id, &error))?;
     if one.json {
-        println!("{raw}");
+        say(format_args!("{raw}"));
     }
     match result {
         JobResult::NotReady(not_ready) => {
             if !one.json {
-                println!("{}", show::job("Not ready: job", &not_ready.status));
+                say(format_args!("{}", show::job("Not ready: job", &not_ready.status)));
             }
             Ok(ExitCode::from(FAILED))
         }
         JobResult::End(end) => {
             if !one.json {
-                println!("Job {}\n  state: {}", end.job_id, end.state);
+                say(format_args!("Job {}\n  state: {}", end.job_id, end.state));
                 let parts = [
                     ("summary", end.summary.map(|text| plain(&text))),
                     ("data", end.data.map(|raw| plain(raw.get()))),
@@ -44,7 +44,7 @@ pub fn result(connection: &Connection, one: &One) -> Result<ExitCode> {
                 ];
                 for (name, value) in parts {
                     if let Some(value) = value {
-                        println!("  {name}: {value}");
+                        say(format_args!("  {name}: {value}"));
                     }
                 }
             }
@@ -57,20 +57,20 @@ pub fn why(connection: &Connection, one: &One) -> Result<ExitCode> {
     let text = connection.client()?.text(Call::get(&job_path(&one.id, "/why")));
     let text = text.map_err(|error| Failed::job("explain", &one.id, &error))?;
     if one.json {
-        println!("{text}");
+        say(format_args!("{text}"));
         return Ok(ExitCode::SUCCESS);
     }
     let why: Why = serde_json::from_str(&text)?;
-    println!("Job {} is {}", plain(&why.job_id), why.state);
+    say(format_args!("Job {} is {}", plain(&why.job_id), why.state));
     for reason in &why.reasons {
         let until = reason.until.as_deref().map(|until| format!(" (until {until})")).unwrap_or_default();
-        println!("  {}: {}{until}", plain(&reason.code), plain(&reason.detail));
+        say(format_args!("  {}: {}{until}", plain(&reason.code), plain(&reason.detail)));
     }
     match why.earliest_at {
         _ if ENDS.contains(&why.state.as_str()) => {}
-        Some(at) => println!("  It can move by itself at {at}."),
-        None if why.reasons.is_empty() => println!("  Nothing keeps it."),
-        None => println!("  It waits for someone."),
+        Some(at) => say(format_args!("  It can move by itself at {at}.")),
+        None if why.reasons.is_empty() => say(format_args!("  Nothing keeps it.")),
+        None => say(format_args!("  It waits for someone.")),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -86,7 +86,7 @@ pub fn facts(connection: &Connection, one: &One) -> Result<ExitCode> {
             .map_err(|error| Failed::job("read the facts of", &one.id, &error))?;
         for fact in &page.facts {
             if one.json {
-                println!("{}", serde_json::to_string(fact)?);
+                say(format_args!("{}", serde_json::to_string(fact)?));
             } else {
                 table.row(&[
                     &fact.version.to_string(),
@@ -103,7 +103,7 @@ pub fn facts(connection: &Connection, one: &One) -> Result<ExitCode> {
         }
     }
     if !one.json {
-        println!("{}", table.text());
+        say(format_args!("{}", table.text()));
     }
     Ok(ExitCode::SUCCESS)
 }
