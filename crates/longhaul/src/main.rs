@@ -33,6 +33,7 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs list                              what there is
   longhaul jobs wait work-0123                    until it is over
   longhaul verify                                 compare every stored row with the ledger
+  longhaul export facts > facts.jsonl             the whole ledger as JSON lines
 
 Every verb has its own --help with examples.";
 
