@@ -14,6 +14,7 @@ mod spec;
 mod state;
 #[cfg(test)]
 mod tests;
+mod why;
 
 pub use apply::apply;
 pub use attempt::{Attempt, AttemptEnd, Trigger};
@@ -24,9 +25,10 @@ pub use details::{Details, Note, ResultRefs};
 pub use fact::{
     AnswerKept, CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability,
 };
-pub use spec::{JobSpec, NewJob, UNASSIGNED_LANE};
+pub use spec::{JobSpec, MAX_PRIORITY, NewJob, UNASSIGNED_LANE};
 pub(crate) use state::is_false;
 pub use state::{AfterExternal, Job, JobState, JobStateName};
+pub use why::{ExecutorHere, Explanation, LaneHere, Reason, Surroundings, why};
 
 /// Seconds that a cancel of dispatched work may wait to be confirmed.
 pub const CANCEL_LIMIT_SECONDS: u64 = 30;

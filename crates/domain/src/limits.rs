@@ -12,6 +12,8 @@ pub const MAX_NOTE_BYTES: usize = 2_048;
 pub const MAX_SUMMARY_BYTES: usize = 4_096;
 /// The progress object; anything larger belongs in a body.
 pub const MAX_PROGRESS_BYTES: usize = 2_048;
+/// How a job shall be carried out, as its creator says; anything larger belongs in its request.
+pub const MAX_EXECUTION_BYTES: usize = 4_096;
 /// Tags on one job.
 pub const MAX_TAGS: usize = 32;
 /// Bodies written by one command.

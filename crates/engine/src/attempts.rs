@@ -85,7 +85,7 @@ impl Attempts {
     }
 
     /// How many attempts may begin in this lane now.
-    pub(crate) fn free_slots(&self, lane: &str) -> usize {
+    pub fn free_slots(&self, lane: &str) -> usize {
         let limit = match (self.lane_limits.get(lane), self.executors.get(lane)) {
             (Some(limit), _) => *limit,
             (None, Some(executor)) => executor.concurrency,

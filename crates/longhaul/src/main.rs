@@ -1,45 +1,87 @@
 //! The binary: command line, wiring, exit codes. It is the only crate that names a database.
 
+mod builtin;
+mod client;
 mod commands;
+mod config;
+mod daemon;
+mod due_time;
+mod exit;
+mod log;
+mod show;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 /// longhaul keeps work that outlives the request that asked for it.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(version, arg_required_else_help = true, after_help = help())]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
 const EXAMPLES: &str = "Examples:
-  longhaul verify --data-dir ./longhaul-data      compare every stored row with the ledger
-  longhaul rebuild --data-dir ./longhaul-data     write views and agenda anew from the ledger
-  longhaul export facts > facts.jsonl             the whole ledger as JSON lines
-  longhaul progress --note 'half way'             from inside a job's command: say how it goes
+  longhaul demo                                   a daemon with work to look at: the quickest way in
+  longhaul serve                                  the daemon, on 127.0.0.1:7420, data in ./longhaul-data
+  longhaul run -- make all                        any command as a durable job, followed to its end
+  longhaul jobs create 'say hello' --executor noop --input '{\"hello\": \"world\"}'
+  longhaul jobs list                              what there is
+  longhaul jobs wait work-0123                    until it is over
+  longhaul verify                                 compare every stored row with the ledger
 
-Exit codes: 0 done and clean, 1 something differs or failed (the reason is printed), 2 wrong usage.";
+Every verb has its own --help with examples.";
+
+fn help() -> String {
+    format!("{EXAMPLES}\n\n{}", exit::EXIT_CODES)
+}
 
 #[derive(Subcommand)]
 enum Command {
+    Serve(commands::serve::Serve),
+    Demo(commands::demo::Demo),
+    Run(commands::run::Run),
+    Jobs(commands::jobs::Jobs),
+    Token(commands::token::TokenArguments),
+    Purge(commands::purge::Purge),
+    Config(commands::config::ConfigArguments),
     /// Compare views, agenda, checksums and bodies with what the facts say; may run beside a daemon
+    #[command(after_help = VERIFY)]
     Verify(Store),
     /// Write views and agenda anew from the facts, all or nothing; refused while a daemon has the store
+    #[command(after_help = REBUILD)]
     Rebuild(Store),
     /// Write what is stored to standard output
-    #[command(subcommand)]
+    #[command(subcommand, after_help = EXPORT)]
     Export(Export),
     /// From inside a command that a job runs: say how it goes
+    #[command(after_help = PROGRESS)]
     Progress(Progress),
+    Completions(commands::completions::Completions),
     /// Run one command for the daemon and end everything that it starts
     #[command(hide = true)]
     Supervise(Supervise),
 }
+
+const VERIFY: &str = "Example:
+  longhaul verify --data-dir ./longhaul-data
+
+Exit codes: 0 everything agrees, 1 something differs, and is printed.";
+const REBUILD: &str = "Example:
+  longhaul rebuild --data-dir ./longhaul-data
+
+Exit codes: 0 done, 1 nothing was changed, and the reason is printed.";
+const EXPORT: &str = "Examples:
+  longhaul export facts > facts.jsonl             the whole ledger as JSON lines
+  longhaul export facts --after 1200              what came since
+  longhaul export claims                          who holds what";
+const PROGRESS: &str = "Examples:
+  longhaul progress --note 'half way'
+  longhaul progress --phase printing '{\"done\": 3, \"of\": 10}'      done and of make a bar";
 
 #[derive(Args)]
 struct Progress {
@@ -88,12 +130,19 @@ struct Store {
 
 impl Store {
     fn path(&self) -> PathBuf {
-        self.data_dir.join("longhaul.sqlite")
+        daemon::store_path(&self.data_dir)
     }
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Serve(serve) => commands::serve::run(&serve),
+        Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Run(run) => commands::run::run(run),
+        Command::Jobs(jobs) => commands::jobs::run(jobs),
+        Command::Token(token) => commands::token::run(token),
+        Command::Purge(purge) => commands::purge::run(&purge),
+        Command::Config(config) => commands::config::run(&config),
         Command::Verify(store) => commands::verify::run(&store.path()),
         Command::Rebuild(store) => commands::rebuild::run(&store.path()),
         Command::Export(Export::Claims(store)) => commands::export::claims(&store.path()),
@@ -101,9 +150,10 @@ fn main() -> ExitCode {
         Command::Progress(Progress { note, phase, object }) => {
             commands::progress::run(note.as_deref(), phase.as_deref(), object.as_deref())
         }
+        Command::Completions(completions) => commands::completions::run(&completions, Arguments::command()),
         Command::Supervise(Supervise { grace_ms, argv }) => {
             commands::supervise::run(&argv, Duration::from_millis(grace_ms))
         }
     };
-    outcome.unwrap_or_else(|error| commands::failed(&error))
+    outcome.unwrap_or_else(|error| exit::exit(&error))
 }

@@ -92,7 +92,7 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
             job.end(JobState::Unavailable { lease_lost }, &end.details, Some(reason), at);
         }
         JobFact::StaleReportKept(report) => {
-            job.purged &= report.details.result.bodies().next().is_none();
+            job.purged &= report.details.bodies().next().is_none();
             keep_last(&mut job.evidence, StaleReport { at, ..report.clone() }, KEPT_EVIDENCE);
         }
         JobFact::Purged => {
@@ -190,7 +190,7 @@ impl Job {
     }
 
     fn keep_bodies(&mut self, details: &Details) {
-        for body in details.question.iter().chain(details.result.bodies()) {
+        for body in details.bodies() {
             self.keep_body(*body);
         }
     }

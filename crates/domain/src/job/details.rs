@@ -28,6 +28,9 @@ pub struct Details {
     /// Parts of the result; what is left out stays as it was.
     #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
     pub result: ResultRefs,
+    /// Replaces where the job came from, if given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<BodyRef>,
 }
 
 /// A result: a short summary inline, everything else by reference.
@@ -80,7 +83,13 @@ impl Details {
         check_optional("progress", self.progress.as_ref().map(Json::as_str), MAX_PROGRESS_BYTES)?;
         check_optional("result_summary", self.result.summary.as_deref(), MAX_SUMMARY_BYTES)?;
         self.question.map_or(Ok(()), |body| body.check_named(BodyName::Question))?;
+        self.provenance.map_or(Ok(()), |body| body.check_named(BodyName::Provenance))?;
         self.result.check()
+    }
+
+    /// The bodies that it refers to.
+    pub fn bodies(&self) -> impl Iterator<Item = &BodyRef> {
+        self.question.iter().chain(self.result.bodies()).chain(&self.provenance)
     }
 }
 

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::body::BodyRef;
 use crate::limits::{
-    MAX_BODIES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES, check_optional, check_text,
+    MAX_BODIES, MAX_EXECUTION_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES,
+    check_optional, check_text,
 };
-use crate::{Refusal, RetryPolicy, Timestamp};
+use crate::{Json, Refusal, RetryPolicy, Timestamp};
 
 /// A new job: what is asked for, from when on, and the bodies that come with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +87,9 @@ pub struct JobSpec {
     /// Labels to find it by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// How it shall be carried out, as its creator says and lists show it: a small object, not looked into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Json>,
 }
 
 /// The lane of work that names nobody: no dispatcher asks it, only peers that pull.
@@ -118,6 +122,7 @@ impl JobSpec {
             scope: None,
             visibility: circle(),
             tags: Vec::new(),
+            execution: None,
         }
     }
 
@@ -150,6 +155,7 @@ impl NewJob {
         ] {
             check_optional(what, text.as_deref(), limit)?;
         }
+        check_optional("execution", spec.execution.as_ref().map(Json::as_str), MAX_EXECUTION_BYTES)?;
         if spec.tags.len() > MAX_TAGS {
             return Err(Refusal::TooLarge { what: "tags", limit: MAX_TAGS });
         }

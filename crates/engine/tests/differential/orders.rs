@@ -357,6 +357,7 @@ fn details(chance: &mut Chance) -> Details {
             data: chance.percent(20).then(|| body(chance, BodyName::Result)),
             ..ResultRefs::default()
         },
+        provenance: None,
     }
 }
 

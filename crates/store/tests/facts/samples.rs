@@ -223,6 +223,7 @@ fn full_job() -> NewJob {
         scope: text("print"),
         visibility: "private".to_owned(),
         tags: vec!["cover".to_owned(), "urgent \"now\"".to_owned()],
+        execution: Some(Json::parse(r#"{"delivery":{"kind":"ask"}}"#).unwrap()),
     };
     let bodies =
         [BodyName::Request, BodyName::Prompt, BodyName::Input, BodyName::Provenance].map(body).to_vec();
@@ -245,6 +246,7 @@ fn full_details() -> Details {
         note: Some("page 2 of 4\nsecond line".to_owned()),
         question: Some(body(BodyName::Question)),
         result: full_result(),
+        provenance: Some(body(BodyName::Provenance)),
     }
 }
 

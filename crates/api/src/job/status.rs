@@ -1,0 +1,180 @@
+//! The status of a job: 35 keys, always all present; a summary leaves out those that are large.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Where a job is. In a summary, and only there, `progress`, `progress_events`, `protocol_cancel`, `request`, `provenance`, `runner`
+/// and `links` are left out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct JobStatus<'a> {
+    /// Its id.
+    pub job_id: Cow<'a, str>,
+    /// The same id.
+    pub work_id: Cow<'a, str>,
+    /// For people.
+    pub title: Cow<'a, str>,
+    /// A free label.
+    pub kind: Cow<'a, str>,
+    /// queued, dispatching, delivered, running, `awaiting_input`, `awaiting_external`, blocked, completed, failed, cancelled, expired or unavailable.
+    pub state: Cow<'a, str>,
+    /// Why it is there: short and machine-readable.
+    pub state_reason: Option<Cow<'a, str>>,
+    /// A free label of the executor.
+    pub phase: Option<Cow<'a, str>>,
+    /// The newest progress object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub progress: Option<Cow<'a, RawValue>>,
+    /// The newest notes, oldest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_events: Option<Vec<ProgressEvent<'a>>>,
+    /// Who owns it.
+    pub owner_peer_id: Option<Cow<'a, str>>,
+    /// The peer that shall do it.
+    pub assigned_peer_id: Option<Cow<'a, str>>,
+    /// The durable workstream that it belongs to.
+    pub repowire_session_id: Option<Cow<'a, str>>,
+    /// What joins it to other work.
+    pub correlation_id: Option<Cow<'a, str>>,
+    /// Who may see it.
+    pub circle: Option<Cow<'a, str>>,
+    /// Who created it.
+    pub created_by_peer_id: Option<Cow<'a, str>>,
+    /// What made it.
+    pub source_kind: Option<Cow<'a, str>>,
+    /// Which one.
+    pub source_id: Option<Cow<'a, str>>,
+    /// A free label of the creator.
+    pub scope: Option<Cow<'a, str>>,
+    /// Who may see it, as the creator says.
+    pub visibility: Cow<'a, str>,
+    /// When it was accepted.
+    pub created_at: Cow<'a, str>,
+    /// When anything last happened to it.
+    pub updated_at: Cow<'a, str>,
+    /// When its result is of no use any more.
+    pub deadline_at: Option<Cow<'a, str>>,
+    /// The end of its lifetime.
+    pub expires_at: Option<Cow<'a, str>>,
+    /// The result for people.
+    pub result_summary: Option<Cow<'a, str>>,
+    /// Whether someone asked to stop it.
+    pub cancel_requested: bool,
+    /// When.
+    pub cancel_requested_at: Option<Cow<'a, str>>,
+    /// Who.
+    pub cancel_requested_by_peer_id: Option<Cow<'a, str>>,
+    /// Why.
+    pub cancellation_reason: Option<Cow<'a, str>>,
+    /// What became of telling the executor to stop. `null` if nobody had to be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[allow(clippy::option_option, reason = "absent in a summary, null when there is none")]
+    pub protocol_cancel: Option<Option<ProtocolCancel<'a>>>,
+    /// The creator's request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub request: Option<Cow<'a, RawValue>>,
+    /// Where it came from, and the runner's record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub provenance: Option<Cow<'a, RawValue>>,
+    /// `request.execution`; in a summary only target, delivery, `process_scope` and continuity.
+    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
+    pub execution: Cow<'a, RawValue>,
+    /// `provenance.runner`, or `{}` while there was no attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub runner: Option<Cow<'a, RawValue>>,
+    /// Not before this time, as it was sent.
+    pub due_at: Option<Cow<'a, str>>,
+    /// `provenance.links`, or `{}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub links: Option<Cow<'a, RawValue>>,
+}
+
+/// One note of a job's history.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct ProgressEvent<'a> {
+    /// When.
+    pub at: Cow<'a, str>,
+    /// What.
+    pub note: Cow<'a, str>,
+    /// The state that the report put the job in.
+    pub state: Cow<'a, str>,
+    /// The phase sent with it, else the one before.
+    pub phase: Option<Cow<'a, str>>,
+}
+
+/// What became of telling an executor to stop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct ProtocolCancel<'a> {
+    /// Whether it was told, or tried to be.
+    pub attempted: bool,
+    /// sent, unavailable, failed or timeout.
+    pub status: Cow<'a, str>,
+    /// Why, short.
+    pub reason: Cow<'a, str>,
+    /// The peer that it was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_id: Option<Cow<'a, str>>,
+    /// What the executor said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Cow<'a, str>>,
+    /// When it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Cow<'a, str>>,
+}
+
+/// The runner's record of a job that was dispatched.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct Runner<'a> {
+    /// How many attempts were ever made.
+    pub attempt_count: u32,
+    /// The newest ones, oldest first.
+    pub attempts: Vec<Attempt<'a>>,
+    /// The one whose reports count.
+    pub current_attempt_id: Cow<'a, str>,
+    /// Who took it.
+    pub runner_owner_id: Cow<'a, str>,
+    /// When.
+    pub acquired_at: Cow<'a, str>,
+    /// Until when, unless it is renewed; `null` when no lease governs it.
+    pub lease_until: Option<Cow<'a, str>>,
+    /// Why the last attempt that did not succeed ended.
+    pub last_error: Option<Cow<'a, str>>,
+}
+
+/// One dispatch of a job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct Attempt<'a> {
+    /// The fence of every report.
+    pub attempt_id: Cow<'a, str>,
+    /// 1 for the first.
+    pub number: u32,
+    /// automatic, run or retry.
+    pub trigger: Cow<'a, str>,
+    /// The job's state while it goes on; then the state that its end put the job in.
+    pub status: Cow<'a, str>,
+    /// Its phase while it goes on; then why it ended.
+    pub phase: Option<Cow<'a, str>>,
+    /// When it was taken.
+    pub started_at: Cow<'a, str>,
+    /// When it ended.
+    pub completed_at: Option<Cow<'a, str>>,
+    /// Who took it.
+    pub runner_owner_id: Cow<'a, str>,
+    /// Until when, unless it is renewed; only of the current one.
+    pub lease_until: Option<Cow<'a, str>>,
+    /// The peer that was to do it.
+    pub assigned_peer_id: Option<Cow<'a, str>>,
+    /// Its result for people.
+    pub result_summary: Option<Cow<'a, str>>,
+}

@@ -1,0 +1,30 @@
+//! What goes over the wire: the shapes of every request and answer, and the codes of every problem.
+//!
+//! Shared by the server and by its clients. Nothing here decides, reads or sends. Users' JSON is carried as raw text, so that
+//! 64-bit integers and everything else survive word for word.
+
+pub mod batch;
+pub mod facts;
+pub mod job;
+pub mod json;
+pub mod limits;
+pub mod problem;
+pub mod token;
+pub mod why;
+
+pub use batch::{BatchAnswer, BatchVerdict, CreateBatch};
+pub use facts::{Fact, FactList};
+pub use job::{
+    AnswerJob, Attempt, CancelJob, CreateJob, JobCreated, JobEnd, JobList, JobResult, JobStatus,
+    ProgressEvent, ProtocolCancel, ResultAnswer, ResultNotReady, Retry, RunJob, Runner, StatusAnswer,
+    UpdateJob,
+};
+pub use json::{JsonArray, JsonObject};
+pub use problem::{FieldError, Problem, ProblemCode};
+pub use token::{CreateToken, Role, Token, TokenCreated, TokenList, TokenRevoked};
+pub use why::{Reason, Why};
+
+/// The header that names a write, so that it can be repeated safely.
+pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// The header on an answer that was given before and is repeated byte for byte.
+pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";

@@ -1,0 +1,192 @@
+//! Why a job is not moving: what keeps it where it is, most important first, and the earliest time at which it could move by
+//! itself. A pure function of the record and of what its node knows; it changes nothing and promises nothing.
+
+use super::state::{Job, JobState};
+use crate::Timestamp;
+use crate::time::earliest;
+
+/// What the record does not know of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// When the lease of whoever holds it ends.
+    pub lease_expires_at: Option<Timestamp>,
+    /// Whether this node has its executor.
+    pub executor: ExecutorHere,
+    /// Whether its lane has room.
+    pub lane: LaneHere,
+}
+
+/// Whether a node has the executor of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecutorHere {
+    /// It has.
+    Registered,
+    /// It has not.
+    Missing,
+}
+
+/// Whether a lane has room for another attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneHere {
+    /// It has.
+    Free,
+    /// Every slot is taken.
+    Full,
+}
+
+/// What keeps a job from moving.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// Most important first.
+    pub reasons: Vec<Reason>,
+    /// When it could move by itself at the earliest; none if it waits for someone.
+    pub earliest_at: Option<Timestamp>,
+}
+
+/// One thing that keeps a job from moving.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Stable.
+    pub code: &'static str,
+    /// For people: what it is, and what to do about it.
+    pub detail: String,
+    /// Until when, if that is known.
+    pub until: Option<Timestamp>,
+}
+
+/// Why the job is not moving now.
+pub fn why(job: &Job, around: Surroundings, now: Timestamp) -> Explanation {
+    let mut reasons = Vec::new();
+    let mut earliest_at = None;
+    if let (Some(cancel), false) = (&job.cancel, job.state.name().is_terminal()) {
+        reasons.push(reason(
+            "cancel_pending",
+            "someone asked to stop it; it ends when the executor confirms, or at this time at the latest",
+            Some(cancel.limit_at),
+        ));
+        earliest_at = Some(cancel.limit_at.max(now));
+    }
+    match &job.state {
+        JobState::Queued { due_at } => {
+            earliest_at = earliest(earliest_at, queued(job, *due_at, around, now, &mut reasons));
+        }
+        JobState::Running if job.resume_pending => {
+            reasons.push(reason(
+                "resume_pending",
+                "what it waited for has come; its executor is called next",
+                None,
+            ));
+            earliest_at = Some(now);
+        }
+        JobState::Dispatching | JobState::Delivered | JobState::Running if !job.attempts.is_empty() => {
+            reasons.push(reason(
+                "attempt_holds_it",
+                format!("it is {}; its attempt reports, or loses it when the lease ends", job.state.name()),
+                around.lease_expires_at,
+            ));
+            earliest_at = earliest(earliest_at, around.lease_expires_at);
+        }
+        JobState::Dispatching | JobState::Delivered | JobState::Running => reasons.push(reason(
+            "kept_by_its_doer",
+            "whoever does it keeps the record itself; report with PATCH",
+            None,
+        )),
+        JobState::AwaitingInput => {
+            reasons.push(reason("awaiting_input", "it waits for an answer; POST one to its /answer", None));
+        }
+        JobState::Blocked => {
+            reasons.push(reason("blocked", "it waits for a decision; POST one to its /answer", None));
+        }
+        JobState::AwaitingExternal { operation, .. } => reasons.push(reason(
+            "awaiting_external",
+            format!("it goes on outside as {operation}, which is polled"),
+            None,
+        )),
+        JobState::Completed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Failed
+        | JobState::Unavailable { .. } => over(job, &mut reasons),
+    }
+    if let (Some(limit), false) = (job.expires_at(), job.state.name().is_terminal()) {
+        reasons.push(reason("expires", "it expires at this time if it is not over by then", Some(limit)));
+        earliest_at = earliest(earliest_at, Some(limit.max(now)));
+    }
+    Explanation { reasons, earliest_at }
+}
+
+/// What keeps a queued job; when it could be taken, if anyone takes it by itself.
+fn queued(
+    job: &Job,
+    due_at: Timestamp,
+    around: Surroundings,
+    now: Timestamp,
+    reasons: &mut Vec<Reason>,
+) -> Option<Timestamp> {
+    if now < due_at {
+        let (code, detail) = if job.attempts.is_empty() {
+            ("not_due", "it was asked for at this time".to_owned())
+        } else {
+            ("backing_off", format!("attempt {} did not succeed; the next one waits", job.attempt_count))
+        };
+        reasons.push(reason(code, detail, Some(due_at)));
+    }
+    let spec = &job.spec;
+    let Some(executor) = &spec.executor else {
+        reasons.push(match (&spec.assigned_peer_id, &spec.path) {
+            (Some(peer), _) => {
+                reason("waits_for_peer", format!("it waits for the peer {peer} to pull or report it"), None)
+            }
+            (None, Some(path)) => {
+                reason("waits_for_peer", format!("it waits for a peer that works in {path}"), None)
+            }
+            (None, None) => reason(
+                "names_nobody",
+                "it names no executor, peer or folder: it waits for a peer to pull it or for its doer to report",
+                None,
+            ),
+        });
+        return None;
+    };
+    match (around.executor, around.lane) {
+        (ExecutorHere::Missing, _) => reasons.push(reason(
+            "executor_missing",
+            format!("this node has no executor named {executor:?}; the job fails once nobody has it"),
+            None,
+        )),
+        (ExecutorHere::Registered, LaneHere::Full) => reasons.push(reason(
+            "lane_full",
+            format!("every slot of the lane {:?} is taken; it is taken when one is free", spec.lane()),
+            None,
+        )),
+        (ExecutorHere::Registered, LaneHere::Free) if due_at <= now => {
+            reasons.push(reason("ready", "nothing keeps it: it is taken next", None));
+        }
+        (ExecutorHere::Registered, LaneHere::Free) => {}
+    }
+    Some(due_at.max(now))
+}
+
+fn over(job: &Job, reasons: &mut Vec<Reason>) {
+    let state = job.state.name();
+    let because = job.state_reason.as_deref().unwrap_or("no reason given");
+    reasons.push(match &job.state {
+        JobState::Failed | JobState::Unavailable { .. } => {
+            reason("over", format!("it is {state}: {because}; run or retry makes a new attempt"), None)
+        }
+        JobState::Completed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Queued { .. }
+        | JobState::Dispatching
+        | JobState::Delivered
+        | JobState::Running
+        | JobState::AwaitingInput
+        | JobState::AwaitingExternal { .. }
+        | JobState::Blocked => reason("over", format!("it is {state}: {because}"), None),
+    });
+}
+
+fn reason(code: &'static str, detail: impl Into<String>, until: Option<Timestamp>) -> Reason {
+    Reason { code, detail: detail.into(), until }
+}

@@ -1,0 +1,54 @@
+//! The executors that every daemon has: `noop` gives its input back, `slow` takes its time, and `command` runs what the job names.
+
+mod slow;
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use engine::process::{ProcessExecutor, ProcessHost, ProcessSettings, Program};
+use engine::{Assignment, Executor, Executors, Link, Output, Produced, Specialist};
+
+use slow::Slow;
+
+/// Their names, which no other executor may have.
+pub const NAMES: [&str; 3] = [NOOP, SLOW, COMMAND];
+pub const NOOP: &str = "noop";
+pub const SLOW: &str = "slow";
+pub const COMMAND: &str = "command";
+
+/// Attempts at the same time.
+const CONCURRENCY: usize = 16;
+
+/// Registers all of them. Commands run in `directory` unless their job says otherwise.
+pub fn register(executors: &mut Executors, host: &Arc<ProcessHost>, directory: &Path) {
+    let command = ProcessSettings::new(Program::FromJob, directory);
+    let all: [(&str, Arc<dyn Specialist>); 3] = [
+        (NOOP, Arc::new(Noop)),
+        (SLOW, Arc::new(Slow)),
+        (COMMAND, Arc::new(ProcessExecutor::new(host.clone(), command))),
+    ];
+    for (name, specialist) in all {
+        let retry = Executors::DEFAULT_RETRY;
+        executors.register(name, Executor { specialist, concurrency: CONCURRENCY, retry });
+    }
+}
+
+/// Gives its input back at once.
+struct Noop;
+
+impl Specialist for Noop {
+    fn produce(
+        &self,
+        assignment: Assignment,
+        _: Link,
+    ) -> Pin<Box<dyn Future<Output = Produced> + Send + '_>> {
+        let output = Output {
+            summary: Some("nothing was to be done".to_owned()),
+            data: Some(assignment.input),
+            artifacts: None,
+        };
+        Box::pin(async move { Produced::Completed(output) })
+    }
+}

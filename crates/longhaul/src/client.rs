@@ -1,0 +1,168 @@
+//! The HTTP client of the command line: blocking, small, with a time limit on everything.
+//!
+//! No redirect is followed and no proxy used, so that the token goes nowhere but to the daemon that was named.
+
+mod connection;
+mod follow;
+mod result;
+mod stream;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use api::{Problem, ProblemCode};
+use serde::de::DeserializeOwned;
+use ureq::http::{Request, Response};
+use ureq::{Agent, Body};
+
+pub use connection::{Connection, DATA_DIR, DaemonFile};
+pub use follow::{ENDS, Followed, follow};
+
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// A run answers after ten seconds at the latest, and the store may be slow.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// A page of a thousand jobs with their prompts.
+const MAX_ANSWER_BYTES: u64 = 64 * 1_048_576;
+
+/// One daemon, and who asks.
+pub struct Client {
+    agent: Agent,
+    url: String,
+    token: Option<String>,
+    /// What to say when nobody answers.
+    hint: String,
+}
+
+/// Why a call brought nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// Nobody answers.
+    #[error("cannot connect to the daemon at {url}: {why}; {hint}")]
+    Unreachable { url: String, why: String, hint: String },
+    /// There is no such thing, or not for this token.
+    #[error("{}", .0.detail)]
+    NotFound(Box<Problem>),
+    /// The daemon said no.
+    #[error("{}", .0.detail)]
+    Refused(Box<Problem>),
+    /// Whoever answered is no daemon of ours.
+    #[error("{0}")]
+    Unintelligible(String),
+}
+
+/// What is sent.
+pub struct Call<'a> {
+    pub method: &'static str,
+    pub path: &'a str,
+    pub body: Option<String>,
+    pub idempotency_key: Option<&'a str>,
+}
+
+impl<'a> Call<'a> {
+    pub fn get(path: &'a str) -> Self {
+        Self { method: "GET", path, body: None, idempotency_key: None }
+    }
+
+    pub fn delete(path: &'a str) -> Self {
+        Self { method: "DELETE", path, body: None, idempotency_key: None }
+    }
+
+    pub fn post(path: &'a str, body: &impl serde::Serialize) -> Self {
+        Self { method: "POST", path, body: Some(json(body)), idempotency_key: None }
+    }
+
+    pub fn patch(path: &'a str, body: &impl serde::Serialize) -> Self {
+        Self { method: "PATCH", path, body: Some(json(body)), idempotency_key: None }
+    }
+}
+
+/// The path of a job and what belongs to it.
+pub fn job_path(id: &str, rest: &str) -> String {
+    format!("/jobs/{}{rest}", segment(id))
+}
+
+/// A text as one segment of a path, or one value of a query.
+pub fn segment(text: &str) -> String {
+    let mut segment = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => segment.push(byte.into()),
+            other => {
+                let _ = write!(segment, "%{other:02X}");
+            }
+        }
+    }
+    segment
+}
+
+fn json(body: &impl serde::Serialize) -> String {
+    serde_json::to_string(body).expect("what we send is plain JSON")
+}
+
+impl Client {
+    fn new(url: String, token: Option<String>, hint: String) -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .timeout_connect(Some(CONNECT_WITHIN))
+            .user_agent(concat!("longhaul/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Self { agent: config.into(), url, token, hint }
+    }
+
+    /// Calls and reads the answer.
+    pub fn call<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, CallError> {
+        let text = self.text(call)?;
+        serde_json::from_str(&text)
+            .map_err(|error| CallError::Unintelligible(format!("the answer cannot be read: {error}")))
+    }
+
+    /// Calls and gives the answer as it stands.
+    pub fn text(&self, call: Call<'_>) -> Result<String, CallError> {
+        let request = self.request(&call)?;
+        let request = self.agent.configure_request(request).timeout_global(Some(ANSWER_WITHIN)).build();
+        let response = self.agent.run(request).map_err(|error| self.unreachable(&error))?;
+        self.read(response)
+    }
+
+    fn request(&self, call: &Call<'_>) -> Result<Request<String>, CallError> {
+        let mut request = Request::builder()
+            .method(call.method)
+            .uri(format!("{}{}", self.url, call.path))
+            .header("accept", "application/json, application/problem+json");
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if let Some(key) = call.idempotency_key {
+            request = request.header(api::IDEMPOTENCY_KEY, key);
+        }
+        if call.body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        request
+            .body(call.body.clone().unwrap_or_default())
+            .map_err(|error| CallError::Unintelligible(format!("{} cannot be asked: {error}", self.url)))
+    }
+
+    fn read(&self, mut response: Response<Body>) -> Result<String, CallError> {
+        let status = response.status();
+        let body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string();
+        let text = body.map_err(|error| self.unreachable(&error))?;
+        if status.is_success() {
+            return Ok(text);
+        }
+        let Ok(problem) = serde_json::from_str::<Problem>(&text) else {
+            let told = format!("{} answered {status}, which is no answer of a longhaul daemon", self.url);
+            return Err(CallError::Unintelligible(told));
+        };
+        if problem.code == ProblemCode::NotFound.as_str() {
+            return Err(CallError::NotFound(Box::new(problem)));
+        }
+        Err(CallError::Refused(Box::new(problem)))
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> CallError {
+        CallError::Unreachable { url: self.url.clone(), why: error.to_string(), hint: self.hint.clone() }
+    }
+}

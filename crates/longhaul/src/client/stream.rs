@@ -1,0 +1,64 @@
+//! The ledger as it grows, read from `/facts/stream`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{Call, CallError, Client};
+
+/// Twice the daemon's heartbeat: a connection that is silent for longer is dead.
+const SILENT_FOR: Duration = Duration::from_secs(30);
+/// One event: a fact and its payload.
+const MAX_LINE_BYTES: u64 = 4 * 1_048_576;
+
+/// The stream of facts, from a position on.
+pub struct Facts {
+    lines: BufReader<Box<dyn Read>>,
+}
+
+/// One event of it.
+#[derive(Debug, Deserialize)]
+pub struct Told {
+    pub position: u64,
+    /// The record that it is about.
+    pub stream: String,
+}
+
+impl Client {
+    /// Opens the stream after this position, for at most so long.
+    pub fn facts_after(&self, position: u64, within: Option<Duration>) -> Result<Facts, CallError> {
+        let path = format!("/facts/stream?after={position}");
+        let request = self.request(&Call::get(&path))?;
+        let configured = self.agent.configure_request(request).timeout_per_read(Some(SILENT_FOR));
+        let request = configured.timeout_global(within).build();
+        let response = self.agent.run(request).map_err(|error| self.unreachable(&error))?;
+        if !response.status().is_success() {
+            return Err(match self.read(response) {
+                Ok(_) => CallError::Unintelligible("the stream did not open".to_owned()),
+                Err(error) => error,
+            });
+        }
+        let reader = response.into_body().into_with_config().limit(u64::MAX).reader();
+        Ok(Facts { lines: BufReader::new(Box::new(reader)) })
+    }
+}
+
+impl Facts {
+    /// The next fact; nothing when the stream has ended, for whatever reason: it is opened again then.
+    pub fn next(&mut self) -> Option<Told> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let read = self.lines.by_ref().take(MAX_LINE_BYTES).read_line(&mut line);
+            if !matches!(read, Ok(1..)) {
+                return None;
+            }
+            if let Some(text) = line.strip_prefix("data:")
+                && let Ok(told) = serde_json::from_str(text)
+            {
+                return Some(told);
+            }
+        }
+    }
+}

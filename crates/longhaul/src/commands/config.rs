@@ -1,0 +1,61 @@
+//! `longhaul config check`: reads a configuration as the daemon would, and says what is wrong with it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use super::serve::CONFIG_FILE;
+use crate::config::Config;
+
+const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there is:
+
+  listen: 127.0.0.1:7420
+  durability: full              # or relaxed: power loss may take the last commits
+  lease: { seconds: 60, renew_every_seconds: 20 }
+  retention: { completed_seconds: 604800, other_seconds: 2592000 }
+  lanes:
+    gpu: { limit: 1 }           # attempts at the same time
+  executors:
+    - name: resize
+      kind: process             # the job's input is on its standard input
+      argv: [./resize.sh, --quality, '80']
+      cwd: /srv/images
+      env:
+        allow: [PATH, HOME]     # from the daemon's environment, and nothing else
+        set: { MODE: batch }
+      concurrency: 4
+      retry: { max_attempts: 3, backoff_seconds: 1, max_backoff_seconds: 60 }
+      timeout_seconds: 600
+      grace_seconds: 5          # between TERM and KILL
+      output_limit_bytes: 16777216
+
+Exit codes: 0 it can be used, 1 it cannot; the first mistake is printed with its line, column and a hint.";
+
+/// Check a configuration file
+#[derive(Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct ConfigArguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Read a configuration as the daemon would, and say what is wrong with it
+    #[command(after_help = EXAMPLES)]
+    Check {
+        /// The file
+        #[arg(long, default_value = CONFIG_FILE, env = "LONGHAUL_CONFIG", value_name = "FILE")]
+        config: PathBuf,
+    },
+}
+
+pub fn run(arguments: &ConfigArguments) -> Result<ExitCode> {
+    let Verb::Check { config: path } = &arguments.verb;
+    let config = Config::read(path)?;
+    let names: Vec<&str> = config.executors.iter().map(|executor| executor.value.name.as_str()).collect();
+    println!("{} can be used: {} executors ({})", path.display(), names.len(), names.join(", "));
+    Ok(ExitCode::SUCCESS)
+}

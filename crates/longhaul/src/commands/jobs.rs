@@ -1,0 +1,169 @@
+//! `longhaul jobs`: one file per verb or family of verbs, each thin over the HTTP API.
+
+mod answer;
+mod create;
+mod follow;
+mod list;
+mod look;
+mod steer;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use api::StatusAnswer;
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::{Call, Connection};
+use crate::exit::Failed;
+use crate::show;
+
+pub use follow::{end_code, followed};
+
+/// Create jobs, look at them, steer them, wait for them.
+#[derive(Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Jobs {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "Examples:
+  longhaul jobs create 'render page 7' --executor slow --input '{\"seconds\": 5}'
+  longhaul jobs list --state running
+  longhaul jobs wait work-0123 --timeout 10m && longhaul jobs result work-0123
+  longhaul jobs why work-0123                why it is not moving
+  longhaul jobs cancel work-0123 --reason 'not needed any more'
+
+Exit codes:
+    0  done; a job that was waited for has completed
+    1  refused, or the job failed, was cancelled, expired or is unavailable
+    2  wrong usage
+    3  the daemon cannot be reached
+    4  there is no such job
+  124  the time of a wait is over; the job goes on";
+
+const SHOW: &str = "Examples:
+  longhaul jobs show work-0123
+  longhaul jobs show work-0123 --json | jq .runner.attempts";
+const RUN: &str = "Example:
+  longhaul jobs run work-0123
+
+Answers when the attempt has begun, or has ended already. What it comes to: `longhaul jobs wait`.";
+const RETRY: &str = "Example:
+  longhaul jobs retry work-0123
+
+Makes a new attempt. The result of the one before leaves the job and stays with that attempt.";
+const RESULT: &str = "Examples:
+  longhaul jobs result work-0123
+  longhaul jobs result work-0123 --json | jq .data
+
+Exit codes: 0 there is one, however the job ended; 1 the job is not over yet.";
+const WHY: &str = "Example:
+  longhaul jobs why work-0123";
+const FACTS: &str = "Examples:
+  longhaul jobs facts work-0123
+  longhaul jobs facts work-0123 --json | jq -r '[.at, .kind, .actor] | @tsv'";
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Accept a job: when this answers, it survives a power cut
+    Create(Box<create::Create>),
+    /// List jobs, newest change first
+    List(list::List),
+    /// Where a job is
+    #[command(after_help = SHOW)]
+    Show(One),
+    /// Follow a job to its end, every change as it comes
+    Watch(follow::Watch),
+    /// Run a queued, failed or unavailable job now, whatever its due time
+    #[command(after_help = RUN)]
+    Run(One),
+    /// Try a failed, unavailable or delivered job again
+    #[command(after_help = RETRY)]
+    Retry(One),
+    /// Report where a job is, as whoever does it
+    Update(steer::Update),
+    /// Ask to stop a job
+    Cancel(steer::Cancel),
+    /// The result of a job
+    #[command(after_help = RESULT)]
+    Result(One),
+    /// Wait until a job is over; the exit code says how it ended
+    Wait(follow::Wait),
+    /// Why a job is not moving, and what to do about it
+    #[command(after_help = WHY)]
+    Why(One),
+    /// What happened to a job, oldest first
+    #[command(after_help = FACTS)]
+    Facts(One),
+    /// Answer what a job waits for
+    Answer(answer::Answer),
+}
+
+/// One job.
+#[derive(Args)]
+pub struct One {
+    /// The job's id
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Print JSON for machines
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(jobs: Jobs) -> Result<ExitCode> {
+    let connection = &jobs.connection;
+    match jobs.verb {
+        Verb::Create(create) => create::run(connection, *create),
+        Verb::List(list) => list::run(connection, &list),
+        Verb::Show(one) => look::show(connection, &one),
+        Verb::Watch(watch) => follow::watch(connection, &watch),
+        Verb::Run(one) => steer::run_now(connection, &one, "run"),
+        Verb::Retry(one) => steer::run_now(connection, &one, "retry"),
+        Verb::Update(update) => steer::update(connection, update),
+        Verb::Cancel(cancel) => steer::cancel(connection, cancel),
+        Verb::Result(one) => look::result(connection, &one),
+        Verb::Wait(wait) => follow::wait(connection, &wait),
+        Verb::Why(one) => look::why(connection, &one),
+        Verb::Facts(one) => look::facts(connection, &one),
+        Verb::Answer(answer) => answer::run(connection, &answer),
+    }
+}
+
+/// A status as it came, not interpreted.
+#[derive(Deserialize)]
+struct RawStatus<'a> {
+    #[serde(borrow)]
+    status: &'a RawValue,
+}
+
+/// Sends what answers with a status, and prints it.
+fn steer(connection: &Connection, verb: &str, id: &str, json: bool, call: Call<'_>) -> Result<ExitCode> {
+    let text = connection.client()?.text(call).map_err(|error| Failed::job(verb, id, &error))?;
+    if json {
+        println!("{}", serde_json::from_str::<RawStatus<'_>>(&text)?.status);
+    } else {
+        let answer: StatusAnswer<'static> = serde_json::from_str(&text)?;
+        println!("{}", show::job("Job", &answer.status));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// JSON of the command line: as it stands, `@file`, or `-` for standard input.
+pub fn json_argument(what: &str, text: &str) -> Result<Box<RawValue>> {
+    let unreadable =
+        |from: &str, error: std::io::Error| Failed::usage(format!("{what}: cannot read {from}: {error}"));
+    let text = match text.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path).map_err(|error| unreadable(path, error))?,
+        None if text == "-" => {
+            std::io::read_to_string(std::io::stdin()).map_err(|error| unreadable("standard input", error))?
+        }
+        None => text.to_owned(),
+    };
+    RawValue::from_string(text.trim().to_owned())
+        .map_err(|error| Failed::usage(format!("{what} is not JSON: {error}")).into())
+}

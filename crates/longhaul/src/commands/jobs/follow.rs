@@ -1,0 +1,115 @@
+//! `longhaul jobs watch | wait`: stays with a job to its end. On a terminal a line moves; a pipe gets the final state only.
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use api::JobStatus;
+use clap::Args;
+
+use crate::client::{Connection, Followed, follow};
+use crate::due_time::duration;
+use crate::exit::{FAILED, Failed, TIMED_OUT};
+use crate::show::{self, Live, plain};
+
+const WATCH_EXAMPLES: &str = "Examples:
+  longhaul jobs watch work-0123
+  longhaul jobs watch work-0123 --json | jq -c '[.state, .progress]'      every change, one line each";
+
+const WAIT_EXAMPLES: &str = "Examples:
+  longhaul jobs wait work-0123 && echo completed
+  longhaul jobs wait work-0123 --timeout 5m; test $? -eq 124 && echo 'still going'
+
+Exit codes: 0 completed; 1 failed, cancelled, expired or unavailable; 3 the daemon cannot be reached; 4 no such job;
+124 the time is over, and the job goes on. A daemon that is started again meanwhile is waited for.";
+
+#[derive(Args)]
+#[command(after_help = WATCH_EXAMPLES)]
+pub struct Watch {
+    /// The job's id
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Print every change as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = WAIT_EXAMPLES)]
+pub struct Wait {
+    /// The job's id
+    #[arg(value_name = "ID")]
+    id: String,
+    /// How long to wait at most
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Print the final status as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn watch(connection: &Connection, watch: &Watch) -> Result<ExitCode> {
+    let mut live = Live::new();
+    let terminal = std::io::stdout().is_terminal();
+    let mut last = (String::new(), String::new());
+    let followed = follow(connection, &watch.id, None, &mut |status| {
+        if watch.json {
+            println!("{}", serde_json::to_string(status).unwrap_or_default());
+            return ControlFlow::Continue(());
+        }
+        let note = status.progress_events.as_deref().and_then(<[_]>::last);
+        let now = (status.state.to_string(), note.map(|note| note.note.to_string()).unwrap_or_default());
+        if terminal && now != last {
+            live.clear();
+            println!("{}  {}  {}", status.updated_at, now.0, plain(&now.1));
+            last = now;
+        }
+        live.show(status);
+        ControlFlow::Continue(())
+    });
+    live.clear();
+    match followed? {
+        Followed::Over(status) => {
+            if !watch.json {
+                println!("{}", show::job("Job", &status));
+            }
+            Ok(end_code(&status))
+        }
+        Followed::TimeOver => Ok(ExitCode::from(TIMED_OUT)),
+    }
+}
+
+pub fn wait(connection: &Connection, wait: &Wait) -> Result<ExitCode> {
+    match followed(connection, &wait.id, wait.timeout)? {
+        Followed::Over(status) => {
+            if wait.json {
+                println!("{}", serde_json::to_string(&status)?);
+            } else {
+                println!("{}", show::job("Job", &status));
+            }
+            Ok(end_code(&status))
+        }
+        Followed::TimeOver => {
+            let told = "the time is over; the job goes on".to_owned();
+            Err(Failed { code: TIMED_OUT, message: told }.into())
+        }
+    }
+}
+
+/// Follows to the end with a line that moves.
+pub fn followed(connection: &Connection, id: &str, within: Option<Duration>) -> Result<Followed> {
+    let mut live = Live::new();
+    let followed = follow(connection, id, within, &mut |status| {
+        live.show(status);
+        ControlFlow::Continue(())
+    });
+    live.clear();
+    followed
+}
+
+/// How a job that is over counts for scripts.
+pub fn end_code(status: &JobStatus<'_>) -> ExitCode {
+    if status.state == "completed" { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
+}

@@ -1,0 +1,75 @@
+//! `longhaul serve`: the daemon, until a signal.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use engine::Dispatching;
+
+use crate::client::DATA_DIR;
+use crate::config::Config;
+use crate::daemon::{DaemonOptions, Running};
+use crate::log;
+
+const EXAMPLES: &str = "Examples:
+  longhaul serve                                      on 127.0.0.1:7420, data in ./longhaul-data
+  longhaul serve --listen 127.0.0.1:0 --data-dir /var/lib/longhaul
+  longhaul serve --config longhaul.yaml               executors, lanes, retention; see `longhaul config check --help`
+
+When it is ready it prints one line with its URL, and leaves daemon.json (URL, process id) and admin.token (the first
+administrator's token, for its user alone) in the data directory, where the other commands find them.
+
+SIGTERM or SIGINT stop it: nothing new begins, what runs has ten seconds, exit code 0. A second signal ends it at once.
+Exit code 1: it could not start, or the disk failed. Log lines go to standard error; LONGHAUL_LOG=debug says more.";
+
+/// What `./longhaul.yaml` is called.
+pub const CONFIG_FILE: &str = "longhaul.yaml";
+
+/// Accept jobs over HTTP, keep them, get them done
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Serve {
+    /// Where everything is kept; made if it is not there
+    #[arg(long, default_value = DATA_DIR, env = "LONGHAUL_DATA_DIR", value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Where to listen; port 0 takes any that is free [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// The configuration [default: ./longhaul.yaml if it is there]
+    #[arg(long, env = "LONGHAUL_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Take no job by itself; jobs are run only when someone asks
+    #[arg(long)]
+    no_dispatch: bool,
+}
+
+pub fn run(serve: &Serve) -> Result<ExitCode> {
+    let options = DaemonOptions {
+        data_dir: serve.data_dir.clone(),
+        listen: serve.listen,
+        config: config(serve.config.as_deref())?,
+        dispatching: if serve.no_dispatch { Dispatching::Off } else { Dispatching::On },
+    };
+    log::to_standard_error();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let running = Running::start(options).await?;
+        println!("longhaul is ready at {}", running.url);
+        running.until_told().await
+    })
+}
+
+/// The configuration that was named, or the one that lies here, or none.
+fn config(named: Option<&Path>) -> Result<Config> {
+    let here = Path::new(CONFIG_FILE);
+    match named {
+        Some(path) => Ok(Config::read(path)?),
+        None if here.exists() => {
+            eprintln!("longhaul: using ./{CONFIG_FILE}");
+            Ok(Config::read(here)?)
+        }
+        None => Ok(Config::default()),
+    }
+}

@@ -1,0 +1,170 @@
+//! `longhaul.yaml`: what a daemon may run and within which limits, as its operator says.
+//!
+//! A key that is not known is refused, with its place and the nearest key that is. Nothing in it can exceed the limits below.
+
+mod bounded;
+mod executor;
+mod mistake;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use domain::attention::Retention;
+use domain::{Lease, Refusal};
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+use store_sql::Durability;
+
+use bounded::Bounded;
+pub use executor::{ExecutorConfig, Kind};
+pub use mistake::Mistake;
+
+/// The file itself.
+const MAX_FILE_BYTES: u64 = 1_048_576;
+/// Executors and lanes in one file.
+const MAX_ENTRIES: usize = 1_000;
+const MAX_NESTING: usize = 16;
+const MAX_NODES: usize = 100_000;
+/// Ten years.
+const MAX_RETENTION_SECONDS: u64 = 315_360_000;
+const MAX_LANE_LIMIT: u64 = 10_000;
+
+/// The whole file. What is left out is as the daemon has it by itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Where to listen.
+    pub listen: Option<SocketAddr>,
+    durability: DurabilityWord,
+    lease: Option<Spanned<LeaseConfig>>,
+    retention: RetentionConfig,
+    lanes: BTreeMap<String, LaneConfig>,
+    /// What can do jobs, besides what is built in.
+    pub executors: Vec<Spanned<ExecutorConfig>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DurabilityWord {
+    #[default]
+    Full,
+    Relaxed,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LeaseConfig {
+    seconds: u32,
+    renew_every_seconds: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RetentionConfig {
+    completed_seconds: Option<Bounded<0, MAX_RETENTION_SECONDS>>,
+    other_seconds: Option<Bounded<0, MAX_RETENTION_SECONDS>>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LaneConfig {
+    limit: Bounded<1, MAX_LANE_LIMIT>,
+}
+
+impl Config {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, Mistake> {
+        let unreadable = |error: std::io::Error| Mistake::somewhere(path, format!("cannot be read: {error}"));
+        let size = std::fs::metadata(path).map_err(unreadable)?.len();
+        if size > MAX_FILE_BYTES {
+            return Err(Mistake::somewhere(path, format!("has more than {MAX_FILE_BYTES} bytes")));
+        }
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        Self::parse(path, &text)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, Mistake> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let options = serde_saphyr::options! {
+            strict_booleans: true,
+            with_snippet: false,
+            budget: serde_saphyr::budget! {
+                max_documents: 1,
+                max_depth: MAX_NESTING,
+                max_nodes: MAX_NODES,
+                max_aliases: 0,
+                max_anchors: 0,
+            },
+        };
+        let config: Self = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| Mistake::of_yaml(path, &error))?;
+        config.check(path)?;
+        Ok(config)
+    }
+
+    fn check(&self, path: &Path) -> Result<(), Mistake> {
+        if self.executors.len().max(self.lanes.len()) > MAX_ENTRIES {
+            return Err(Mistake::somewhere(path, format!("has more than {MAX_ENTRIES} executors or lanes")));
+        }
+        if let Some(lease) = &self.lease {
+            lease_of(lease.value)
+                .map_err(|refusal| Mistake::at(path, &lease.defined, lease_told(&refusal)))?;
+        }
+        let mut names = std::collections::BTreeSet::new();
+        for executor in &self.executors {
+            let wrong = |told: String| Mistake::at(path, &executor.defined, told);
+            executor.value.check().map_err(wrong)?;
+            if !names.insert(&executor.value.name) {
+                return Err(wrong(format!("there are two executors named {:?}", executor.value.name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// When a commit counts as done.
+    pub fn durability(&self) -> Durability {
+        match self.durability {
+            DurabilityWord::Full => Durability::Full,
+            DurabilityWord::Relaxed => Durability::Relaxed,
+        }
+    }
+
+    /// The daemon's leases.
+    pub fn lease(&self) -> Lease {
+        let lease = self.lease.as_ref().and_then(|lease| lease_of(lease.value).ok());
+        lease.unwrap_or(Lease::DEFAULT)
+    }
+
+    /// How long ended jobs are kept.
+    pub fn retention(&self) -> Retention {
+        let or =
+            |set: Option<Bounded<0, MAX_RETENTION_SECONDS>>, default| set.map_or(default, Bounded::value);
+        Retention {
+            completed_seconds: or(self.retention.completed_seconds, Retention::DEFAULT.completed_seconds),
+            other_seconds: or(self.retention.other_seconds, Retention::DEFAULT.other_seconds),
+        }
+    }
+
+    /// Attempts at the same time, per lane.
+    pub fn lane_limits(&self) -> BTreeMap<String, usize> {
+        self.lanes.iter().map(|(name, lane)| (name.clone(), lane.limit.as_usize())).collect()
+    }
+}
+
+fn lease_of(lease: LeaseConfig) -> Result<Lease, Refusal> {
+    Lease::new(lease.seconds, lease.renew_every_seconds)
+}
+
+fn lease_told(refusal: &Refusal) -> String {
+    let (shortest, longest) = Lease::BOUNDS_SECONDS;
+    if *refusal == (Refusal::InvalidPolicy { field: "lease_seconds" }) {
+        return format!("a lease has {shortest} to {longest} seconds");
+    }
+    "a lease is renewed at least twice in its time: renew_every_seconds is at most half of seconds".to_owned()
+}
+
+#[cfg(test)]
+mod tests;

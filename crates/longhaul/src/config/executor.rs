@@ -1,0 +1,142 @@
+//! One executor of the file: a command, what it may see, how often it is tried.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use domain::RetryPolicy;
+use domain::limits::MAX_LABEL_BYTES;
+use engine::Executors;
+use engine::process::{ProcessSettings, Program};
+use serde::Deserialize;
+
+use super::bounded::Bounded;
+use crate::builtin;
+
+const MAX_CONCURRENCY: u64 = 1_000;
+const DEFAULT_CONCURRENCY: usize = 4;
+const MAX_ATTEMPTS: u64 = domain::retry::MAX_ATTEMPTS as u64;
+const MAX_BACKOFF_SECONDS: u64 = domain::retry::MAX_BACKOFF_SECONDS as u64;
+/// A year.
+const MAX_TIMEOUT_SECONDS: u64 = 31_536_000;
+const MAX_GRACE_SECONDS: u64 = 60;
+/// A gibibyte.
+const MAX_OUTPUT_BYTES: u64 = 1_073_741_824;
+const MAX_WORDS: usize = 1_000;
+const MAX_VARIABLES: usize = 1_000;
+
+/// One executor.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecutorConfig {
+    /// What jobs call it.
+    pub name: String,
+    /// How it works.
+    pub kind: Kind,
+    argv: Vec<String>,
+    cwd: Option<PathBuf>,
+    #[serde(default)]
+    env: Environment,
+    concurrency: Option<Bounded<1, MAX_CONCURRENCY>>,
+    #[serde(default)]
+    retry: Retry,
+    timeout_seconds: Option<Bounded<1, MAX_TIMEOUT_SECONDS>>,
+    grace_seconds: Option<Bounded<0, MAX_GRACE_SECONDS>>,
+    output_limit_bytes: Option<Bounded<0, MAX_OUTPUT_BYTES>>,
+}
+
+/// How an executor works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A command; the job's input is on its standard input.
+    Process,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Environment {
+    /// Variables that the command has from the daemon.
+    allow: Option<Vec<String>>,
+    /// Variables with fixed values.
+    set: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Retry {
+    max_attempts: Option<Bounded<1, MAX_ATTEMPTS>>,
+    backoff_seconds: Option<Bounded<0, MAX_BACKOFF_SECONDS>>,
+    max_backoff_seconds: Option<Bounded<0, MAX_BACKOFF_SECONDS>>,
+}
+
+impl ExecutorConfig {
+    /// What the form alone does not show.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let name = &self.name;
+        if name.is_empty() || name.len() > MAX_LABEL_BYTES {
+            return Err(format!("the name of an executor has 1 to {MAX_LABEL_BYTES} bytes"));
+        }
+        if builtin::NAMES.contains(&name.as_str()) {
+            return Err(format!("{name:?} is built in; give the executor another name"));
+        }
+        if self.argv.first().is_none_or(String::is_empty) || self.argv.len() > MAX_WORDS {
+            return Err(format!(
+                "argv of {name:?} begins with the name of a program and has up to {MAX_WORDS} words"
+            ));
+        }
+        if self.argv.iter().any(|word| word.contains('\0')) {
+            return Err(format!("argv of {name:?} cannot hold a NUL character"));
+        }
+        let allowed = self.env.allow.iter().flatten();
+        if allowed.clone().count().max(self.env.set.len()) > MAX_VARIABLES {
+            return Err(format!("env of {name:?} has more than {MAX_VARIABLES} variables"));
+        }
+        for variable in allowed.chain(self.env.set.keys()) {
+            if variable.is_empty() || variable.contains(['=', '\0']) {
+                return Err(format!("{variable:?} in env of {name:?} cannot be a variable"));
+            }
+            if variable.starts_with("LONGHAUL_") {
+                return Err(format!(
+                    "{variable:?} in env of {name:?}: names that begin with LONGHAUL_ are ours"
+                ));
+            }
+        }
+        self.retry()
+            .check()
+            .map_err(|_| format!("retry of {name:?}: backoff_seconds is at most max_backoff_seconds"))
+    }
+
+    /// Attempts at the same time.
+    pub fn concurrency(&self) -> usize {
+        self.concurrency.map_or(DEFAULT_CONCURRENCY, Bounded::as_usize)
+    }
+
+    /// How its jobs are tried.
+    pub fn retry(&self) -> RetryPolicy {
+        let default = Executors::DEFAULT_RETRY;
+        let backoff_seconds = self.retry.backoff_seconds.map_or(default.backoff_seconds, Bounded::as_u32);
+        RetryPolicy {
+            max_attempts: self.retry.max_attempts.map_or(default.max_attempts, Bounded::as_u32),
+            backoff_seconds,
+            max_backoff_seconds: self
+                .retry
+                .max_backoff_seconds
+                .map_or(default.max_backoff_seconds.max(backoff_seconds), Bounded::as_u32),
+        }
+    }
+
+    /// What it runs.
+    pub fn settings(&self) -> ProcessSettings {
+        let cwd = self.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+        let usual = ProcessSettings::new(Program::Fixed(self.argv.clone()), cwd);
+        ProcessSettings {
+            inherited: self.env.allow.clone().unwrap_or(usual.inherited),
+            environment: self.env.set.clone(),
+            time_limit: self.timeout_seconds.map(|seconds| Duration::from_secs(seconds.value())),
+            grace: self.grace_seconds.map_or(usual.grace, |seconds| Duration::from_secs(seconds.value())),
+            output_limit_bytes: self.output_limit_bytes.map_or(usual.output_limit_bytes, Bounded::value),
+            ..usual
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What is wrong with a configuration file, where, and what was probably meant.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_saphyr::{Error, Location};
+
+/// Words that differ by more are not taken for each other.
+const MAX_DISTANCE: usize = 3;
+
+/// A mistake in a file.
+#[derive(Debug)]
+pub struct Mistake {
+    path: PathBuf,
+    place: Option<(u64, u64)>,
+    told: String,
+}
+
+impl Mistake {
+    /// A mistake of the whole file.
+    pub fn somewhere(path: &Path, told: String) -> Self {
+        Self { path: path.to_owned(), place: None, told }
+    }
+
+    /// A mistake in this place.
+    pub fn at(path: &Path, location: &Location, told: String) -> Self {
+        Self { path: path.to_owned(), place: Some((location.line(), location.column())), told }
+    }
+
+    /// What the reader of YAML found.
+    pub fn of_yaml(path: &Path, error: &Error) -> Self {
+        let error = error.without_snippet();
+        #[allow(
+            clippy::wildcard_enum_match_arm,
+            reason = "of the reader's many errors only these two have a hint"
+        )]
+        let told = match error {
+            Error::SerdeUnknownField { field, expected, .. } => unknown_key(field, expected),
+            Error::SerdeUnknownVariant { variant, expected, .. } => {
+                format!("{variant:?} is not one of: {}{}", expected.join(", "), hint(variant, expected))
+            }
+            other => plain(&other.to_string()),
+        };
+        let place = error.location().map(|location| (location.line(), location.column()));
+        Self { path: path.to_owned(), place, told }
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.told)
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+fn unknown_key(field: &str, expected: &[&str]) -> String {
+    match hint(field, expected).as_str() {
+        "" => format!("unknown key {field:?}; known here: {}", expected.join(", ")),
+        hint => format!("unknown key {field:?}{hint}"),
+    }
+}
+
+/// The nearest word that is known, if it is near.
+fn hint(word: &str, known: &[&str]) -> String {
+    let nearest = known.iter().map(|known| (distance(word, known), known)).min();
+    match nearest {
+        Some((far, known)) if far <= MAX_DISTANCE.min(word.len() / 2 + 1) => {
+            format!("; did you mean {known:?}?")
+        }
+        Some(_) | None => String::new(),
+    }
+}
+
+/// How many letters must be changed, put in, taken out or swapped with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// The first line: the place is told by us.
+fn plain(told: &str) -> String {
+    let line = told.lines().next().unwrap_or_default();
+    line.split(" at line ").next().unwrap_or(line).to_owned()
+}

@@ -1,0 +1,109 @@
+use super::*;
+
+fn mistake(text: &str) -> String {
+    match Config::parse(Path::new("f.yaml"), text) {
+        Ok(_) => panic!("{text:?} was taken"),
+        Err(mistake) => mistake.to_string(),
+    }
+}
+
+const WHOLE: &str = "
+listen: 127.0.0.1:0
+durability: relaxed
+lease: { seconds: 30, renew_every_seconds: 10 }
+retention: { completed_seconds: 60 }
+lanes: { gpu: { limit: 2 } }
+executors:
+  - name: resize
+    kind: process
+    argv: [sh, -c, 'cat']
+    cwd: /tmp
+    env: { allow: [PATH], set: { MODE: 'on' } }
+    concurrency: 7
+    retry: { max_attempts: 5 }
+    timeout_seconds: 9
+    grace_seconds: 1
+    output_limit_bytes: 1000
+";
+
+#[test]
+fn whole_file_is_read() {
+    let config = Config::parse(Path::new("f.yaml"), WHOLE).unwrap();
+    assert_eq!(config.listen, Some("127.0.0.1:0".parse().unwrap()));
+    assert_eq!(config.durability(), Durability::Relaxed);
+    assert_eq!(config.lease(), Lease::new(30, 10).unwrap());
+    assert_eq!(config.retention(), Retention { completed_seconds: 60, ..Retention::DEFAULT });
+    assert_eq!(config.lane_limits(), BTreeMap::from([("gpu".to_owned(), 2)]));
+    let executor = &config.executors[0].value;
+    assert_eq!((executor.concurrency(), executor.retry().max_attempts), (7, 5));
+    let settings = executor.settings();
+    assert_eq!(settings.inherited, ["PATH"]);
+    assert_eq!(settings.environment["MODE"], "on");
+    assert_eq!(settings.output_limit_bytes, 1_000);
+}
+
+#[test]
+fn nothing_is_required() {
+    for text in ["", "\n# nothing\n", "{}"] {
+        let config = Config::parse(Path::new("f.yaml"), text).unwrap();
+        assert_eq!(config.lease(), Lease::DEFAULT);
+        assert_eq!(config.durability(), Durability::Full);
+    }
+}
+
+#[test]
+fn unknown_key_is_refused_with_its_place_and_the_nearest_known_one() {
+    assert_eq!(
+        mistake("listen: 127.0.0.1:1\nexecutor: []\n"),
+        "f.yaml:2:1: unknown key \"executor\"; did you mean \"executors\"?"
+    );
+    let nested = mistake("executors:\n  - name: a\n    kind: process\n    argv: [a]\n    timeout: 4\n");
+    assert!(
+        nested.starts_with("f.yaml:5:5: unknown key \"timeout\"; known here: name, kind, argv"),
+        "{nested}"
+    );
+    assert_eq!(
+        mistake("retention:\n  complete_seconds: 4\n"),
+        "f.yaml:2:3: unknown key \"complete_seconds\"; did you mean \"completed_seconds\"?"
+    );
+}
+
+#[test]
+fn every_mistake_is_told_with_its_place() {
+    for (text, told) in [
+        ("lanes:\n  gpu: { limit: 0 }\n", "f.yaml:2:17: must be 1 to 10000, and is 0"),
+        ("durability: no\n", "f.yaml:1:13: \"no\" is not one of: full, relaxed"),
+        (
+            "durability: fulll\n",
+            "f.yaml:1:13: \"fulll\" is not one of: full, relaxed; did you mean \"full\"?",
+        ),
+        ("lease: { seconds: 5, renew_every_seconds: 1 }\n", "f.yaml:1:8: a lease has 30 to 120 seconds"),
+        (
+            "lease: { seconds: 60, renew_every_seconds: 50 }\n",
+            "f.yaml:1:8: a lease is renewed at least twice",
+        ),
+        ("executors:\n- { name: slow, kind: process, argv: [a] }\n", "f.yaml:2:3: \"slow\" is built in"),
+        ("executors:\n- { name: a, kind: process, argv: [] }\n", "f.yaml:2:3: argv of \"a\" begins with"),
+        (
+            "executors:\n- { name: a, kind: process, argv: [a] }\n- { name: a, kind: process, argv: [a] }\n",
+            "f.yaml:3:3: there are two executors named \"a\"",
+        ),
+        (
+            "executors:\n- { name: a, kind: process, argv: [a], env: { set: { LONGHAUL_X: y } } }\n",
+            "f.yaml:2:3: \"LONGHAUL_X\" in env",
+        ),
+        ("listen: nowhere\n", "f.yaml:1:9: "),
+        ("listen: 127.0.0.1:1\nlisten: 127.0.0.1:2\n", "f.yaml:2:1: "),
+        ("a: [\n", "f.yaml:"),
+    ] {
+        let mistake = mistake(text);
+        assert!(mistake.starts_with(told), "{text:?}: {mistake}");
+    }
+}
+
+#[test]
+fn bombs_are_refused() {
+    let deep = format!("lanes: {}1{}", "[".repeat(40), "]".repeat(40));
+    assert!(mistake(&deep).starts_with("f.yaml:"), "{}", mistake(&deep));
+    assert!(mistake("lanes: &a { x: { limit: 1 } }\nlanes2: *a\n").starts_with("f.yaml:"));
+}

@@ -1,0 +1,180 @@
+//! The daemon: the store, the engine's workers, the executors and the server wired together, from the first line to the last.
+//!
+//! Nothing is dispatched before what earlier daemons left running is ended, and with it their leases. The readiness line is
+//! printed when requests are answered, not before.
+
+mod artifacts;
+mod files;
+mod signals;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
+use engine::{Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, SystemClock};
+use server::{Server, ServerSettings};
+use store_sql::{SqliteOptions, SqliteStore};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::builtin;
+use crate::client::DaemonFile;
+use crate::config::{Config, Kind};
+use signals::Signals;
+
+/// How claims of daemons are named; peers have other names.
+const OWNER: &str = "daemon";
+/// How long an executor that this daemon does not have may take to come.
+const GRACE_SECONDS: u64 = 10;
+/// How long requests that are under way may take when the daemon stops.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// What a daemon is started with.
+pub struct DaemonOptions {
+    pub data_dir: PathBuf,
+    /// Overrides the configuration.
+    pub listen: Option<SocketAddr>,
+    pub config: Config,
+    pub dispatching: Dispatching,
+}
+
+/// Where a daemon listens if nothing is said.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
+
+/// A daemon that answers requests.
+pub struct Running {
+    pub url: String,
+    data_dir: PathBuf,
+    store: Arc<SqliteStore>,
+    daemon: Arc<Daemon>,
+    signals: Signals,
+    stop_serving: watch::Sender<bool>,
+    served: JoinHandle<std::io::Result<()>>,
+}
+
+impl Running {
+    /// Starts everything.
+    pub async fn start(options: DaemonOptions) -> Result<Self> {
+        // Before anything is written: a signal from now on is a graceful stop.
+        let signals = Signals::listen()?;
+        let data_dir = files::make_data_dir(&options.data_dir)?;
+        let store = open_store(&data_dir, &options.config)?;
+        let listener = listen(options.listen.or(options.config.listen)).await?;
+        let clock = Arc::new(SystemClock::starting_at(store.newest_fact()));
+        let ended = sweep_leftovers(&data_dir);
+        if ended > 0 {
+            eprintln!("longhaul: ended {ended} processes that an earlier daemon had left");
+        }
+        // The lock on the file proves that every earlier daemon is dead: their leases need not be waited for.
+        store.end_leases_of(&format!("{OWNER}-"), clock.now()).await?;
+        let artifacts = Arc::new(Artifacts::in_dir(data_dir.join("artifacts"))?);
+        let executors = executors(&data_dir, &options.config, &artifacts)?;
+        let settings = DaemonSettings {
+            owner: RandomIds.owner_id(OWNER),
+            lease: options.config.lease(),
+            retention: options.config.retention(),
+            lane_limits: options.config.lane_limits(),
+            grace_seconds: GRACE_SECONDS,
+            dispatching: options.dispatching,
+        };
+        let daemon = Arc::new(Daemon::start(store.clone(), clock, Arc::new(RandomIds), executors, settings));
+        tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts));
+        files::keep_admin_token(daemon.engine(), &data_dir).await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let server = Arc::new(Server::new(daemon.clone(), ServerSettings::default()));
+        let (stop_serving, mut stopped) = watch::channel(false);
+        let until = async move {
+            // The sender is kept until the end of the process.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        };
+        let served = tokio::spawn(server::serve(listener, server, until));
+        files::write_daemon_file(&data_dir, &DaemonFile { url: url.clone(), pid: std::process::id() })?;
+        Ok(Self { url, data_dir, store, daemon, signals, stop_serving, served })
+    }
+
+    /// Runs until a signal or until the store stops, and says with which code the process ends.
+    pub async fn until_told(mut self) -> Result<ExitCode> {
+        tokio::select! {
+            signal = self.signals.next() => {
+                eprintln!("longhaul: {signal}: stopping; what runs has ten seconds, a second signal ends it at once");
+            }
+            reason = self.store.stopped() => {
+                eprintln!("longhaul: the store has stopped, and nothing can be written down any more: {reason}");
+                files::remove_daemon_file(&self.data_dir);
+                return Ok(ExitCode::FAILURE);
+            }
+            ended = &mut self.served => {
+                files::remove_daemon_file(&self.data_dir);
+                ended.context("the server has ended")?.context("the server has ended")?;
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+        let (daemon, stop_serving, served) = (self.daemon, self.stop_serving, self.served);
+        let drained = async move {
+            stop_serving.send_replace(true);
+            daemon.stop().await;
+            let _ = tokio::time::timeout(ANSWER_WITHIN, served).await;
+        };
+        tokio::select! {
+            () = drained => {}
+            signal = self.signals.next() => {
+                eprintln!("longhaul: {signal} again: ending at once");
+                files::remove_daemon_file(&self.data_dir);
+                return Ok(ExitCode::FAILURE);
+            }
+            reason = self.store.stopped() => {
+                eprintln!("longhaul: the store has stopped: {reason}");
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+        files::remove_daemon_file(&self.data_dir);
+        eprintln!("longhaul: stopped");
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The database of a data directory.
+pub fn store_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("longhaul.sqlite")
+}
+
+fn open_store(data_dir: &Path, config: &Config) -> Result<Arc<SqliteStore>> {
+    let options =
+        SqliteOptions { durability: config.durability(), ..SqliteOptions::at(store_path(data_dir)) };
+    Ok(Arc::new(SqliteStore::open(&options)?))
+}
+
+async fn listen(address: Option<SocketAddr>) -> Result<TcpListener> {
+    let default = || DEFAULT_LISTEN.parse().expect("the default is an address");
+    let address = address.unwrap_or_else(default);
+    if !address.ip().is_loopback() {
+        eprintln!(
+            "longhaul: {address} can be reached from outside, and there is no encryption; put a proxy with TLS in front"
+        );
+    }
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address}; choose another with --listen, port 0 takes any that is free")
+    })
+}
+
+fn executors(data_dir: &Path, config: &Config, artifacts: &Arc<Artifacts>) -> Result<Executors> {
+    let supervisor = std::env::current_exe().context("cannot find the program of this process")?;
+    let host = Arc::new(ProcessHost::new(supervisor, data_dir, artifacts.clone())?);
+    let mut executors = Executors::default();
+    builtin::register(&mut executors, &host, &std::env::current_dir()?);
+    for executor in &config.executors {
+        let executor = &executor.value;
+        let specialist = match executor.kind {
+            Kind::Process => Arc::new(ProcessExecutor::new(host.clone(), executor.settings())),
+        };
+        let (concurrency, retry) = (executor.concurrency(), executor.retry());
+        executors.register(&executor.name, Executor { specialist, concurrency, retry });
+    }
+    executors.watched_by(artifacts.clone());
+    Ok(executors)
+}

@@ -1,0 +1,27 @@
+//! Artifacts whose job the store no longer knows: their removal was under way when an earlier daemon ended.
+
+use std::sync::Arc;
+
+use domain::{Record, RecordId};
+use engine::process::Artifacts;
+use store::Store;
+use store_sql::SqliteStore;
+
+/// Removes them. Nobody waits for it.
+pub(super) async fn remove_unknown(store: Arc<SqliteStore>, artifacts: Arc<Artifacts>) {
+    let Ok(jobs) = artifacts.jobs() else { return };
+    for job_id in jobs {
+        let known = match store.load(&RecordId::from(job_id.clone())).await {
+            Ok(Some(loaded)) => match &*loaded.record {
+                Record::Job(job) => !job.purged,
+                Record::Operation(_) => false,
+            },
+            Ok(None) => false,
+            // Better kept too long than lost.
+            Err(_) => true,
+        };
+        if !known {
+            artifacts.remove(&job_id);
+        }
+    }
+}

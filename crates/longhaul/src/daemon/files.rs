@@ -1,0 +1,81 @@
+//! What a daemon leaves in its data directory for the other commands: `daemon.json` and `admin.token`, for its user alone.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use engine::Engine;
+use server::Secret;
+use store::Token;
+
+use crate::client::DaemonFile;
+
+const DIRECTORY_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// Makes the directory if it is not there; its full path.
+pub(super) fn make_data_dir(data_dir: &Path) -> Result<PathBuf> {
+    let made = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(data_dir);
+    made.with_context(|| format!("cannot make the data directory {}", data_dir.display()))?;
+    Ok(data_dir.canonicalize()?)
+}
+
+pub(super) fn write_daemon_file(data_dir: &Path, daemon: &DaemonFile) -> Result<()> {
+    write(&DaemonFile::path(data_dir), &serde_json::to_string(daemon)?)
+}
+
+/// Whoever looks for the daemon finds that there is none.
+pub(super) fn remove_daemon_file(data_dir: &Path) {
+    let path = DaemonFile::path(data_dir);
+    match fs::remove_file(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => eprintln!("longhaul: {} is left: {error}", path.display()),
+    }
+}
+
+/// Makes the administrator's token on the first start, and again when its file is gone: whoever owns the directory owns the daemon.
+pub(super) async fn keep_admin_token(engine: &Engine, data_dir: &Path) -> Result<()> {
+    let path = DaemonFile::token_path(data_dir);
+    let secret = match server::first_admin(engine).await? {
+        Some(secret) => secret,
+        None if path.exists() => return Ok(()),
+        None => another_admin(engine).await?,
+    };
+    write(&path, secret.reveal())
+}
+
+async fn another_admin(engine: &Engine) -> Result<Secret> {
+    let secret = Secret::generate()?;
+    let token = Token {
+        id: format!("token-{:032x}", engine.ids().next()),
+        sha256: secret.sha256(),
+        name: "administrator, made because admin.token was missing".to_owned(),
+        role: api::Role::Admin.as_str().to_owned(),
+        scopes: vec!["exec".to_owned()],
+        circle: None,
+        peer_id: None,
+        created_at: engine.clock().now(),
+        revoked_at: None,
+    };
+    engine.store().keep_token(token).await?;
+    Ok(secret)
+}
+
+/// Whole or not at all: a reader never sees half of it.
+fn write(path: &Path, text: &str) -> Result<()> {
+    let unwritten = || format!("cannot write {}", path.display());
+    let beside = path.with_extension("new");
+    let _ = fs::remove_file(&beside);
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .open(&beside)
+        .with_context(unwritten)?;
+    writeln!(file, "{text}").with_context(unwritten)?;
+    file.sync_all().with_context(unwritten)?;
+    fs::rename(&beside, path).with_context(unwritten)
+}

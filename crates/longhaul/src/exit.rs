@@ -1,0 +1,103 @@
+//! How commands end: one exit code for each thing that a script does differently.
+
+use std::process::ExitCode;
+
+use store::StoreError;
+use store_sql::OpenError;
+
+use crate::client::CallError;
+use crate::config::Mistake;
+
+/// The text of every help page about exit codes.
+pub const EXIT_CODES: &str = "Exit codes:
+    0  done; a job that was waited for has completed
+    1  refused, or the job failed, was cancelled, expired or is unavailable
+    2  wrong usage
+    3  the daemon cannot be reached
+    4  there is no such job or token
+  124  the time of a wait is over; the job goes on";
+
+pub const FAILED: u8 = 1;
+pub const USAGE: u8 = 2;
+pub const UNREACHABLE: u8 = 3;
+const NOT_FOUND: u8 = 4;
+pub const TIMED_OUT: u8 = 124;
+
+/// A command that did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failed {
+    pub code: u8,
+    pub message: String,
+}
+
+impl Failed {
+    /// The arguments ask for what cannot be.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { code: USAGE, message: message.into() }
+    }
+
+    /// A call about the job with this id did not succeed.
+    pub fn job(verb: &str, id: &str, error: &CallError) -> Self {
+        match error {
+            CallError::NotFound(_) => Self { code: NOT_FOUND, message: format!("No job: {id}") },
+            CallError::Refused(problem) => Self {
+                code: FAILED,
+                message: format!("Failed to {verb} job: {}{}", problem.detail, fields(problem)),
+            },
+            CallError::Unreachable { .. } | CallError::Unintelligible(_) => Self::from(error),
+        }
+    }
+}
+
+impl From<&CallError> for Failed {
+    fn from(error: &CallError) -> Self {
+        let code = match error {
+            CallError::Unreachable { .. } => UNREACHABLE,
+            CallError::NotFound(_) => NOT_FOUND,
+            CallError::Refused(_) | CallError::Unintelligible(_) => FAILED,
+        };
+        Self { code, message: error.to_string() }
+    }
+}
+
+impl From<CallError> for Failed {
+    fn from(error: CallError) -> Self {
+        Self::from(&error)
+    }
+}
+
+/// The exit code of an error, and its last words: what the daemon or the arguments said, or a stable code and a text.
+pub fn exit(error: &anyhow::Error) -> ExitCode {
+    if let Some(failed) = error.downcast_ref::<Failed>() {
+        eprintln!("longhaul: {failed}");
+        return ExitCode::from(failed.code);
+    }
+    eprintln!("error[{}]: {error:#}", code(error));
+    ExitCode::from(FAILED)
+}
+
+fn code(error: &anyhow::Error) -> &'static str {
+    if let Some(error) = error.downcast_ref::<OpenError>() {
+        error.code()
+    } else if let Some(error) = error.downcast_ref::<StoreError>() {
+        error.code()
+    } else if error.is::<Mistake>() {
+        "invalid_config"
+    } else if error.is::<std::io::Error>() {
+        "io"
+    } else {
+        "failed"
+    }
+}
+
+/// What is wrong with which field, where the detail does not say it already.
+fn fields(problem: &api::Problem) -> String {
+    let told: Vec<String> = problem
+        .errors
+        .iter()
+        .filter(|error| !problem.detail.contains(&error.msg))
+        .map(|error| format!("{}: {}", error.loc.join("."), error.msg))
+        .collect();
+    if told.is_empty() { String::new() } else { format!(" ({})", told.join("; ")) }
+}

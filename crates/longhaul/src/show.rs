@@ -1,0 +1,77 @@
+//! Jobs for people: the text of one, the table of many, the line that moves. Machines get `--json` and never this.
+
+mod live;
+mod table;
+
+use std::fmt::Write as _;
+
+use api::JobStatus;
+use serde::Deserialize;
+
+pub use live::Live;
+pub use table::Table;
+
+/// What of the runner's record is shown.
+#[derive(Default, Deserialize)]
+struct Runner {
+    #[serde(default)]
+    attempt_count: u32,
+    current_attempt_id: Option<String>,
+}
+
+/// A headline and what is known, empty fields left out.
+pub fn job(headline: &str, status: &JobStatus<'_>) -> String {
+    let runner =
+        status.runner.as_deref().and_then(|runner| serde_json::from_str::<Runner>(runner.get()).ok());
+    let attempt = runner.and_then(|runner| {
+        runner.current_attempt_id.map(|id| format!("{id} (number {})", runner.attempt_count))
+    });
+    let cancel = status.cancel_requested.then(|| {
+        let reason = status.cancellation_reason.as_deref().unwrap_or("requested");
+        status
+            .cancel_requested_by_peer_id
+            .as_deref()
+            .map_or_else(|| reason.to_owned(), |by| format!("{reason}, by {by}"))
+    });
+    let state = match status.state_reason.as_deref() {
+        Some(reason) => format!("{} ({reason})", status.state),
+        None => status.state.to_string(),
+    };
+    let progress =
+        status.progress.as_deref().map(|progress| progress.get().to_owned()).filter(|text| text != "{}");
+    let fields = [
+        ("title", Some(status.title.to_string())),
+        ("state", Some(state)),
+        ("kind", Some(status.kind.to_string())),
+        ("owner", status.owner_peer_id.as_deref().map(str::to_owned)),
+        ("assigned", status.assigned_peer_id.as_deref().map(str::to_owned)),
+        ("due_at", status.due_at.as_deref().map(str::to_owned)),
+        ("attempt", attempt),
+        ("phase", status.phase.as_deref().map(str::to_owned)),
+        ("progress", progress),
+        ("result", status.result_summary.as_deref().map(str::to_owned)),
+        ("cancel", cancel),
+    ];
+    let mut text = format!("{headline} {}", plain(&status.job_id));
+    for (name, value) in fields {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            let _ = write!(text, "\n  {name}: {}", plain(&value));
+        }
+    }
+    text
+}
+
+/// The same text without what would move the cursor or change the terminal: titles and notes are other people's.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn foreign_text_cannot_steer_the_terminal() {
+        assert_eq!(plain("a\x1b[2J\r\nb\u{9b}c"), "a [2J  b c");
+    }
+}

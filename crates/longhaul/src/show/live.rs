@@ -1,0 +1,103 @@
+//! The line that moves while one waits. On a pipe there is none.
+
+use std::io::{IsTerminal, Write};
+
+use api::JobStatus;
+use serde::Deserialize;
+
+use super::plain;
+
+const BAR_CHARS: u32 = 24;
+/// What fits beside the bar on a narrow terminal.
+const MAX_NOTE_CHARS: usize = 40;
+
+/// A line on standard error that is written anew with every change, if someone can see it.
+pub struct Live {
+    visible: bool,
+    shown: bool,
+}
+
+/// The forms of progress that make a bar.
+#[derive(Deserialize)]
+struct Shares {
+    done: Option<f64>,
+    of: Option<f64>,
+    percent: Option<f64>,
+}
+
+impl Live {
+    pub fn new() -> Self {
+        Self { visible: std::io::stderr().is_terminal(), shown: false }
+    }
+
+    pub fn show(&mut self, status: &JobStatus<'_>) {
+        if self.visible {
+            self.shown = true;
+            eprint!("\r\x1b[K{}", line(status));
+            let _ = std::io::stderr().flush();
+        }
+    }
+
+    /// Takes the line away, before anything else is printed.
+    pub fn clear(&mut self) {
+        if self.shown {
+            self.shown = false;
+            eprint!("\r\x1b[K");
+            let _ = std::io::stderr().flush();
+        }
+    }
+}
+
+fn line(status: &JobStatus<'_>) -> String {
+    let mut parts = vec![format!("{:<11}", status.state)];
+    if let Some(share) = status.progress.as_deref().and_then(|progress| share(progress.get())) {
+        parts.push(bar(share));
+    }
+    let note = status.progress_events.as_deref().and_then(<[_]>::last).map(|event| &*event.note);
+    for text in [status.phase.as_deref(), note].into_iter().flatten() {
+        parts.push(plain(text).chars().take(MAX_NOTE_CHARS).collect());
+    }
+    if !status.title.is_empty() {
+        parts.push(plain(&status.title).chars().take(MAX_NOTE_CHARS).collect());
+    }
+    parts.join("  ")
+}
+
+/// How much is done, from 0 to 1, if the progress says so in a form that is known.
+fn share(progress: &str) -> Option<f64> {
+    let shares: Shares = serde_json::from_str(progress).ok()?;
+    let share = match (shares.done, shares.of, shares.percent) {
+        (Some(done), Some(of), _) if of > 0.0 => done / of,
+        (_, _, Some(percent)) => percent / 100.0,
+        _ => return None,
+    };
+    Some(share.clamp(0.0, 1.0))
+}
+
+fn bar(share: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share is within 0 and 1")]
+    let full = (share * f64::from(BAR_CHARS)) as usize;
+    let empty = BAR_CHARS as usize - full;
+    format!("[{}{}] {:3.0} %", "#".repeat(full), "·".repeat(empty), share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bar, share};
+
+    #[test]
+    fn progress_in_a_known_form_is_a_share() {
+        assert_eq!(share(r#"{"done":3,"of":4,"note":"x"}"#), Some(0.75));
+        assert_eq!(share(r#"{"percent":40}"#), Some(0.4));
+        assert_eq!(share(r#"{"done":9,"of":4}"#), Some(1.0));
+        for unknown in ["{}", r#"{"done":1,"of":0}"#, r#"{"done":"x"}"#, "[]"] {
+            assert_eq!(share(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn bar_is_full_only_at_the_end() {
+        assert!(bar(0.99).contains('·'));
+        assert!(!bar(1.0).contains('·'));
+    }
+}

@@ -1,0 +1,62 @@
+//! `longhaul.yaml` as the daemon and `config check` read it.
+
+use std::path::Path;
+
+use crate::given::{Daemon, create, ended, expect, longhaul, stderr};
+
+fn write(dir: &Path, text: &str) -> String {
+    let path = dir.join("longhaul.yaml");
+    std::fs::write(&path, text).expect("it is writable");
+    path.to_str().expect("it is UTF-8").to_owned()
+}
+
+const EXECUTOR: &str = "
+executors:
+  - name: upper
+    kind: process
+    argv: [sh, -c, 'tr a-z A-Z; printf %s $MODE >&2']
+    env: { set: { MODE: quiet } }
+    retry: { max_attempts: 1 }
+  - name: breaks
+    kind: process
+    argv: ['false']
+    retry: { max_attempts: 2, backoff_seconds: 0, max_backoff_seconds: 0 }
+";
+
+#[test]
+fn executors_of_the_file_do_jobs_within_its_limits() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = write(dir.path(), EXECUTOR);
+    let checked = expect(0, &longhaul(dir.path(), &["config", "check", "--config", &config]));
+    assert!(checked.contains("2 executors (upper, breaks)"), "{checked}");
+    // The file that lies where the daemon is started is used without a word.
+    let _daemon = Daemon::start(dir.path());
+    let id = create(dir.path(), &["loud", "--executor", "upper", "--input", r#"{"a":"b"}"#]);
+    assert_eq!(ended(dir.path(), &id, "completed")["data"], serde_json::json!({ "A": "B" }));
+    let id = create(dir.path(), &["breaks", "--executor", "breaks"]);
+    ended(dir.path(), &id, "failed");
+    assert_eq!(crate::given::show(dir.path(), &id)["runner"]["attempt_count"], 2);
+}
+
+#[test]
+fn mistake_is_told_with_line_column_and_hint_and_nothing_is_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = write(dir.path(), "durability: full\nexecutor: []\n");
+    for arguments in [&["config", "check"][..], &["serve"]] {
+        let output = longhaul(dir.path(), &[arguments, &["--config", &config]].concat());
+        expect(1, &output);
+        let told = format!("{config}:2:1: unknown key \"executor\"; did you mean \"executors\"?");
+        assert!(stderr(&output).contains(&told), "{}", stderr(&output));
+    }
+    assert!(!dir.path().join("longhaul.sqlite").exists());
+    let missing = longhaul(dir.path(), &["config", "check", "--config", "/no/such.yaml"]);
+    expect(1, &missing);
+    assert!(stderr(&missing).contains("/no/such.yaml: cannot be read"), "{}", stderr(&missing));
+}
+
+#[test]
+fn example_of_the_repository_can_be_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/longhaul.yaml");
+    expect(0, &longhaul(dir.path(), &["config", "check", "--config", example]));
+}

@@ -1,0 +1,28 @@
+//! `longhaul demo`: killed with -9 and started again, its jobs finish.
+
+use crate::given::{Daemon, ended, expect, json, longhaul, until, verify};
+
+#[test]
+fn demo_that_was_killed_goes_on_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::verb(dir.path(), &["demo"]);
+    let job = loop {
+        let list = json(dir.path(), &["jobs", "list"]);
+        if let Some(job) =
+            list["work"].as_array().unwrap().iter().find(|job| job["title"] == "wait for a print")
+        {
+            break job["job_id"].as_str().unwrap().to_owned();
+        }
+    };
+    until(dir.path(), &job, "running");
+    daemon.kill();
+    let daemon = Daemon::verb(dir.path(), &["demo"]);
+    assert_eq!(ended(dir.path(), &job, "completed")["data"]["attempt"], 2);
+    let list = json(dir.path(), &["jobs", "list"]);
+    assert_eq!(list["work"].as_array().unwrap().len(), 3, "the second start gave it new work");
+    daemon.kill();
+    // And `serve` knows the same executors.
+    let _daemon = Daemon::start(dir.path());
+    expect(0, &longhaul(dir.path(), &["jobs", "list"]));
+    verify(dir.path());
+}

@@ -1,0 +1,179 @@
+//! A daemon of the real binary, and the command line against it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
+
+/// A daemon, killed when it is dropped.
+pub struct Daemon {
+    child: Child,
+    dir: PathBuf,
+    pub url: String,
+}
+
+/// The binary with nothing of the tester's own settings.
+pub fn binary(arguments: &[&str]) -> Command {
+    let mut command = Command::new(LONGHAUL);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("LONGHAUL_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// One command to its end.
+pub fn longhaul(dir: &Path, arguments: &[&str]) -> Output {
+    binary(arguments).env("LONGHAUL_DATA_DIR", dir).output().expect("the binary runs")
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What it printed, if it ended with this code.
+#[track_caller]
+pub fn expect(code: i32, output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(code), "{}{}", stdout(output), stderr(output));
+    stdout(output)
+}
+
+/// The JSON that it printed.
+#[track_caller]
+pub fn json(dir: &Path, arguments: &[&str]) -> Value {
+    let printed = expect(0, &longhaul(dir, &[arguments, &["--json"]].concat()));
+    serde_json::from_str(&printed).expect("it is JSON")
+}
+
+/// Creates a job and gives its id.
+#[track_caller]
+pub fn create(dir: &Path, arguments: &[&str]) -> String {
+    let status = json(dir, &[&["jobs", "create"], arguments].concat());
+    status["job_id"].as_str().expect("it has an id").to_owned()
+}
+
+#[track_caller]
+pub fn show(dir: &Path, id: &str) -> Value {
+    json(dir, &["jobs", "show", id])
+}
+
+/// Waits for the end, and gives the result if it ended like this.
+#[track_caller]
+pub fn ended(dir: &Path, id: &str, state: &str) -> Value {
+    let waited = longhaul(dir, &["jobs", "wait", id, "--timeout", "2m"]);
+    let code = i32::from(state != "completed");
+    expect(code, &waited);
+    let result = json(dir, &["jobs", "result", id]);
+    assert_eq!(result["state"], state, "{result}");
+    result
+}
+
+/// Waits until a job is in a state, woken by the daemon's stream.
+#[track_caller]
+pub fn until(dir: &Path, id: &str, state: &str) -> Value {
+    let mut watch = binary(&["jobs", "watch", id, "--json"])
+        .env("LONGHAUL_DATA_DIR", dir)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let lines = BufReader::new(watch.stdout.take().expect("it is ours")).lines();
+    let mut seen = Vec::new();
+    let mut found = None;
+    for line in lines {
+        let status: Value = serde_json::from_str(&line.expect("it is text")).expect("it is JSON");
+        seen.push(status["state"].to_string());
+        if status["state"] == state {
+            found = Some(status);
+            break;
+        }
+    }
+    // It may have ended by itself.
+    let _ = watch.kill();
+    watch.wait().expect("it is ours");
+    found.unwrap_or_else(|| panic!("{id} was never {state}, but {seen:?}"))
+}
+
+/// The store agrees with its ledger.
+#[track_caller]
+pub fn verify(dir: &Path) {
+    let verified = expect(0, &longhaul(dir, &["verify"]));
+    assert!(verified.contains(" 0 differences"), "{verified}");
+}
+
+impl Daemon {
+    pub fn start(dir: &Path) -> Self {
+        Self::start_with(dir, &[])
+    }
+
+    /// Ready when this returns.
+    #[track_caller]
+    pub fn start_with(dir: &Path, arguments: &[&str]) -> Self {
+        Self::verb(dir, &[&["serve", "--listen", "127.0.0.1:0"], arguments].concat())
+    }
+
+    #[track_caller]
+    pub fn verb(dir: &Path, arguments: &[&str]) -> Self {
+        let log = File::options().create(true).append(true).open(dir.join("log")).expect("it is writable");
+        let mut child = binary(arguments)
+            .arg("--data-dir")
+            .arg(dir)
+            .current_dir(dir)
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("the binary runs");
+        let mut said = BufReader::new(child.stdout.take().expect("it is ours"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("it is text");
+        let Some(url) = line.trim_end().strip_prefix("longhaul is ready at ") else {
+            let _ = child.kill();
+            panic!("{line:?}\n{}", std::fs::read_to_string(dir.join("log")).unwrap_or_default());
+        };
+        let url = url.to_owned();
+        // Whatever else it says must not stop it.
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        Self { child, dir: dir.to_owned(), url }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it wrote to standard error so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.join("log")).expect("it is there")
+    }
+
+    /// kill -9.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it lives");
+        self.child.wait().expect("it is ours");
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("it is a process");
+        kill_process(pid, signal).expect("it lives");
+    }
+
+    pub fn wait(mut self) -> ExitStatus {
+        self.child.wait().expect("it is ours")
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

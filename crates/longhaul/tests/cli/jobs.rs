@@ -1,0 +1,225 @@
+//! `longhaul jobs`: each verb once through the real daemon.
+
+use serde_json::{Value, json};
+
+use crate::given::{Daemon, create, ended, expect, json as json_of, longhaul, show, until};
+
+// conforms: R105
+#[test]
+fn job_is_created_run_retried_cancelled_and_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start_with(dir.path(), &["--no-dispatch"]);
+    let printed = expect(
+        0,
+        &longhaul(dir.path(), &["jobs", "create", "say hello", "--executor", "noop", "--input", "[1]"]),
+    );
+    assert!(printed.starts_with("Created job work-"), "{printed}");
+    assert!(printed.contains("\n  title: say hello\n  state: queued\n  kind: general"), "{printed}");
+    let id = printed.split_whitespace().nth(2).unwrap().to_owned();
+    expect(0, &longhaul(dir.path(), &["jobs", "run", &id]));
+    assert_eq!(ended(dir.path(), &id, "completed")["data"], json!([1]));
+
+    let fails =
+        create(dir.path(), &["fails", "--executor", "slow", "--input", r#"{"seconds":0,"fail":"no"}"#]);
+    expect(0, &longhaul(dir.path(), &["jobs", "run", &fails]));
+    ended(dir.path(), &fails, "failed");
+    expect(0, &longhaul(dir.path(), &["jobs", "retry", &fails]));
+    ended(dir.path(), &fails, "failed");
+    assert_eq!(show(dir.path(), &fails)["runner"]["attempt_count"], 2);
+
+    let cancelled = create(dir.path(), &["not needed", "--executor", "noop"]);
+    expect(
+        0,
+        &longhaul(dir.path(), &["jobs", "cancel", &cancelled, "--requested-by", "me", "--reason", "late"]),
+    );
+    ended(dir.path(), &cancelled, "cancelled");
+    let status = show(dir.path(), &cancelled);
+    assert_eq!(
+        (&status["cancel_requested_by_peer_id"], &status["cancellation_reason"]),
+        (&json!("me"), &json!("late"))
+    );
+}
+
+#[test]
+fn every_flag_of_create_arrives() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start_with(dir.path(), &["--no-dispatch"]);
+    let prompt = dir.path().join("prompt.md");
+    std::fs::write(&prompt, "do it well\n").unwrap();
+    let status = json_of(
+        dir.path(),
+        &[
+            "jobs",
+            "create",
+            "all",
+            "--kind",
+            "k",
+            "--created-by",
+            "c",
+            "--owner",
+            "o",
+            "--assigned-peer",
+            "repow-blue-00000000",
+            "--session",
+            "s",
+            "--correlation-id",
+            "x",
+            "-c",
+            "blue",
+            "--source-id",
+            "i",
+            "--scope",
+            "sc",
+            "--prompt-file",
+            prompt.to_str().unwrap(),
+            "--path",
+            "/tmp",
+            "--backend",
+            "codex",
+            "--profile",
+            "p",
+            "--due-at",
+            "2099-01-01T00:00:00Z",
+            "--result-surface",
+            "r",
+            "--process-scope",
+            "per-fire",
+            "--continuity",
+            "fresh",
+            "--executor",
+            "noop",
+            "--input",
+            "{}",
+            "--priority",
+            "-3",
+            "--lane",
+            "l",
+            "--max-attempts",
+            "7",
+            "--timeout",
+            "2m",
+            "--tag",
+            "a",
+            "--tag",
+            "b",
+            "--deadline-at",
+            "2099-01-02T00:00:00Z",
+            "--expires-at",
+            "2099-01-03T00:00:00Z",
+        ],
+    );
+    for (key, value) in [
+        ("title", "all"),
+        ("kind", "k"),
+        ("created_by_peer_id", "c"),
+        ("owner_peer_id", "o"),
+        ("assigned_peer_id", "repow-blue-00000000"),
+        ("repowire_session_id", "s"),
+        ("correlation_id", "x"),
+        ("circle", "blue"),
+        ("source_kind", "cli"),
+        ("source_id", "i"),
+        ("scope", "sc"),
+        ("due_at", "2099-01-01T00:00:00Z"),
+    ] {
+        assert_eq!(status[key], value, "{key}");
+    }
+    let execution = &status["execution"];
+    assert_eq!(execution["prompt"], json!({ "body": "do it well\n", "source": "inline" }));
+    assert_eq!(execution["target"]["backend"], "codex");
+    assert_eq!(
+        (&execution["process_scope"], &execution["continuity"]),
+        (&json!("per_fire"), &json!("fresh"))
+    );
+    let facts =
+        expect(0, &longhaul(dir.path(), &["jobs", "facts", status["job_id"].as_str().unwrap(), "--json"]));
+    let spec = serde_json::from_str::<Value>(facts.lines().next().unwrap()).unwrap()["payload"].to_string();
+    for part in [
+        r#""priority":-3"#,
+        r#""lane":"l""#,
+        r#""max_attempts":7"#,
+        r#""timeout_seconds":120"#,
+        r#"["a","b"]"#,
+    ] {
+        assert!(spec.contains(part), "{part} is not in {spec}");
+    }
+}
+
+#[test]
+fn same_idempotency_key_gives_the_same_job() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let once = ["once", "--executor", "noop", "--idempotency-key", "order-17"];
+    assert_eq!(create(dir.path(), &once), create(dir.path(), &once));
+}
+
+#[test]
+fn list_is_a_table_for_people_and_json_for_machines() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start_with(dir.path(), &["--no-dispatch"]);
+    assert_eq!(expect(0, &longhaul(dir.path(), &["jobs", "list"])), "No jobs.\n");
+    let first = create(dir.path(), &["first", "--owner", "me"]);
+    let second = create(dir.path(), &["second\u{1b}[2J", "--kind", "render"]);
+    let table = expect(0, &longhaul(dir.path(), &["jobs", "list"]));
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].starts_with("ID "), "{table}");
+    assert!(lines[1].contains(&second) && lines[2].contains(&first), "{table}");
+    assert!(!table.contains('\u{1b}'), "a title reached the terminal as it was");
+    let machines = json_of(dir.path(), &["jobs", "list", "--owner", "me"]);
+    assert_eq!(machines["work"].as_array().unwrap().len(), 1);
+    assert_eq!(machines["work"][0]["job_id"], *first);
+    assert_eq!(machines["recurring"], json!([]));
+    assert_eq!(json_of(dir.path(), &["jobs", "list", "--limit", "1"])["work"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn why_and_facts_tell_what_keeps_a_job_and_what_happened_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let id = create(dir.path(), &["later", "--executor", "noop", "--due-at", "1h"]);
+    let why = expect(0, &longhaul(dir.path(), &["jobs", "why", &id]));
+    assert!(why.starts_with(&format!("Job {id} is queued\n")), "{why}");
+    assert!(why.contains("It can move by itself at "), "{why}");
+    assert!(json_of(dir.path(), &["jobs", "why", &id])["earliest_at"].is_string());
+    let facts = expect(0, &longhaul(dir.path(), &["jobs", "facts", &id]));
+    assert_eq!(facts.lines().count(), 2, "{facts}");
+}
+
+#[test]
+fn pipe_sees_the_final_state_only_and_watch_tells_machines_every_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let slow = |name| create(dir.path(), &[name, "--executor", "slow", "--input", r#"{"seconds":3}"#]);
+    let id = slow("watched");
+    let changes = expect(0, &longhaul(dir.path(), &["jobs", "watch", &id, "--json"]));
+    let changes: Vec<Value> = changes.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(changes.iter().any(|status| status["progress"]["of"] == 3), "{changes:?}");
+    assert_eq!(changes.last().unwrap()["state"], "completed");
+    let id = slow("waited for");
+    let waited = longhaul(dir.path(), &["jobs", "wait", &id]);
+    assert!(expect(0, &waited).starts_with(&format!("Job {id}\n  title: waited for\n  state: completed")));
+    assert_eq!(crate::given::stderr(&waited), "");
+}
+
+#[test]
+fn running_job_is_cancelled_with_everything_that_it_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let id =
+        create(dir.path(), &["stays", "--executor", "command", "--input", r#"{"argv":["sleep","1000"]}"#]);
+    until(dir.path(), &id, "running");
+    expect(0, &longhaul(dir.path(), &["jobs", "cancel", &id]));
+    ended(dir.path(), &id, "cancelled");
+}
+
+#[test]
+fn purged_job_keeps_its_record_and_loses_its_bodies() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let id = create(dir.path(), &["private", "--executor", "noop", "--input", r#"{"secret":1}"#]);
+    ended(dir.path(), &id, "completed");
+    expect(0, &longhaul(dir.path(), &["purge", &id]));
+    assert_eq!(json_of(dir.path(), &["jobs", "result", &id])["data"], Value::Null);
+    assert_eq!(show(dir.path(), &id)["state"], "completed");
+    crate::given::verify(dir.path());
+}

@@ -1,0 +1,13 @@
+//! The command line against the real binary: every daemon in a directory of its own, on a port of its own, ended by its guard.
+
+mod commands;
+mod config;
+mod connection;
+mod demo;
+mod exit_codes;
+mod given;
+mod jobs;
+mod kills;
+mod starting;
+mod stopping;
+mod tokens;

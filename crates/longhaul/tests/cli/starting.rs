@@ -1,0 +1,112 @@
+//! What a daemon leaves for the other commands, and who may not start.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use crate::given::{Daemon, binary, create, ended, expect, longhaul, show, stderr};
+
+#[test]
+fn daemon_leaves_its_address_and_a_token_for_its_user_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let data_dir = dir.path().join("made");
+    std::fs::create_dir(&data_dir).unwrap();
+    let daemon = Daemon::start(&data_dir);
+    let file: Value =
+        serde_json::from_str(&std::fs::read_to_string(data_dir.join("daemon.json")).unwrap()).unwrap();
+    assert_eq!(file, json!({ "url": daemon.url, "pid": daemon.pid() }));
+    for name in ["admin.token", "daemon.json"] {
+        let mode = std::fs::metadata(data_dir.join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[test]
+fn token_of_the_first_start_stays_and_one_that_is_lost_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let token = dir.path().join("admin.token");
+    let read = || std::fs::read_to_string(&token).unwrap();
+    Daemon::start(dir.path()).kill();
+    let first = read();
+    Daemon::start(dir.path()).kill();
+    assert_eq!(read(), first);
+    std::fs::remove_file(&token).unwrap();
+    let _daemon = Daemon::start(dir.path());
+    assert_ne!(read(), first);
+    expect(0, &longhaul(dir.path(), &["token", "list"]));
+}
+
+#[test]
+fn second_daemon_on_the_same_directory_is_refused_with_the_process_that_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let refused = longhaul(dir.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    expect(1, &refused);
+    assert!(
+        stderr(&refused).contains(&format!("in use by the process {}", daemon.pid())),
+        "{}",
+        stderr(&refused)
+    );
+    // And the first one is still found.
+    expect(0, &longhaul(dir.path(), &["jobs", "list"]));
+}
+
+#[test]
+fn port_that_is_taken_is_told_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let refused = longhaul(dir.path(), &["serve", "--listen", &address]);
+    expect(1, &refused);
+    assert!(stderr(&refused).contains("choose another with --listen"), "{}", stderr(&refused));
+}
+
+#[test]
+fn daemon_that_does_not_dispatch_runs_jobs_only_when_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start_with(dir.path(), &["--no-dispatch"]);
+    let asked = create(dir.path(), &["asked for", "--executor", "noop"]);
+    let other = create(dir.path(), &["not asked for", "--executor", "noop"]);
+    expect(0, &longhaul(dir.path(), &["jobs", "run", &asked]));
+    ended(dir.path(), &asked, "completed");
+    assert_eq!(show(dir.path(), &other)["state"], "queued");
+}
+
+#[test]
+fn every_verb_teaches_with_examples() {
+    for verb in [
+        &["--help"][..],
+        &["serve", "--help"],
+        &["demo", "--help"],
+        &["run", "--help"],
+        &["jobs", "--help"],
+        &["jobs", "create", "--help"],
+        &["jobs", "list", "--help"],
+        &["jobs", "show", "--help"],
+        &["jobs", "run", "--help"],
+        &["jobs", "retry", "--help"],
+        &["jobs", "result", "--help"],
+        &["jobs", "why", "--help"],
+        &["jobs", "facts", "--help"],
+        &["jobs", "watch", "--help"],
+        &["jobs", "wait", "--help"],
+        &["jobs", "update", "--help"],
+        &["jobs", "cancel", "--help"],
+        &["jobs", "answer", "--help"],
+        &["token", "--help"],
+        &["token", "create", "--help"],
+        &["purge", "--help"],
+        &["config", "check", "--help"],
+        &["completions", "--help"],
+        &["verify", "--help"],
+        &["rebuild", "--help"],
+        &["export", "--help"],
+        &["progress", "--help"],
+    ] {
+        let printed = expect(0, &binary(verb).output().unwrap());
+        assert!(printed.contains("Example"), "{verb:?}:\n{printed}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(expect(0, &binary(&["completions", shell]).output().unwrap()).contains("longhaul"));
+    }
+}

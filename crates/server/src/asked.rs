@@ -1,0 +1,84 @@
+//! A request as the operations see it: who asks, for what, with which words.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use api::limits::{DEFAULT_PAGE, MAX_KEY_BYTES, MAX_PAGE};
+use api::{FieldError, Problem, ProblemCode};
+use axum::http::HeaderMap;
+
+use crate::gate::Principal;
+use crate::problem::read;
+use crate::routes::Operation;
+
+/// A request that was let in and whose body is fit to be kept.
+pub(crate) struct Asked {
+    pub(crate) operation: Operation,
+    pub(crate) principal: Arc<Principal>,
+    /// The id in the path, if the route has one.
+    pub(crate) id: String,
+    pub(crate) query: String,
+    /// The idempotency key of the header, if there is one.
+    pub(crate) key: Option<String>,
+    pub(crate) last_event_id: Option<String>,
+    /// The compact text of the body, if there is one.
+    pub(crate) body: Option<String>,
+}
+
+impl Asked {
+    /// The body in the form that the operation takes.
+    pub(crate) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, Problem> {
+        match &self.body {
+            Some(body) => read(body),
+            None => Err(ProblemCode::InvalidRequest
+                .because("the request needs a JSON body")
+                .at(FieldError::new("missing", &["body"], "a JSON body is required"))),
+        }
+    }
+
+    /// The value of a query parameter; the last one counts.
+    pub(crate) fn parameter(&self, name: &str) -> Option<Cow<'_, str>> {
+        form_urlencoded::parse(self.query.as_bytes())
+            .filter(|(key, _)| key == name)
+            .last()
+            .map(|(_, value)| value)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// How many rows are asked for.
+    pub(crate) fn limit(&self) -> Result<usize, Problem> {
+        let Some(text) = self.parameter("limit") else { return Ok(DEFAULT_PAGE) };
+        match text.parse() {
+            Ok(limit @ 1..=MAX_PAGE) => Ok(limit),
+            Ok(_) | Err(_) => {
+                let told = format!("limit must be a number from 1 to {MAX_PAGE}");
+                let error = FieldError::new("int_range", &["query", "limit"], told.clone());
+                Err(ProblemCode::InvalidRequest.because(told).at(error))
+            }
+        }
+    }
+}
+
+/// The idempotency key of a request: quoted as the standard says, or bare as people send it.
+pub(crate) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get(api::IDEMPOTENCY_KEY) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| bad_key("header"))?.trim();
+    let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    check_key(bare, "header")?;
+    Ok(Some(bare.to_owned()))
+}
+
+/// Refuses a key that is empty or too long.
+pub(crate) fn check_key(key: &str, place: &str) -> Result<(), Problem> {
+    if key.is_empty() || key.len() > MAX_KEY_BYTES { Err(bad_key(place)) } else { Ok(()) }
+}
+
+fn bad_key(place: &str) -> Problem {
+    let told = format!("an idempotency key is 1 to {MAX_KEY_BYTES} bytes of text");
+    let name = if place == "header" { "Idempotency-Key" } else { "idempotency_key" };
+    ProblemCode::InvalidIdempotencyKey.because(told.clone()).at(FieldError::new(
+        "invalid_idempotency_key",
+        &[place, name],
+        told,
+    ))
+}

@@ -1,0 +1,149 @@
+//! Who may do what: one table that denies what it does not list, and the relation between a caller and a job.
+
+use api::{Problem, ProblemCode, Role};
+use domain::job::Job;
+
+use crate::gate::Principal;
+
+/// What an operation takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing.
+    Open,
+    /// A token whose role has this permission.
+    Needs(Permission),
+}
+
+/// What a role may be allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// See jobs and their facts.
+    Read,
+    /// Create jobs.
+    Create,
+    /// Report on jobs.
+    Report,
+    /// Ask to stop jobs.
+    Cancel,
+    /// Run and retry jobs.
+    Run,
+    /// Answer jobs that wait.
+    Answer,
+    /// Delete the bodies of jobs that are over.
+    Purge,
+    /// See figures that span circles.
+    ReadFigures,
+    /// Make, see and revoke tokens.
+    ManageTokens,
+}
+
+/// The scope that lets a token use the executor `command`.
+pub const EXEC_SCOPE: &str = "exec";
+/// The executor that needs it.
+pub const COMMAND_EXECUTOR: &str = "command";
+
+const ADMIN: &[Permission] = &[
+    Permission::Read,
+    Permission::Create,
+    Permission::Report,
+    Permission::Cancel,
+    Permission::Run,
+    Permission::Answer,
+    Permission::Purge,
+    Permission::ReadFigures,
+    Permission::ManageTokens,
+];
+const OPERATOR: &[Permission] = &[
+    Permission::Read,
+    Permission::Create,
+    Permission::Report,
+    Permission::Cancel,
+    Permission::Run,
+    Permission::Answer,
+    Permission::Purge,
+    Permission::ReadFigures,
+];
+const DOER: &[Permission] = &[
+    Permission::Read,
+    Permission::Create,
+    Permission::Report,
+    Permission::Cancel,
+    Permission::Run,
+    Permission::Answer,
+];
+const VIEWER: &[Permission] = &[Permission::Read, Permission::ReadFigures];
+
+/// Whether a role has a permission. What is not listed is denied.
+pub fn allows(role: Role, permission: Permission) -> bool {
+    let listed = match role {
+        Role::Admin => ADMIN,
+        Role::Operator => OPERATOR,
+        Role::Peer | Role::Agent => DOER,
+        Role::Viewer => VIEWER,
+    };
+    listed.contains(&permission)
+}
+
+/// Refuses a caller whose token does not allow the operation.
+pub(crate) fn check(principal: &Principal, permission: Permission) -> Result<(), Problem> {
+    if !allows(principal.role, permission) {
+        return Err(ProblemCode::Forbidden
+            .because(format!("a token with the role {} may not do this", principal.role.as_str())));
+    }
+    let spans_circles = matches!(permission, Permission::ReadFigures | Permission::ManageTokens);
+    if spans_circles && principal.circle.is_some() {
+        return Err(ProblemCode::Forbidden.because("a token that is bound to a circle may not do this"));
+    }
+    Ok(())
+}
+
+/// Whether a caller sees a job. A token without a circle sees all, but a peer's or an agent's then sees none.
+pub(crate) fn sees(principal: &Principal, circle: Option<&str>) -> bool {
+    match (&principal.circle, principal.role) {
+        (Some(own), _) => circle == Some(own.as_str()),
+        (None, Role::Admin | Role::Operator | Role::Viewer) => true,
+        (None, Role::Peer | Role::Agent) => false,
+    }
+}
+
+/// Whether a caller that sees a job may change it. `claimed` is who the caller says it is; a bound token knows better.
+pub(crate) fn check_steering(principal: &Principal, job: &Job, claimed: Option<&str>) -> Result<(), Problem> {
+    match principal.role {
+        Role::Admin | Role::Operator => return Ok(()),
+        Role::Peer | Role::Agent => {}
+        Role::Viewer => return Err(ProblemCode::Forbidden.because("a viewer only reads")),
+    }
+    let spec = &job.spec;
+    let me = principal.peer_id.as_deref().or(claimed);
+    let mine = me.is_some()
+        && [&spec.assigned_peer_id, &spec.owner_peer_id, &spec.created_by_peer_id]
+            .into_iter()
+            .any(|peer| peer.as_deref() == me);
+    if mine || spec.assigned_peer_id.is_none() {
+        return Ok(());
+    }
+    Err(ProblemCode::Forbidden.because("the job is assigned to another peer"))
+}
+
+/// Refuses an executor that the token may not use.
+pub(crate) fn check_executor(principal: &Principal, executor: Option<&str>) -> Result<(), Problem> {
+    if executor != Some(COMMAND_EXECUTOR) || principal.scopes.iter().any(|scope| scope == EXEC_SCOPE) {
+        return Ok(());
+    }
+    Err(ProblemCode::ScopeRequired
+        .because("the executor \"command\" is only for tokens with the scope \"exec\""))
+}
+
+/// The circle that a new job belongs to: the token's own, if it has one.
+pub(crate) fn circle_of_new(principal: &Principal, asked: Option<String>) -> Result<Option<String>, Problem> {
+    let circle = match (&principal.circle, asked) {
+        (Some(own), Some(asked)) if *own != asked => None,
+        (Some(own), _) => return Ok(Some(own.clone())),
+        (None, asked) => Some(asked),
+    };
+    match circle {
+        Some(circle) if sees(principal, circle.as_deref()) => Ok(circle),
+        Some(_) | None => Err(ProblemCode::CircleForbidden
+            .because("the token creates jobs only in its own circle; leave `circle` out")),
+    }
+}

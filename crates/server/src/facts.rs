@@ -1,0 +1,57 @@
+//! The ledger on the wire: one job's facts, and the whole of it as a stream.
+
+mod stream;
+
+use std::borrow::Cow;
+
+use api::{Fact, FactList, FieldError, Problem, ProblemCode};
+use axum::response::Response;
+use store::{StoredFact, encode_fact, fact_kind};
+
+use crate::answer;
+use crate::asked::Asked;
+use crate::clock_text::text;
+use crate::jobs::visible_job;
+use crate::problem::of_store;
+use crate::render::raw;
+use crate::serve::Server;
+
+pub(crate) use stream::stream;
+
+/// `GET /jobs/{id}/facts`: a page, oldest first. The cursor is the version of the last fact of the page before.
+pub(crate) async fn of_job(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let visible = visible_job(server, &asked).await?;
+    let limit = asked.limit()?;
+    let after = number(&asked, "cursor")?.unwrap_or_default();
+    let facts = server.store().facts_of(visible.id(), after, limit).await;
+    let facts = facts.map_err(|error| of_store(&error))?;
+    let next = facts.last().filter(|_| facts.len() == limit).map(|last| Cow::Owned(last.version.to_string()));
+    Ok(answer::json(&FactList { facts: facts.iter().map(line).collect(), next_cursor: next }))
+}
+
+/// One line of the ledger.
+fn line(fact: &StoredFact) -> Fact<'_> {
+    Fact {
+        position: fact.position,
+        stream: Cow::Borrowed(fact.stream.as_str()),
+        version: fact.version,
+        fact_id: Cow::Owned(fact.id.to_string()),
+        kind: Cow::Borrowed(fact_kind(&fact.fact)),
+        at: Cow::Owned(text(fact.at)),
+        actor: Cow::Borrowed(&fact.actor),
+        causation_id: fact.causation_id.as_deref().map(Cow::Borrowed),
+        correlation_id: fact.correlation_id.as_deref().map(Cow::Borrowed),
+        payload: raw(encode_fact(&fact.fact)),
+    }
+}
+
+/// A query parameter that is a place in the ledger or in a stream.
+fn number(asked: &Asked, name: &'static str) -> Result<Option<u64>, Problem> {
+    let Some(text) = asked.parameter(name) else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| bad_place(&["query", name]))
+}
+
+fn bad_place(loc: &[&str]) -> Problem {
+    let told = "a place in the ledger is a whole number";
+    ProblemCode::InvalidCursor.because(told).at(FieldError::new("int_type", loc, told))
+}

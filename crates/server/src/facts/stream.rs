@@ -1,0 +1,167 @@
+//! `GET /facts/stream`: the ledger as server-sent events, from a position on and then as it grows.
+//!
+//! Every record passes the same authorisation as when it is read. A page is read at a time; a reader that is slow holds nothing but
+//! its own connection. Between commits nothing is asked of the store.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use api::Problem;
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use axum::response::Response;
+use domain::{Record, RecordId};
+use futures::stream::unfold;
+use store::StoredFact;
+use tokio::sync::watch;
+
+use super::{bad_place, line, number};
+use crate::asked::Asked;
+use crate::authorise;
+use crate::gate::Principal;
+use crate::serve::{Auth, Server};
+
+/// Facts read at once.
+const PAGE: usize = 256;
+/// Records whose visibility is remembered; more are looked up again.
+const REMEMBERED: usize = 4_096;
+
+pub(crate) async fn stream(server: &Arc<Server>, asked: Asked) -> Result<Response, Problem> {
+    let after = match &asked.last_event_id {
+        // A browser that reconnects asks the same address again; where it was stands in the header.
+        Some(id) => Some(id.parse().map_err(|_| bad_place(&["header", "Last-Event-ID"]))?),
+        None => number(&asked, "after")?,
+    };
+    let follower = Follower {
+        server: server.clone(),
+        principal: asked.principal,
+        after: after.unwrap_or_default(),
+        ledger: server.daemon.ledger(),
+        closing: server.closing.subscribe(),
+        visible: HashMap::new(),
+        greeted: false,
+    };
+    server.metrics.stream_opened();
+    let events = unfold(follower, |mut follower| async move {
+        let text = follower.next().await?;
+        Some((Ok::<_, Infallible>(text), follower))
+    });
+    let mut response = Response::new(Body::from_stream(events));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+struct Follower {
+    server: Arc<Server>,
+    principal: Arc<Principal>,
+    after: u64,
+    ledger: watch::Receiver<u64>,
+    closing: watch::Receiver<bool>,
+    visible: HashMap<RecordId, bool>,
+    greeted: bool,
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.server.metrics.stream_closed();
+    }
+}
+
+impl Follower {
+    /// The next piece of the stream; nothing when it ends.
+    async fn next(&mut self) -> Option<String> {
+        if !self.greeted {
+            self.greeted = true;
+            return Some(": the ledger follows\n\n".to_owned());
+        }
+        loop {
+            if *self.closing.borrow() || !self.is_admitted().await {
+                return None;
+            }
+            // Noted before the read: a commit in between wakes us.
+            self.ledger.borrow_and_update();
+            let facts = match self.server.store().facts_after(self.after, PAGE).await {
+                Ok(facts) => facts,
+                Err(error) => {
+                    tracing::warn!(code = error.code(), "the ledger cannot be followed: {error}");
+                    return None;
+                }
+            };
+            if !facts.is_empty() {
+                return self.events(&facts).await;
+            }
+            tokio::select! {
+                moved = self.ledger.changed() => moved.ok()?,
+                _ = self.closing.wait_for(|closing| *closing) => return None,
+                () = tokio::time::sleep(self.server.settings.heartbeat) => {
+                    return Some(": heartbeat\n\n".to_owned());
+                }
+            }
+        }
+    }
+
+    /// The events of a page. Where the page ends in what the caller does not see, its place is told without an event.
+    async fn events(&mut self, facts: &[StoredFact]) -> Option<String> {
+        let mut text = String::new();
+        let mut told = self.after;
+        for fact in facts {
+            self.after = fact.position;
+            if !self.sees(&fact.stream).await? {
+                continue;
+            }
+            let line = serde_json::to_string(&line(fact)).ok()?;
+            write!(text, "id: {}\nevent: fact\ndata: {line}\n\n", fact.position).ok()?;
+            told = fact.position;
+        }
+        if told < self.after {
+            write!(text, "id: {}\n\n", self.after).ok()?;
+        }
+        Some(text)
+    }
+
+    async fn is_admitted(&self) -> bool {
+        self.server.settings.auth == Auth::Off
+            || self.server.gate.still_admits(self.server.store(), &self.principal).await
+    }
+
+    /// Whether the caller sees a record; nothing if the store cannot tell.
+    async fn sees(&mut self, id: &RecordId) -> Option<bool> {
+        if self.principal.circle.is_none() {
+            return Some(authorise::sees(&self.principal, None));
+        }
+        if let Some(visible) = self.visible.get(id) {
+            return Some(*visible);
+        }
+        let visible = match self.circle_of(id).await? {
+            Some(circle) => authorise::sees(&self.principal, circle.as_deref()),
+            None => false,
+        };
+        if self.visible.len() >= REMEMBERED {
+            self.visible.clear();
+        }
+        self.visible.insert(id.clone(), visible);
+        Some(visible)
+    }
+
+    /// The circle of a record, or of the job that it belongs to; `Some(None)` if it is gone.
+    #[allow(clippy::option_option, reason = "no answer, gone, and no circle are three things")]
+    async fn circle_of(&self, id: &RecordId) -> Option<Option<Option<String>>> {
+        let store = self.server.store();
+        let Some(loaded) = store.load(id).await.ok()? else { return Some(None) };
+        let job_id = match &*loaded.record {
+            Record::Job(job) => return Some(Some(job.spec.circle.clone())),
+            Record::Operation(operation) => RecordId::from(operation.link.job_id.clone()),
+        };
+        let Some(loaded) = store.load(&job_id).await.ok()? else { return Some(None) };
+        match &*loaded.record {
+            Record::Job(job) => Some(Some(job.spec.circle.clone())),
+            Record::Operation(_) => Some(None),
+        }
+    }
+}

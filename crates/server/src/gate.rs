@@ -1,0 +1,144 @@
+//! The gate: who asks. A bearer token is looked up by its digest; a small cache spares the store and is emptied by every revocation.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use api::{Problem, ProblemCode, Role};
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use domain::Digest;
+use store::{Store, Token};
+
+use crate::problem::of_store;
+use crate::secret::Secret;
+
+/// Tokens that are remembered; more empty the cache.
+const REMEMBERED: usize = 1_024;
+/// The longest token that is looked at.
+const MAX_BEARER_BYTES: usize = 512;
+
+/// Who asks, and what their token says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    /// The token's id.
+    pub token_id: Arc<str>,
+    /// What it may do.
+    pub role: Role,
+    /// What it may do besides.
+    pub scopes: Vec<String>,
+    /// The only circle that it sees.
+    pub circle: Option<String>,
+    /// The peer that it speaks for.
+    pub peer_id: Option<String>,
+    /// Who stands in the facts: the peer, or the token; never the secret.
+    pub actor: Arc<str>,
+    sha256: Digest,
+}
+
+#[derive(Default)]
+pub(crate) struct Gate {
+    remembered: Mutex<Remembered>,
+}
+
+#[derive(Default)]
+struct Remembered {
+    by_digest: HashMap<Digest, Arc<Principal>>,
+    /// Rises with every revocation: what was read before one is not remembered after it.
+    revocations: u64,
+}
+
+impl Gate {
+    /// Who sent this request.
+    pub(crate) async fn principal(
+        &self,
+        store: &dyn Store,
+        headers: &HeaderMap,
+    ) -> Result<Arc<Principal>, Problem> {
+        let bearer = bearer(headers)?;
+        self.holder(store, Secret::from_text(bearer).sha256()).await
+    }
+
+    /// Whether a principal that was admitted before still is.
+    pub(crate) async fn still_admits(&self, store: &dyn Store, principal: &Principal) -> bool {
+        self.holder(store, principal.sha256).await.is_ok()
+    }
+
+    async fn holder(&self, store: &dyn Store, sha256: Digest) -> Result<Arc<Principal>, Problem> {
+        let revocations = {
+            let remembered = self.lock();
+            if let Some(principal) = remembered.by_digest.get(&sha256) {
+                return Ok(principal.clone());
+            }
+            remembered.revocations
+        };
+        let token = store.token(&sha256).await.map_err(|error| of_store(&error))?;
+        let Some(principal) = token.and_then(Principal::of) else {
+            return Err(ProblemCode::Unauthenticated.because("the token is not known, or was revoked"));
+        };
+        let principal = Arc::new(principal);
+        let mut remembered = self.lock();
+        if remembered.revocations == revocations {
+            if remembered.by_digest.len() >= REMEMBERED {
+                remembered.by_digest.clear();
+            }
+            remembered.by_digest.insert(sha256, principal.clone());
+        }
+        Ok(principal)
+    }
+
+    /// A token was revoked: nobody is let in from memory.
+    pub(crate) fn forget(&self) {
+        let mut remembered = self.lock();
+        remembered.revocations += 1;
+        remembered.by_digest.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().expect("no holder of the lock panics")
+    }
+}
+
+impl Principal {
+    /// The holder of a token that counts.
+    fn of(token: Token) -> Option<Self> {
+        if token.revoked_at.is_some() {
+            return None;
+        }
+        let actor = match &token.peer_id {
+            Some(peer) => format!("peer:{peer}"),
+            None => format!("token:{}", token.id),
+        };
+        Some(Self {
+            token_id: Arc::from(token.id),
+            role: Role::parse(&token.role)?,
+            scopes: token.scopes,
+            circle: token.circle,
+            peer_id: token.peer_id,
+            actor: Arc::from(actor),
+            sha256: token.sha256,
+        })
+    }
+
+    /// Everybody, where the operator has turned authentication off.
+    pub(crate) fn anybody() -> Self {
+        Self {
+            token_id: Arc::from("anybody"),
+            role: Role::Admin,
+            scopes: vec![crate::authorise::EXEC_SCOPE.to_owned()],
+            circle: None,
+            peer_id: None,
+            actor: Arc::from("token:anybody"),
+            sha256: Digest([0; 32]),
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+    let missing = || ProblemCode::Unauthenticated.because("send the header `Authorization: Bearer <token>`");
+    let value = headers.get(AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
+    let (scheme, token) = value.split_once(' ').ok_or_else(missing)?;
+    if !scheme.eq_ignore_ascii_case("bearer") || token.len() > MAX_BEARER_BYTES {
+        return Err(missing());
+    }
+    Ok(token.trim())
+}

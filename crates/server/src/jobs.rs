@@ -1,0 +1,27 @@
+//! `/jobs` and `/work`: one file per thing that may be asked of a job.
+
+mod answer;
+mod batch;
+mod cancel;
+mod create;
+mod draft;
+mod list;
+mod order;
+mod purge;
+mod read;
+mod run;
+mod update;
+mod visible;
+mod why;
+
+pub(crate) use answer::answer;
+pub(crate) use batch::create_batch;
+pub(crate) use cancel::cancel;
+pub(crate) use create::create;
+pub(crate) use list::list;
+pub(crate) use purge::purge;
+pub(crate) use read::{read_result, read_status};
+pub(crate) use run::run;
+pub(crate) use update::update;
+pub(crate) use visible::visible_job;
+pub(crate) use why::why;

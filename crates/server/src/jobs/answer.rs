@@ -1,0 +1,27 @@
+//! `POST /jobs/{id}/answer`: what a job waited for.
+
+use std::sync::Arc;
+
+use api::{AnswerJob, Problem};
+use axum::response::Response;
+use domain::BodyName;
+use domain::job::JobCommand;
+use store::{NewBody, body_ref};
+
+use super::order::{Begun, begin, give};
+use super::visible::steerable_job;
+use crate::asked::Asked;
+use crate::serve::Server;
+
+pub(crate) async fn answer(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let sent: AnswerJob = asked.read()?;
+    let keyed = match begin(server, &asked).await? {
+        Begun::Earlier(response) => return Ok(response),
+        Begun::New(keyed) => keyed,
+    };
+    let visible = steerable_job(server, &asked, None).await?;
+    let bytes = sent.answer.get().as_bytes();
+    let body = body_ref(BodyName::Answer, bytes);
+    let bodies = vec![NewBody { body, bytes: Arc::from(bytes) }];
+    give(server, &asked, &visible, keyed, JobCommand::Answer { answer: body }, bodies).await
+}

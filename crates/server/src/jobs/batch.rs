@@ -1,0 +1,73 @@
+//! `POST /jobs/batch`: many jobs at once, each with its own verdict. They are accepted side by side, so that the store syncs them together.
+
+use std::borrow::Cow;
+
+use api::limits::MAX_BATCH_JOBS;
+use api::{BatchAnswer, BatchVerdict, CreateBatch, CreateJob, FieldError, Problem, ProblemCode};
+use axum::response::Response;
+use engine::EngineError;
+use futures::future::join_all;
+use serde::Deserialize;
+
+use super::create::{accept, key_of};
+use crate::answer;
+use crate::asked::Asked;
+use crate::keyed::Keyed;
+use crate::problem::{of_engine, read};
+use crate::routes::Operation;
+use crate::serve::Server;
+
+pub(crate) async fn create_batch(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let batch: CreateBatch = asked.read()?;
+    if batch.jobs.is_empty() || batch.jobs.len() > MAX_BATCH_JOBS {
+        let told = format!("a batch has 1 to {MAX_BATCH_JOBS} jobs");
+        let error = FieldError::new("too_large", &["body", "jobs"], told.clone());
+        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+    }
+    let each = batch.jobs.iter().enumerate().map(|(index, job)| verdict(server, &asked, index, job.get()));
+    let results = join_all(each).await;
+    let refused = results.iter().filter(|verdict| verdict.problem.is_some()).count();
+    Ok(answer::json(&BatchAnswer { accepted: results.len() - refused, refused, results }))
+}
+
+async fn verdict(server: &Server, asked: &Asked, index: usize, job: &str) -> BatchVerdict<'static> {
+    match one(server, asked, index, job).await {
+        Ok((job_id, replayed)) => {
+            BatchVerdict { index, status: 200, job_id: Some(Cow::Owned(job_id)), replayed, problem: None }
+        }
+        Err(problem) => BatchVerdict {
+            index,
+            status: problem.status,
+            job_id: None,
+            replayed: false,
+            problem: Some(problem),
+        },
+    }
+}
+
+/// The id of one job of the batch, and whether it was accepted before under the same key.
+async fn one(server: &Server, asked: &Asked, index: usize, job: &str) -> Result<(String, bool), Problem> {
+    let create: CreateJob = read(job)?;
+    // The key of the whole batch names each of its jobs by its place; a job's own key is that of `POST /jobs`.
+    let (operation, key) = match (&asked.key, &create.idempotency_key) {
+        (Some(batch), None) => (Operation::CreateBatch, Some(format!("{batch}#{index}"))),
+        (_, own) => (Operation::CreateJob, key_of(None, own.as_deref())?),
+    };
+    let keyed = key.map(|key| Keyed::new(&asked.principal, operation, key, "", job));
+    match (accept(server, &asked.principal, keyed.as_ref(), create).await?, &keyed) {
+        (Ok(accepted), _) => Ok((accepted.id.as_str().to_owned(), false)),
+        (Err(EngineError::KeyTaken(kept)), Some(keyed)) => {
+            let bytes = keyed.kept_bytes(&kept)?;
+            let earlier: Earlier = serde_json::from_slice(&bytes)
+                .map_err(|_| ProblemCode::Internal.because("the earlier answer cannot be read"))?;
+            Ok((earlier.job_id, true))
+        }
+        (Err(error), _) => Err(of_engine(&error, "")),
+    }
+}
+
+/// What of an earlier answer a batch needs.
+#[derive(Deserialize)]
+struct Earlier {
+    job_id: String,
+}

@@ -1,0 +1,89 @@
+//! `POST /jobs`: accepts a job. It is on stable storage when this answers.
+
+use std::borrow::Cow;
+
+use api::{CreateJob, JobCreated, Problem, ProblemCode};
+use axum::response::Response;
+use domain::JobId;
+use domain::job::{Job, JobCommand};
+use engine::{EngineError, Order, OrderBody};
+use store::limits::MAX_ANSWER_BYTES;
+
+use super::draft::{Draft, draft};
+use super::visible::job_of;
+use crate::answer::{self, Given};
+use crate::asked::{Asked, check_key};
+use crate::gate::Principal;
+use crate::keyed::{self, Keyed};
+use crate::render::{Bodies, Extent, status};
+use crate::routes::Operation;
+use crate::serve::Server;
+
+pub(crate) async fn create(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let create: CreateJob = asked.read()?;
+    let key = key_of(asked.key.as_deref(), create.idempotency_key.as_deref())?;
+    let body = asked.body.as_deref().unwrap_or_default();
+    let principal = &asked.principal;
+    let keyed = key.map(|key| Keyed::new(principal, Operation::CreateJob, key, "", body));
+    match accept(server, principal, keyed.as_ref(), create).await? {
+        Ok(accepted) => Ok(answer::bytes(accepted.answer, Given::Now)),
+        Err(error) => keyed::refused(keyed.as_ref(), &error, ""),
+    }
+}
+
+/// A job that was accepted, and the answer to whoever sent it.
+pub(super) struct Accepted {
+    pub(super) id: JobId,
+    pub(super) answer: Vec<u8>,
+}
+
+/// Checks and accepts one job.
+pub(super) async fn accept(
+    server: &Server,
+    principal: &Principal,
+    keyed: Option<&Keyed>,
+    create: CreateJob,
+) -> Result<Result<Accepted, EngineError>, Problem> {
+    let Draft { new, bodies, texts } = draft(principal, server.daemon.executors(), create)?;
+    let engine = server.daemon.engine();
+    let id = engine.ids().job_id();
+    let mut order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), principal.actor.clone());
+    order.bodies = bodies.into_iter().map(|body| OrderBody { record: id.clone().into(), body }).collect();
+    if let Some(keyed) = keyed {
+        let texts = texts.clone();
+        order.keys.push(keyed.order_key(server.now(), move |record| stored_answer(job_of(record), &texts)));
+    }
+    Ok(match engine.execute(order).await {
+        Ok(outcome) => {
+            server.metrics.accepted();
+            let sent = keyed.and_then(Keyed::sent);
+            let answer = sent.unwrap_or_else(|| rendered(job_of(outcome.record()), &texts, Extent::Whole));
+            Ok(Accepted { id, answer })
+        }
+        Err(error) => Err(error),
+    })
+}
+
+/// The one key of a request that may name it in two places.
+pub(super) fn key_of(header: Option<&str>, body: Option<&str>) -> Result<Option<String>, Problem> {
+    if let Some(key) = body {
+        check_key(key, "body")?;
+    }
+    match (header, body) {
+        (Some(header), Some(body)) if header != body => Err(ProblemCode::InvalidIdempotencyKey
+            .because("the header and the body name different idempotency keys; send one")),
+        (header, body) => Ok(header.or(body).map(str::to_owned)),
+    }
+}
+
+fn rendered(job: &Job, texts: &Bodies, extent: Extent) -> Vec<u8> {
+    let id = Cow::Borrowed(job.id.as_str());
+    let status = status(job, None, texts, extent);
+    answer::render(&JobCreated { job_id: id.clone(), work_id: id, status })
+}
+
+/// An answer that fits into the store.
+fn stored_answer(job: &Job, texts: &Bodies) -> Vec<u8> {
+    let whole = rendered(job, texts, Extent::Whole);
+    if whole.len() <= MAX_ANSWER_BYTES { whole } else { rendered(job, &Bodies::default(), Extent::Cut) }
+}

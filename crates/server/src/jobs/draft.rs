@@ -1,0 +1,261 @@
+//! A new job from what its caller sent. The order of the checks is part of the contract.
+
+use std::sync::Arc;
+
+use api::{CreateJob, FieldError, Problem, ProblemCode};
+use domain::job::{JobSpec, NewJob};
+use domain::{BodyName, BodyRef, Json, RetryPolicy, Timestamp};
+use engine::Executors;
+use serde_json::value::RawValue;
+use store::{NewBody, body_ref};
+
+use crate::authorise;
+use crate::clock_text;
+use crate::gate::Principal;
+use crate::problem::of_refusal;
+use crate::render::{Bodies, DEFAULT_EXECUTION, RawObject};
+
+const BACKENDS: [&str; 7] = ["claude-code", "opencode", "codex", "gemini", "antigravity", "pi", "mcp-http"];
+
+/// A job that is fit to be accepted, and the bodies that come with it.
+pub(super) struct Draft {
+    pub(super) new: NewJob,
+    pub(super) bodies: Vec<NewBody>,
+    /// The same bodies, for the answer.
+    pub(super) texts: Bodies,
+}
+
+/// Checks what was sent and puts the job together.
+pub(super) fn draft(
+    principal: &Principal,
+    executors: &Executors,
+    mut create: CreateJob,
+) -> Result<Draft, Problem> {
+    check_backend(create.backend.as_deref())?;
+    check_refused_fields(&create)?;
+    let deadline_at = time(&["body", "deadline_at"], create.deadline_at.as_deref())?;
+    let expires_at = time(&["body", "expires_at"], create.expires_at.as_deref())?;
+    time(&["body", "due_at"], create.due_at.as_deref())?;
+    authorise::check_executor(principal, create.executor.as_deref())?;
+    let circle = authorise::circle_of_new(principal, create.circle.take())?;
+
+    let request_text = create.request.take();
+    let mut request = match &request_text {
+        Some(request) => RawObject::parse(request.as_str()).unwrap_or_default(),
+        None => RawObject::default(),
+    };
+    let callers = request.remove("execution");
+    let mut callers = object(callers.as_deref(), &["body", "request", "execution"])?;
+    let (managed, due_at, path) = managed_execution(&create, &mut callers)?;
+    if create.prompt.is_some() {
+        callers.remove("prompt");
+    }
+    if !callers.is_empty() {
+        request.set("execution", &callers);
+    }
+
+    let mut kept = Kept::default();
+    if !request.is_empty() {
+        kept.keep(BodyName::Request, request.to_text());
+    }
+    if let Some(prompt) = create.prompt.take() {
+        kept.keep(BodyName::Prompt, prompt);
+    }
+    if let Some(input) = create.input.take() {
+        kept.keep(BodyName::Input, input.get().to_owned());
+    }
+    if let Some(provenance) = create.provenance.take() {
+        kept.keep(BodyName::Provenance, provenance.as_str().to_owned());
+    }
+    let spec = JobSpec {
+        retry: retry(&create, executors),
+        title: create.title,
+        kind: create.kind,
+        executor: create.executor,
+        lane: create.lane,
+        priority: create.priority.unwrap_or_default(),
+        timeout_seconds: create.timeout_seconds,
+        deadline_at,
+        expires_at,
+        created_by_peer_id: principal.peer_id.clone().or(create.created_by_peer_id),
+        owner_peer_id: create.owner_peer_id,
+        assigned_peer_id: create.assigned_peer_id,
+        path,
+        session_id: create.repowire_session_id,
+        correlation_id: create.correlation_id,
+        circle,
+        source_kind: create.source_kind,
+        source_id: create.source_id,
+        scope: create.scope,
+        visibility: create.visibility,
+        tags: create.tags,
+        execution: match managed.as_str() {
+            DEFAULT_EXECUTION => None,
+            text => Some(Json::parse(text).map_err(|refusal| of_refusal(&refusal, ""))?),
+        },
+    };
+    Ok(Draft { new: NewJob { spec, due_at, bodies: kept.refs }, bodies: kept.bodies, texts: kept.texts })
+}
+
+#[derive(Default)]
+struct Kept {
+    refs: Vec<BodyRef>,
+    bodies: Vec<NewBody>,
+    texts: Bodies,
+}
+
+impl Kept {
+    fn keep(&mut self, name: BodyName, text: String) {
+        let body = body_ref(name, text.as_bytes());
+        self.refs.push(body);
+        self.bodies.push(NewBody { body, bytes: Arc::from(text.as_bytes()) });
+        self.texts.keep(body, Arc::from(text));
+    }
+}
+
+/// Target, schedule, delivery, scope and continuity: the caller's own, with the fields of the request over them. What it takes is
+/// taken out of the caller's execution; the rest stays with the request.
+fn managed_execution(
+    create: &CreateJob,
+    callers: &mut RawObject<'_>,
+) -> Result<(String, Option<Timestamp>, Option<String>), Problem> {
+    let in_execution = |key: &'static str| ["body", "request", "execution", key];
+    let (target, schedule, delivery) =
+        (callers.remove("target"), callers.remove("schedule"), callers.remove("delivery"));
+    let mut target = object(target.as_deref(), &in_execution("target"))?;
+    let mut schedule = object(schedule.as_deref(), &in_execution("schedule"))?;
+    let mut delivery = object(delivery.as_deref(), &in_execution("delivery"))?;
+    for (key, value) in [
+        ("path", &create.path),
+        ("backend", &create.backend),
+        ("profile", &create.profile),
+        ("assigned_peer_id", &create.assigned_peer_id),
+        ("executor", &create.executor),
+    ] {
+        if let Some(value) = value {
+            target.set(key, value);
+        }
+    }
+    if let Some(due_at) = &create.due_at {
+        schedule.set("due_at", due_at);
+    }
+    let due_at = schedule.text("due_at");
+    let due_at = time(&["body", "request", "execution", "schedule", "due_at"], due_at.as_deref())?;
+    if delivery.get("kind").is_none() {
+        delivery.set("kind", "ask");
+    }
+    if let Some(surface) = &create.result_surface {
+        delivery.set("result_surface", surface);
+    }
+
+    let scope = create.process_scope.clone().or_else(|| callers.text("process_scope"));
+    let scope = match scope.as_deref() {
+        Some("per_fire" | "per-fire") => Some("per_fire"),
+        Some("persistent") => Some("persistent"),
+        Some(_) => return Err(one_of("process_scope", "per_fire, persistent")),
+        None => None,
+    };
+    let spawns =
+        create.assigned_peer_id.is_none() && target.get("path").is_some() && target.get("backend").is_some();
+    let scope = scope.or(spawns.then_some("per_fire"));
+    let continuity = create.continuity.clone().or_else(|| callers.text("continuity"));
+    let continuity = match continuity.as_deref() {
+        Some("resume") => Some("resume"),
+        Some("fresh") => Some("fresh"),
+        Some(_) => return Err(one_of("continuity", "resume, fresh")),
+        None => (scope == Some("per_fire")).then_some("fresh"),
+    };
+    callers.remove("process_scope");
+    callers.remove("continuity");
+
+    let path = target.text("path");
+    let mut managed = RawObject::default();
+    managed.set("target", &target);
+    managed.set("schedule", &schedule);
+    managed.set("delivery", &delivery);
+    if let Some(scope) = scope {
+        managed.set("process_scope", scope);
+    }
+    if let Some(continuity) = continuity {
+        managed.set("continuity", continuity);
+    }
+    Ok((managed.to_text(), due_at, path))
+}
+
+fn check_backend(backend: Option<&str>) -> Result<(), Problem> {
+    match backend {
+        Some(backend) if !BACKENDS.contains(&backend) => {
+            let told = format!("backend must be one of {}", BACKENDS.join(", "));
+            let error = FieldError::new("literal_error", &["body", "backend"], told.clone());
+            Err(ProblemCode::InvalidRequest.because(told).at(error))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check_refused_fields(create: &CreateJob) -> Result<(), Problem> {
+    if create.due_at.is_some() && create.cron.is_some() {
+        return Err(ProblemCode::FieldsExclusive.because("provide due_at or cron, not both"));
+    }
+    if create.cron.is_some() {
+        let told = "recurring jobs are not available yet; create each job with due_at";
+        let error = FieldError::new("calendars_unavailable", &["body", "cron"], told);
+        return Err(ProblemCode::CalendarsUnavailable.because(told).at(error));
+    }
+    if create.prompt_file.is_some() {
+        let told = "the daemon does not read files for callers; read the file and send its text as prompt";
+        let error = FieldError::new("prompt_file_refused", &["body", "prompt_file"], told);
+        return Err(ProblemCode::PromptFileRefused.because(told).at(error));
+    }
+    Ok(())
+}
+
+fn retry(create: &CreateJob, executors: &Executors) -> RetryPolicy {
+    let default = match create.executor.as_deref() {
+        Some(executor) => executors.get(executor).map_or(Executors::DEFAULT_RETRY, |executor| executor.retry),
+        None => RetryPolicy::ONCE,
+    };
+    let Some(asked) = create.retry else { return default };
+    let backoff_seconds = asked.backoff_seconds.unwrap_or(default.backoff_seconds);
+    RetryPolicy {
+        max_attempts: asked.max_attempts.unwrap_or(default.max_attempts),
+        backoff_seconds,
+        max_backoff_seconds: asked
+            .max_backoff_seconds
+            .unwrap_or(default.max_backoff_seconds.max(backoff_seconds)),
+    }
+}
+
+fn time(loc: &[&str], text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    clock_text::parse(text).map(Some).ok_or_else(|| {
+        let told = "a time is RFC 3339 with an offset, like 2026-11-16T09:30:00Z";
+        ProblemCode::InvalidRequest.because(format!("{}: {told}", loc.join("."))).at(FieldError::new(
+            "datetime_type",
+            loc,
+            told,
+        ))
+    })
+}
+
+fn one_of(field: &'static str, allowed: &str) -> Problem {
+    let told = format!("{field} must be one of: {allowed}");
+    ProblemCode::InvalidValue.because(told.clone()).at(FieldError::new(
+        "literal_error",
+        &["body", field],
+        told,
+    ))
+}
+
+/// The members of a part of the request that must be an object.
+fn object<'a>(value: Option<&'a RawValue>, loc: &[&str]) -> Result<RawObject<'a>, Problem> {
+    let Some(value) = value else { return Ok(RawObject::default()) };
+    RawObject::parse(value.get()).ok_or_else(|| {
+        let told = "an object was expected";
+        ProblemCode::InvalidRequest.because(format!("{}: {told}", loc.join("."))).at(FieldError::new(
+            "dict_type",
+            loc,
+            told,
+        ))
+    })
+}

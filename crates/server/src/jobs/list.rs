@@ -1,0 +1,130 @@
+//! `GET /jobs`: a page of jobs, newest change first. A page may be short; only a missing `next_cursor` is the end.
+
+use std::borrow::Cow;
+
+use api::{FieldError, JobList, JobStatus, Problem, ProblemCode};
+use axum::response::Response;
+use domain::job::{Job, JobStateName};
+use domain::{BodyName, JobId, Timestamp};
+use futures::future::try_join_all;
+use store::{Cursor, JobFilter, JobQuery, Page};
+
+use super::visible::job_of;
+use crate::answer;
+use crate::asked::Asked;
+use crate::authorise;
+use crate::problem::of_store;
+use crate::render::{Bodies, Extent, status, summary};
+use crate::serve::Server;
+
+/// Bytes of bodies in one page; what does not fit is on the next.
+const MAX_PAGE_BODY_BYTES: u64 = 8 * 1_048_576;
+
+pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let view = view(&asked)?;
+    let query = JobQuery {
+        filter: filter(&asked)?,
+        after: asked.parameter("cursor").map(|text| cursor(&text)).transpose()?,
+        limit: asked.limit()?,
+    };
+    let page = match confine(&asked, query) {
+        Some(query) => server.store().jobs(query).await.map_err(|error| of_store(&error))?,
+        None => Page { jobs: Vec::new(), next: None },
+    };
+    let jobs: Vec<&Job> = page.jobs.iter().map(|record| job_of(record)).collect();
+    match view {
+        View::Summary => Ok(respond(jobs.iter().map(|job| summary(job)).collect(), page.next.as_ref())),
+        View::Full => {
+            let fitting = fitting(&jobs);
+            let cut = jobs[fitting..].first().and(jobs[..fitting].last());
+            let cut = cut.map(|job| Cursor { updated_at: job.updated_at, id: job.id.clone() });
+            let read = jobs[..fitting].iter().map(|job| Bodies::of_status(server.store(), job));
+            let bodies = try_join_all(read).await?;
+            let shown = jobs[..fitting].iter().zip(&bodies);
+            let work = shown.map(|(job, bodies)| status(job, None, bodies, Extent::Whole)).collect();
+            Ok(respond(work, cut.as_ref().or(page.next.as_ref())))
+        }
+    }
+}
+
+enum View {
+    Full,
+    Summary,
+}
+
+fn respond(work: Vec<JobStatus<'_>>, next: Option<&Cursor>) -> Response {
+    let next_cursor = next.map(|next| Cow::Owned(format!("{}.{}", next.updated_at.micros(), next.id)));
+    answer::json(&JobList { work, recurring: Vec::new(), next_cursor })
+}
+
+/// How many of the jobs a page has room for: at least one.
+fn fitting(jobs: &[&Job]) -> usize {
+    let mut bytes = 0;
+    for (index, job) in jobs.iter().enumerate() {
+        let shown = job
+            .bodies
+            .iter()
+            .filter(|body| matches!(body.name, BodyName::Request | BodyName::Prompt | BodyName::Provenance));
+        bytes += shown.map(|body| body.size).sum::<u64>();
+        if bytes > MAX_PAGE_BODY_BYTES && index > 0 {
+            return index;
+        }
+    }
+    jobs.len()
+}
+
+/// The same question within what the caller sees; none if that is nothing.
+fn confine(asked: &Asked, mut query: JobQuery) -> Option<JobQuery> {
+    if let Some(own) = &asked.principal.circle {
+        if query.filter.circle.as_ref().is_some_and(|circle| circle != own) {
+            return None;
+        }
+        query.filter.circle = Some(own.clone());
+    }
+    let seen = authorise::sees(&asked.principal, query.filter.circle.as_deref());
+    seen.then_some(query)
+}
+
+fn filter(asked: &Asked) -> Result<JobFilter, Problem> {
+    let text = |name| asked.parameter(name).map(Cow::into_owned);
+    let state = match asked.parameter("state") {
+        None => None,
+        Some(word) => Some(JobStateName::parse(&word).ok_or_else(|| unknown_state(&word))?),
+    };
+    Ok(JobFilter {
+        state,
+        owner_peer_id: text("owner_peer_id"),
+        created_by_peer_id: text("created_by_peer_id"),
+        session_id: text("repowire_session_id"),
+        circle: text("circle"),
+    })
+}
+
+/// The refusal of a word that names no state.
+pub(super) fn unknown_state(word: &str) -> Problem {
+    let known: Vec<String> = JobStateName::ALL.iter().map(|state| format!("'{state}'")).collect();
+    ProblemCode::InvalidValue.because(format!("state must be one of [{}]; got '{word}'", known.join(", ")))
+}
+
+fn view(asked: &Asked) -> Result<View, Problem> {
+    match asked.parameter("view").as_deref() {
+        None | Some("full") => Ok(View::Full),
+        Some("summary") => Ok(View::Summary),
+        Some(_) => Err(ProblemCode::InvalidValue.because("view must be one of: full, summary")),
+    }
+}
+
+fn cursor(text: &str) -> Result<Cursor, Problem> {
+    let parsed = text.split_once('.').and_then(|(micros, id)| {
+        let updated_at = Timestamp::from_micros(micros.parse().ok()?);
+        id.starts_with("work-").then(|| Cursor { updated_at, id: JobId::new(id) })
+    });
+    parsed.ok_or_else(|| {
+        let told = "the cursor is none of ours; pass next_cursor of the page before, word for word";
+        ProblemCode::InvalidCursor.because(told).at(FieldError::new(
+            "invalid_cursor",
+            &["query", "cursor"],
+            told,
+        ))
+    })
+}

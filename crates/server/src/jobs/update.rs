@@ -1,0 +1,63 @@
+//! `PATCH /jobs/{id}`: the doer says where the job is. Strict: an attempt that is not current is refused for every state.
+
+use std::sync::Arc;
+
+use api::{Problem, UpdateJob};
+use axum::response::Response;
+use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable};
+use domain::{AttemptId, BodyName, BodyRef, Json};
+use store::{NewBody, body_ref};
+
+use super::list::unknown_state;
+use super::order::{Begun, begin, give};
+use super::visible::steerable_job;
+use crate::asked::Asked;
+use crate::problem::of_refusal;
+use crate::serve::Server;
+
+pub(crate) async fn update(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let update: UpdateJob = asked.read()?;
+    let state = JobStateName::parse(&update.state).ok_or_else(|| unknown_state(&update.state))?;
+    let keyed = match begin(server, &asked).await? {
+        Begun::Earlier(response) => return Ok(response),
+        Begun::New(keyed) => keyed,
+    };
+    let visible = steerable_job(server, &asked, None).await?;
+    let mut bodies = Vec::new();
+    let report = Report {
+        attempt_id: update.attempt_id.as_deref().map(AttemptId::new),
+        state,
+        details: details(&update, &mut bodies)?,
+        retryable: Retryable::Yes,
+        jitter: server.daemon.engine().ids().jitter(),
+    };
+    let command = JobCommand::Report(Box::new(report));
+    give(server, &asked, &visible, keyed, command, bodies).await
+}
+
+fn details(update: &UpdateJob, bodies: &mut Vec<NewBody>) -> Result<Details, Problem> {
+    let mut keep = |name: BodyName, text: Option<&str>| text.map(|text| keep(bodies, name, text));
+    let result = ResultRefs {
+        summary: update.result_summary.clone(),
+        data: keep(BodyName::Result, update.result_data.as_ref().map(api::JsonObject::as_str)),
+        error: keep(BodyName::Error, update.error.as_ref().map(api::JsonObject::as_str)),
+        artifacts: keep(BodyName::Artifacts, update.artifacts.as_ref().map(api::JsonArray::as_str)),
+    };
+    let provenance = keep(BodyName::Provenance, update.provenance.as_ref().map(api::JsonObject::as_str));
+    let progress = update.progress.as_ref().map(|progress| Json::parse(progress.as_str()));
+    Ok(Details {
+        reason: update.state_reason.clone(),
+        phase: update.phase.clone(),
+        progress: progress.transpose().map_err(|refusal| of_refusal(&refusal, ""))?,
+        note: update.progress_note.clone().filter(|note| !note.is_empty()),
+        question: None,
+        result,
+        provenance,
+    })
+}
+
+fn keep(bodies: &mut Vec<NewBody>, name: BodyName, text: &str) -> BodyRef {
+    let body = body_ref(name, text.as_bytes());
+    bodies.push(NewBody { body, bytes: Arc::from(text.as_bytes()) });
+    body
+}

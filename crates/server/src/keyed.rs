@@ -1,0 +1,95 @@
+//! Writes that can be repeated: the answer is rendered once, stored with the commit, and sent byte for byte from then on.
+
+use std::sync::{Arc, Mutex};
+
+use api::Problem;
+use axum::response::Response;
+use domain::{Digest, Record, Timestamp};
+use engine::{EngineError, OrderKey};
+use store::{IdempotencyKey, KeptKey, Store};
+
+use crate::answer::{self, Given};
+use crate::gate::Principal;
+use crate::problem::{key_reused, of_engine, of_store};
+use crate::routes::Operation;
+
+/// Keys are kept at least this long: a day. The store keeps them as long as their record, if that is longer.
+const KEPT_SECONDS: u64 = 86_400;
+
+/// One write under a key.
+pub(crate) struct Keyed {
+    key: IdempotencyKey,
+    request_sha256: Digest,
+    sent: Arc<Mutex<Option<Vec<u8>>>>,
+}
+
+impl Keyed {
+    /// This write of this caller. The request is its operation, its record and its compact body.
+    pub(crate) fn new(
+        principal: &Principal,
+        operation: Operation,
+        key: String,
+        record: &str,
+        body: &str,
+    ) -> Self {
+        let mut request = Vec::with_capacity(record.len() + body.len() + 1);
+        request.extend_from_slice(record.as_bytes());
+        request.push(0);
+        request.extend_from_slice(body.as_bytes());
+        let route = operation.name().to_owned();
+        Self {
+            key: IdempotencyKey { principal: principal.token_id.to_string(), route, key },
+            request_sha256: store::sha256(&request),
+            sent: Arc::default(),
+        }
+    }
+
+    /// What the order uses up. Whatever was rendered last is what was stored, and is what is sent.
+    pub(crate) fn order_key(
+        &self,
+        now: Timestamp,
+        render: impl Fn(&Record) -> Vec<u8> + Send + Sync + 'static,
+    ) -> OrderKey {
+        let sent = self.sent.clone();
+        OrderKey {
+            key: self.key.clone(),
+            request_sha256: self.request_sha256,
+            keep_until: now.plus_seconds(KEPT_SECONDS),
+            render: Arc::new(move |record| {
+                let bytes = render(record);
+                *sent.lock().expect("no holder of the lock panics") = Some(bytes.clone());
+                bytes
+            }),
+        }
+    }
+
+    /// What was stored by this write.
+    pub(crate) fn sent(&self) -> Option<Vec<u8>> {
+        self.sent.lock().expect("no holder of the lock panics").take()
+    }
+
+    /// The answer that was given under this key before, if it was used.
+    pub(crate) async fn earlier(&self, store: &dyn Store) -> Result<Option<Response>, Problem> {
+        match store.key(&self.key).await.map_err(|error| of_store(&error))? {
+            Some(kept) => self.replay(&kept).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The kept answer to the same request; a conflict if the request differs.
+    pub(crate) fn replay(&self, kept: &KeptKey) -> Result<Response, Problem> {
+        Ok(answer::bytes(self.kept_bytes(kept)?, Given::Before))
+    }
+
+    pub(crate) fn kept_bytes(&self, kept: &KeptKey) -> Result<Vec<u8>, Problem> {
+        if kept.request_sha256 == self.request_sha256 { Ok(kept.answer.to_vec()) } else { Err(key_reused()) }
+    }
+}
+
+/// What an order that failed is answered with: the earlier answer, if its key was used.
+pub(crate) fn refused(keyed: Option<&Keyed>, error: &EngineError, id: &str) -> Result<Response, Problem> {
+    match (error, keyed) {
+        (EngineError::KeyTaken(kept), Some(keyed)) => keyed.replay(kept),
+        _ => Err(of_engine(error, id)),
+    }
+}

@@ -1,0 +1,31 @@
+//! HTTP: thin, over one list of operations (`routes.rs`). The router, the authorisation and the API document are made from that list.
+//!
+//! A request passes `gate.rs` (who asks), `authorise.rs` (may they), `door.rs` (is the body fit to be kept), then one function per
+//! operation, which gives an order to the engine or reads the store. Nothing here decides what may happen to a job.
+
+mod answer;
+mod asked;
+mod audit;
+mod authorise;
+mod clock_text;
+mod door;
+mod facts;
+mod gate;
+mod health;
+mod jobs;
+mod keyed;
+mod metrics;
+mod openapi;
+mod problem;
+mod render;
+mod routes;
+mod secret;
+mod serve;
+mod tokens;
+
+pub use authorise::{Access, Permission, allows};
+pub use openapi::document;
+pub use routes::{Operation, ROUTES, Route, Verb};
+pub use secret::Secret;
+pub use serve::{Auth, Server, ServerSettings, serve};
+pub use tokens::first_admin;

@@ -1,0 +1,147 @@
+//! Figures for Prometheus: counted as requests pass, read when asked for. Labels are few and never hold an id.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use api::Problem;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use domain::job::JobStateName;
+
+use crate::answer::{self, Given};
+use crate::problem::of_store;
+use crate::routes::Operation;
+use crate::serve::Server;
+
+/// The upper bounds of the duration histogram, in seconds.
+const BOUNDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0];
+/// The classes of answers: 1xx to 5xx.
+const CLASSES: usize = 5;
+
+pub(crate) struct Metrics {
+    by_operation: [OfOperation; Operation::ALL.len()],
+    accepted: AtomicU64,
+    streams: AtomicI64,
+}
+
+#[derive(Default)]
+struct OfOperation {
+    by_class: [AtomicU64; CLASSES],
+    buckets: [AtomicU64; BOUNDS.len()],
+    count: AtomicU64,
+    micros: AtomicU64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            by_operation: std::array::from_fn(|_| OfOperation::default()),
+            accepted: AtomicU64::default(),
+            streams: AtomicI64::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// A request was answered.
+    pub(crate) fn answered(&self, operation: Operation, status: u16, took: Duration) {
+        let Some(index) = Operation::ALL.iter().position(|one| *one == operation) else { return };
+        let figures = &self.by_operation[index];
+        let class = usize::from(status / 100).clamp(1, CLASSES) - 1;
+        figures.by_class[class].fetch_add(1, Ordering::Relaxed);
+        figures.count.fetch_add(1, Ordering::Relaxed);
+        figures.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        if let Some(bucket) = BOUNDS.iter().position(|bound| took.as_secs_f64() <= *bound) {
+            figures.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A job was accepted.
+    pub(crate) fn accepted(&self) {
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stream_opened(&self) {
+        self.streams.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stream_closed(&self) {
+        self.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn write(&self, page: &mut Page) {
+        page.family("longhaul_http_requests_total", "counter", "Requests answered.");
+        for (operation, figures) in Operation::ALL.iter().zip(&self.by_operation) {
+            for (class, count) in figures.by_class.iter().enumerate().skip(1) {
+                let labels = format!("operation=\"{}\",code=\"{}xx\"", operation.name(), class + 1);
+                page.sample("longhaul_http_requests_total", &labels, count.load(Ordering::Relaxed));
+            }
+        }
+        page.family("longhaul_http_request_duration_seconds", "histogram", "Time to the answer.");
+        for (operation, figures) in Operation::ALL.iter().zip(&self.by_operation) {
+            let name = operation.name();
+            let mut below = 0;
+            for (bound, bucket) in BOUNDS.iter().zip(&figures.buckets) {
+                below += bucket.load(Ordering::Relaxed);
+                let labels = format!("operation=\"{name}\",le=\"{bound}\"");
+                page.sample("longhaul_http_request_duration_seconds_bucket", &labels, below);
+            }
+            let count = figures.count.load(Ordering::Relaxed).max(below);
+            let all = format!("operation=\"{name}\",le=\"+Inf\"");
+            page.sample("longhaul_http_request_duration_seconds_bucket", &all, count);
+            let labels = format!("operation=\"{name}\"");
+            let micros = Duration::from_micros(figures.micros.load(Ordering::Relaxed));
+            page.sample("longhaul_http_request_duration_seconds_sum", &labels, micros.as_secs_f64());
+            page.sample("longhaul_http_request_duration_seconds_count", &labels, count);
+        }
+        page.family("longhaul_jobs_accepted_total", "counter", "Jobs accepted over HTTP.");
+        page.sample("longhaul_jobs_accepted_total", "", self.accepted.load(Ordering::Relaxed));
+        page.family("longhaul_fact_streams", "gauge", "Open streams of the ledger.");
+        page.sample("longhaul_fact_streams", "", self.streams.load(Ordering::Relaxed));
+    }
+}
+
+/// `GET /metrics`.
+pub(crate) async fn read(server: &Server) -> Result<Response, Problem> {
+    let counts = server.store().job_counts().await.map_err(|error| of_store(&error))?;
+    let mut page = Page::default();
+    page.family("longhaul_build_info", "gauge", "The version that runs.");
+    page.sample("longhaul_build_info", concat!("version=\"", env!("CARGO_PKG_VERSION"), "\""), 1);
+    page.family("longhaul_jobs", "gauge", "Jobs by state.");
+    for state in JobStateName::ALL {
+        let count = counts.iter().find(|(counted, _)| *counted == state).map_or(0, |(_, count)| *count);
+        page.sample("longhaul_jobs", &format!("state=\"{state}\""), count);
+    }
+    page.family("longhaul_attempts_running", "gauge", "Attempts that run on this node.");
+    page.sample("longhaul_attempts_running", "", server.daemon.attempts().count());
+    page.family("longhaul_ledger_position", "gauge", "The highest position committed by this process.");
+    page.sample("longhaul_ledger_position", "", *server.daemon.ledger().borrow());
+    server.metrics.write(&mut page);
+    let mut response = answer::bytes(page.text, Given::Now);
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
+    Ok(response)
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string does not fail.
+        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
+        let _ = if labels.is_empty() {
+            writeln!(self.text, "{name} {value}")
+        } else {
+            writeln!(self.text, "{name}{{{labels}}} {value}")
+        };
+    }
+}

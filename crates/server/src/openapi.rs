@@ -1,0 +1,247 @@
+//! `/openapi.json`: the API document, made from the list of operations and the wire types. It cannot drift from either.
+
+mod examples;
+
+use std::sync::LazyLock;
+
+use api::{Problem, ProblemCode};
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::answer::{self, Given};
+use crate::authorise::Access;
+use crate::routes::{Body, Operation, ROUTES, Route, Verb};
+
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
+
+pub(crate) fn read() -> Response {
+    answer::bytes(DOCUMENT.as_str(), Given::Now)
+}
+
+/// The document.
+pub fn document() -> Value {
+    let mut schemas = Schemas::default();
+    let mut paths = Map::new();
+    for route in ROUTES {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[method(route.verb)] = operation(route, &mut schemas);
+    }
+    schemas.add::<Problem>();
+    // The form of `runner` once there was an attempt; before that it is empty.
+    schemas.add::<api::Runner<'static>>();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "longhaul",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Keeps work that outlives the request that asked for it.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas.0,
+            "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+fn operation(route: &Route, schemas: &mut Schemas) -> Value {
+    let operation = route.operation;
+    let mut described = json!({
+        "operationId": operation_id(route),
+        "summary": operation.summary(),
+        "parameters": parameters(route),
+        "responses": responses(route, schemas),
+        "security": match route.access {
+            Access::Open => json!([]),
+            Access::Needs(_) => json!([{ "bearer": [] }]),
+        },
+    });
+    if let Some(schema) = request_schema(operation, schemas) {
+        let mut content = json!({ "schema": schema });
+        if let Some(example) = examples::request(operation) {
+            content["example"] = example;
+        }
+        described["requestBody"] = json!({ "required": matches!(route.body, Body::Json(_)), "content": { "application/json": content } });
+    }
+    described
+}
+
+/// One name per route: the aliases of an operation differ by their path.
+fn operation_id(route: &Route) -> String {
+    let place = route.path.replace(['/', '.'], "_").replace(['{', '}'], "");
+    format!("{}{place}", route.operation.name())
+}
+
+fn parameters(route: &Route) -> Value {
+    let mut parameters = Vec::new();
+    if route.path.contains("{id}") {
+        parameters
+            .push(json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }));
+    }
+    let text = |name: &str, about: &str| json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } });
+    let limit = json!({ "name": "limit", "in": "query", "schema": {
+        "type": "integer", "minimum": 1, "maximum": api::limits::MAX_PAGE, "default": api::limits::DEFAULT_PAGE } });
+    let cursor = text("cursor", "next_cursor of the page before");
+    match route.operation {
+        Operation::ListJobs => {
+            for name in ["state", "owner_peer_id", "created_by_peer_id", "repowire_session_id", "circle"] {
+                parameters.push(text(name, "only jobs with this value"));
+            }
+            parameters.push(text("view", "full or summary"));
+            parameters.extend([limit, cursor]);
+        }
+        Operation::ReadFacts => parameters.extend([limit, cursor]),
+        Operation::StreamFacts => parameters.extend([
+            json!({ "name": "after", "in": "query", "schema": { "type": "integer", "minimum": 0 } }),
+            json!({ "name": "Last-Event-ID", "in": "header", "schema": { "type": "integer", "minimum": 0 } }),
+        ]),
+        Operation::CreateJob
+        | Operation::CreateBatch
+        | Operation::UpdateJob
+        | Operation::RunJob
+        | Operation::RetryJob
+        | Operation::CancelJob
+        | Operation::AnswerJob
+        | Operation::PurgeJob => parameters.push(json!({
+            "name": "Idempotency-Key", "in": "header",
+            "description": "names this write; the same key and request get the same answer, byte for byte",
+            "schema": { "type": "string", "maxLength": api::limits::MAX_KEY_BYTES },
+        })),
+        Operation::ReadStatus
+        | Operation::ReadResult
+        | Operation::ReadWhy
+        | Operation::CreateToken
+        | Operation::ListTokens
+        | Operation::RevokeToken
+        | Operation::ReadMetrics
+        | Operation::ReadHealth
+        | Operation::ReadReadiness
+        | Operation::ReadDocument => {}
+    }
+    json!(parameters)
+}
+
+fn responses(route: &Route, schemas: &mut Schemas) -> Value {
+    let content = match answer_schema(route.operation, schemas) {
+        Answer::Json(schema) => {
+            let mut content = json!({ "schema": schema });
+            if let Some(example) = examples::answer(route.operation) {
+                content["example"] = example;
+            }
+            json!({ "application/json": content })
+        }
+        Answer::Other(media_type) => json!({ media_type: { "schema": { "type": "string" } } }),
+    };
+    let problem =
+        json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } });
+    let mut responses = json!({ "200": { "description": "Done", "content": content } });
+    let mut statuses: Vec<u16> = ProblemCode::ALL.iter().map(|code| code.status()).collect();
+    statuses.sort_unstable();
+    statuses.dedup();
+    for status in statuses {
+        let has_body = route.body != Body::None;
+        let applies = match status {
+            401 | 403 => route.access != Access::Open,
+            404 => route.path.contains("{id}"),
+            409 | 413 | 415 => has_body,
+            400 | 422 => has_body || matches!(route.operation, Operation::ListJobs | Operation::ReadFacts),
+            405 => false,
+            _ => route.access != Access::Open || route.operation == Operation::ReadReadiness,
+        };
+        if applies {
+            let titles: Vec<&str> = ProblemCode::ALL
+                .iter()
+                .filter(|code| code.status() == status)
+                .map(|code| code.as_str())
+                .collect();
+            responses[status.to_string()] =
+                json!({ "description": format!("code: {}", titles.join(", ")), "content": problem });
+        }
+    }
+    responses
+}
+
+fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> {
+    match operation {
+        Operation::CreateJob => Some(schemas.add::<api::CreateJob>()),
+        Operation::CreateBatch => Some(schemas.add::<api::CreateBatch>()),
+        Operation::UpdateJob => Some(schemas.add::<api::UpdateJob>()),
+        Operation::RunJob | Operation::RetryJob => Some(schemas.add::<api::RunJob>()),
+        Operation::CancelJob => Some(schemas.add::<api::CancelJob>()),
+        Operation::AnswerJob => Some(schemas.add::<api::AnswerJob>()),
+        Operation::CreateToken => Some(schemas.add::<api::CreateToken>()),
+        Operation::ListJobs
+        | Operation::ReadStatus
+        | Operation::ReadResult
+        | Operation::PurgeJob
+        | Operation::ReadFacts
+        | Operation::ReadWhy
+        | Operation::StreamFacts
+        | Operation::ListTokens
+        | Operation::RevokeToken
+        | Operation::ReadMetrics
+        | Operation::ReadHealth
+        | Operation::ReadReadiness
+        | Operation::ReadDocument => None,
+    }
+}
+
+enum Answer {
+    Json(Value),
+    Other(&'static str),
+}
+
+fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
+    Answer::Json(match operation {
+        Operation::CreateJob => schemas.add::<api::JobCreated<'static>>(),
+        Operation::CreateBatch => schemas.add::<api::BatchAnswer<'static>>(),
+        Operation::ListJobs => schemas.add::<api::JobList<'static>>(),
+        Operation::ReadStatus
+        | Operation::UpdateJob
+        | Operation::RunJob
+        | Operation::RetryJob
+        | Operation::CancelJob
+        | Operation::AnswerJob
+        | Operation::PurgeJob => schemas.add::<api::StatusAnswer<'static>>(),
+        Operation::ReadResult => schemas.add::<api::ResultAnswer<'static>>(),
+        Operation::ReadFacts => schemas.add::<api::FactList<'static>>(),
+        Operation::ReadWhy => schemas.add::<api::Why>(),
+        Operation::CreateToken => schemas.add::<api::TokenCreated>(),
+        Operation::ListTokens => schemas.add::<api::TokenList>(),
+        Operation::RevokeToken => schemas.add::<api::TokenRevoked>(),
+        Operation::StreamFacts => return Answer::Other("text/event-stream"),
+        Operation::ReadMetrics => return Answer::Other("text/plain"),
+        Operation::ReadHealth | Operation::ReadReadiness | Operation::ReadDocument => {
+            json!({ "type": "object" })
+        }
+    })
+}
+
+fn method(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Get => "get",
+        Verb::Post => "post",
+        Verb::Patch => "patch",
+        Verb::Delete => "delete",
+    }
+}
+
+#[derive(Default)]
+struct Schemas(Map<String, Value>);
+
+impl Schemas {
+    /// Adds a wire type and all that it consists of; gives the reference to it.
+    fn add<T: ToSchema + PartialSchema>(&mut self) -> Value {
+        let mut parts: Vec<(String, RefOr<Schema>)> = vec![(T::name().into_owned(), T::schema())];
+        T::schemas(&mut parts);
+        for (name, schema) in parts {
+            let schema = serde_json::to_value(schema).expect("a schema has only string keys");
+            self.0.insert(name, schema);
+        }
+        json!({ "$ref": format!("#/components/schemas/{}", T::name()) })
+    }
+}

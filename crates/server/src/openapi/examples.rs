@@ -1,0 +1,89 @@
+//! Examples of requests and answers. A test sends every request and compares the form of its answer.
+
+use serde_json::{Value, json};
+
+use crate::routes::Operation;
+
+/// A request that is accepted as it stands.
+pub(super) fn request(operation: Operation) -> Option<Value> {
+    Some(match operation {
+        Operation::CreateJob => json!({
+            "title": "Render the cover",
+            "kind": "render",
+            "executor": "echo",
+            "input": { "pages": 12 },
+            "retry": { "max_attempts": 3, "backoff_seconds": 2, "max_backoff_seconds": 60 },
+            "timeout_seconds": 600,
+            "tags": ["cover"],
+        }),
+        Operation::CreateBatch => {
+            json!({ "jobs": [{ "title": "first" }, { "title": "second", "priority": 5 }] })
+        }
+        Operation::UpdateJob => json!({
+            "state": "completed",
+            "progress_note": "the last page is out",
+            "result_summary": "12 pages",
+            "result_data": { "pages": 12 },
+        }),
+        Operation::RunJob | Operation::RetryJob => json!({}),
+        Operation::CancelJob => json!({ "reason": "no longer needed" }),
+        Operation::AnswerJob => json!({ "answer": { "approved": true } }),
+        Operation::CreateToken => {
+            json!({ "name": "the printer", "role": "peer", "circle": "press", "peer_id": "printer-1" })
+        }
+        Operation::ListJobs
+        | Operation::ReadStatus
+        | Operation::ReadResult
+        | Operation::PurgeJob
+        | Operation::ReadFacts
+        | Operation::ReadWhy
+        | Operation::StreamFacts
+        | Operation::ListTokens
+        | Operation::RevokeToken
+        | Operation::ReadMetrics
+        | Operation::ReadHealth
+        | Operation::ReadReadiness
+        | Operation::ReadDocument => return None,
+    })
+}
+
+/// An answer as it may come.
+pub(super) fn answer(operation: Operation) -> Option<Value> {
+    Some(match operation {
+        Operation::CreateBatch => json!({
+            "accepted": 1,
+            "refused": 0,
+            "results": [{ "index": 0, "status": 200, "job_id": "work-0197a9c2f3c07d1c8f1c5f0f6f5b2f10", "replayed": false }],
+        }),
+        Operation::ReadWhy => json!({
+            "job_id": "work-0197a9c2f3c07d1c8f1c5f0f6f5b2f10",
+            "work_id": "work-0197a9c2f3c07d1c8f1c5f0f6f5b2f10",
+            "state": "queued",
+            "reasons": [{
+                "code": "not_due",
+                "detail": "it was asked for at this time",
+                "until": "2026-11-16T09:30:00.000000+00:00",
+            }],
+            "earliest_at": "2026-11-16T09:30:00.000000+00:00",
+        }),
+        Operation::RevokeToken => json!({ "id": "token-0197a9c2f3c07d1c8f1c5f0f6f5b2f10", "revoked": true }),
+        Operation::ReadHealth => json!({ "status": "ok" }),
+        Operation::ReadReadiness => json!({ "status": "ready" }),
+        Operation::CreateJob
+        | Operation::ListJobs
+        | Operation::ReadStatus
+        | Operation::UpdateJob
+        | Operation::RunJob
+        | Operation::RetryJob
+        | Operation::CancelJob
+        | Operation::AnswerJob
+        | Operation::PurgeJob
+        | Operation::ReadResult
+        | Operation::ReadFacts
+        | Operation::StreamFacts
+        | Operation::CreateToken
+        | Operation::ListTokens
+        | Operation::ReadMetrics
+        | Operation::ReadDocument => return None,
+    })
+}

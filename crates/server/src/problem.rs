@@ -1,0 +1,184 @@
+//! Problems as answers, and what each refusal of the rules, the engine and the store becomes.
+
+use api::problem::MEDIA_TYPE;
+use api::{FieldError, Problem, ProblemCode};
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use domain::Refusal;
+use engine::EngineError;
+use serde::de::DeserializeOwned;
+use store::StoreError;
+
+/// Seconds after which whoever was turned away for load may come back.
+const RETRY_AFTER_SECONDS: &str = "1";
+/// The longest id that an answer repeats.
+const MAX_ECHOED_ID: usize = 128;
+
+/// The answer that carries a problem.
+pub(crate) fn respond(problem: &Problem) -> Response {
+    let body = serde_json::to_vec(problem).expect("a problem has only string keys");
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() =
+        StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    if problem.status == 401 {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if problem.status == 503 {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
+    }
+    response
+}
+
+/// There is no such job, or not for this caller: the answer does not tell which.
+pub(crate) fn no_such_job(id: &str) -> Problem {
+    let echoed: String = id.chars().take(MAX_ECHOED_ID).collect();
+    let what = if id.starts_with("cal-") { "No recurring job" } else { "No work" };
+    ProblemCode::NotFound.because(format!("{what}: {echoed}"))
+}
+
+/// What an order on a job came to instead of a change.
+pub(crate) fn of_engine(error: &EngineError, id: &str) -> Problem {
+    match error {
+        EngineError::Refused(refusal) => of_refusal(refusal, id),
+        // The caller compares requests first; what is left is another request.
+        EngineError::KeyTaken(_) => key_reused(),
+        EngineError::Contended => {
+            ProblemCode::Busy.because("the record kept changing while this was decided; repeat the request")
+        }
+        EngineError::TooManyConsequences => ProblemCode::TooLarge.because(error.to_string()),
+        EngineError::Store(error) => of_store(error),
+    }
+}
+
+pub(crate) fn key_reused() -> Problem {
+    ProblemCode::IdempotencyKeyReused
+        .because("the idempotency key was used for another request; choose a new key for a new request")
+}
+
+/// What the rules said.
+pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
+    use ProblemCode as Code;
+    let (code, detail) = match refusal {
+        Refusal::UnknownRecord | Refusal::UnknownIdForm | Refusal::WrongRecordKind => return no_such_job(id),
+        Refusal::AlreadyExists => (Code::Refused, refusal.to_string()),
+        Refusal::InvalidJson | Refusal::WrongBody { .. } => (Code::InvalidRequest, refusal.to_string()),
+        Refusal::DuplicateKey => (Code::DuplicateKey, refusal.to_string()),
+        Refusal::NulInJson => (Code::InvalidText, refusal.to_string()),
+        Refusal::TooLarge { what, limit } => {
+            let error = FieldError::new("too_large", &["body", what], format!("over its limit of {limit}"));
+            return Code::TooLarge.because(refusal.to_string()).at(error);
+        }
+        Refusal::InvalidPolicy { field } => {
+            let error = FieldError::new("invalid_policy", &["body", field], "outside what the host allows");
+            return Code::InvalidPolicy.because(refusal.to_string()).at(error);
+        }
+        Refusal::DeadlineElapsed => (Code::DeadlineElapsed, refusal.to_string()),
+        Refusal::NotDue { .. } => (Code::Refused, "it is not due yet".to_owned()),
+        Refusal::TransitionRefused { .. } => (Code::TransitionRefused, refusal.to_string()),
+        Refusal::Terminal { state } => (
+            Code::Terminal,
+            format!("terminal work {id} is already {state}; terminal state cannot be changed"),
+        ),
+        Refusal::NotTerminal { .. } => (Code::NotTerminal, refusal.to_string()),
+        Refusal::LeaseHeld { .. } | Refusal::ClaimHeld | Refusal::ClaimLost | Refusal::ClaimRequired => {
+            (Code::LeaseHeld, refusal.to_string())
+        }
+        Refusal::NotRunnable { state } => {
+            (Code::NotRunnable, format!("Job cannot be run from state {state}"))
+        }
+        Refusal::NotRetryable { state } => {
+            (Code::NotRetryable, format!("Job cannot be retried from state {state}"))
+        }
+        Refusal::AttemptRequired => {
+            (Code::AttemptRequired, "attempt_id is required for runner-managed job updates".to_owned())
+        }
+        Refusal::StaleAttempt => (Code::StaleAttempt, "stale attempt_id".to_owned()),
+        Refusal::CancelPending => (Code::CancelPending, refusal.to_string()),
+        Refusal::NoCancelPending | Refusal::NotCancelable { .. } | Refusal::OperationOpen => {
+            (Code::Refused, refusal.to_string())
+        }
+        Refusal::NotAwaitingInput { .. } => (Code::NotAwaitingInput, refusal.to_string()),
+    };
+    code.because(detail)
+}
+
+/// What the store could not do.
+pub(crate) fn of_store(error: &StoreError) -> Problem {
+    match error {
+        StoreError::Busy => {
+            ProblemCode::Busy.because("too many commits wait; nothing was written, repeat the request")
+        }
+        StoreError::Full => {
+            ProblemCode::StoreFull.because("the disk is full; nothing was written, reads go on")
+        }
+        StoreError::OutcomeUnknown => ProblemCode::OutcomeUnknown
+            .because("it may have happened; repeat the request under the same idempotency key"),
+        StoreError::Unavailable(_) => ProblemCode::StoreUnavailable.because("the store cannot be reached"),
+        StoreError::TooLarge { what, limit } => {
+            ProblemCode::TooLarge.because(format!("{what} is over its limit of {limit}"))
+        }
+        StoreError::UnknownRecord => ProblemCode::NotFound.because("there is no such record"),
+        StoreError::Conflict | StoreError::Fenced | StoreError::ClaimHeld | StoreError::KeyTaken(_) => {
+            ProblemCode::Refused.because(error.to_string())
+        }
+        StoreError::Broken(reason) => {
+            tracing::error!(code = error.code(), "the store is broken: {reason}");
+            ProblemCode::Internal.because("what is stored cannot be understood; see the daemon's log")
+        }
+    }
+}
+
+/// A body of a known form.
+pub(crate) fn read<T: DeserializeOwned>(body: &str) -> Result<T, Problem> {
+    // The derived readers would also take a list of values in the order of the fields.
+    if !body.starts_with('{') {
+        let told = "invalid type: expected an object";
+        let mistake = FieldError::new("dict_type", &["body"], told);
+        return Err(ProblemCode::InvalidRequest.because(format!("body: {told}")).at(mistake));
+    }
+    let mut reader = serde_json::Deserializer::from_str(body);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| invalid(&error))
+}
+
+/// What is wrong with which field. The reader's messages are ours to word; their beginnings tell the kinds apart.
+fn invalid(error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
+    let told = error.inner().to_string();
+    let told = told.rsplit_once(" at line ").map_or(told.as_str(), |(told, _)| told);
+    let mut mistake = FieldError::new("value_error", &["body"], told);
+    let mut path: Vec<String> = error
+        .path()
+        .iter()
+        .filter_map(|segment| match segment {
+            serde_path_to_error::Segment::Map { key } => Some(key.clone()),
+            serde_path_to_error::Segment::Seq { index } => Some(index.to_string()),
+            serde_path_to_error::Segment::Enum { .. } | serde_path_to_error::Segment::Unknown => None,
+        })
+        .collect();
+    let named = told.split('`').nth(1);
+    mistake.kind = if told.starts_with("unknown field") {
+        if path.last().map(String::as_str) != named {
+            path.extend(named.map(str::to_owned));
+        }
+        "extra_forbidden".into()
+    } else if told.starts_with("missing field") {
+        path.extend(named.map(str::to_owned));
+        "missing".into()
+    } else {
+        let expected = told.rsplit("expected ").next().unwrap_or_default();
+        match expected {
+            _ if told.starts_with("unknown variant") => "enum".into(),
+            "a string" => "string_type".into(),
+            "an object" => "dict_type".into(),
+            "an array" | "a sequence" => "list_type".into(),
+            _ if expected.starts_with("struct ") => "dict_type".into(),
+            _ if expected.starts_with(['i', 'u']) => "int_type".into(),
+            _ => "value_error".into(),
+        }
+    };
+    mistake.loc.extend(path);
+    ProblemCode::InvalidRequest.because(format!("{}: {told}", mistake.loc.join("."))).at(mistake)
+}

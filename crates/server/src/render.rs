@@ -1,0 +1,13 @@
+//! Records as the wire shows them: typed structs over raw text, no tree of values in between.
+
+mod bodies;
+mod execution;
+mod provenance;
+mod raw_object;
+mod status;
+
+pub(crate) use bodies::Bodies;
+pub(crate) use execution::DEFAULT_EXECUTION;
+pub(crate) use provenance::end_provenance;
+pub(crate) use raw_object::{RawObject, raw};
+pub(crate) use status::{Extent, status, summary};

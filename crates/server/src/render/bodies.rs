@@ -1,0 +1,80 @@
+//! The bodies of a job that an answer needs, read from the store once.
+
+use std::sync::Arc;
+
+use api::Problem;
+use domain::job::Job;
+use domain::{BodyName, BodyRef, Digest, RecordId};
+use futures::future::try_join_all;
+use store::Store;
+
+use crate::problem::of_store;
+
+/// Bodies by digest: what a record does not name is not shown.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bodies(Vec<(BodyName, Digest, Arc<str>)>);
+
+/// What the status shows.
+const OF_STATUS: [BodyName; 3] = [BodyName::Request, BodyName::Prompt, BodyName::Provenance];
+
+impl Bodies {
+    /// What the status of a job shows.
+    pub(crate) async fn of_status(store: &dyn Store, job: &Job) -> Result<Self, Problem> {
+        let mut bodies = Self::default();
+        bodies.complete(store, job).await?;
+        Ok(bodies)
+    }
+
+    /// Reads what is still missing for the status of a job.
+    pub(crate) async fn complete(&mut self, store: &dyn Store, job: &Job) -> Result<(), Problem> {
+        let wanted = job.bodies.iter().copied().filter(|body| OF_STATUS.contains(&body.name));
+        self.read(store, job, wanted).await
+    }
+
+    /// What the result of a job shows.
+    pub(crate) async fn of_result(store: &dyn Store, job: &Job) -> Result<Self, Problem> {
+        let mut bodies = Self::default();
+        let provenance = job.bodies.iter().filter(|body| body.name == BodyName::Provenance);
+        let wanted = job.result.bodies().chain(provenance).copied();
+        bodies.read(store, job, wanted).await?;
+        Ok(bodies)
+    }
+
+    /// Adds one that is at hand.
+    pub(crate) fn keep(&mut self, body: BodyRef, text: Arc<str>) {
+        self.0.push((body.name, body.sha256, text));
+    }
+
+    /// The text of the body that the job has under this name.
+    pub(crate) fn named(&self, job: &Job, name: BodyName) -> Option<&str> {
+        let body = job.bodies.iter().find(|body| body.name == name)?;
+        self.text(*body)
+    }
+
+    pub(crate) fn text(&self, body: BodyRef) -> Option<&str> {
+        let found = self.0.iter().find(|(name, sha256, _)| (*name, *sha256) == (body.name, body.sha256));
+        found.map(|(_, _, text)| &**text)
+    }
+
+    async fn read(
+        &mut self,
+        store: &dyn Store,
+        job: &Job,
+        wanted: impl Iterator<Item = BodyRef>,
+    ) -> Result<(), Problem> {
+        let missing: Vec<BodyRef> = wanted.filter(|body| self.text(*body).is_none()).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let id = RecordId::from(job.id.clone());
+        let read = missing.iter().map(|body| store.body(&id, *body));
+        let found = try_join_all(read).await.map_err(|error| of_store(&error))?;
+        for (body, bytes) in missing.into_iter().zip(found) {
+            // Purged in between, or written by an executor that is not bound to text: shown as absent.
+            if let Some(text) = bytes.and_then(|bytes| String::from_utf8(bytes).ok()) {
+                self.keep(body, Arc::from(text));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,220 @@
+//! The one list of operations: what may be asked for, where, and what it takes to be allowed to.
+//!
+//! The router is made from it, and so are the walk over every route and role, and `/openapi.json`.
+
+use api::limits::{MAX_BATCH_BYTES, MAX_REQUEST_BYTES};
+
+use crate::authorise::{Access, Permission};
+
+/// One way to ask for an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// How.
+    pub verb: Verb,
+    /// Where.
+    pub path: &'static str,
+    /// For what.
+    pub operation: Operation,
+    /// What it takes.
+    pub access: Access,
+    /// What comes along.
+    pub body: Body,
+}
+
+/// The HTTP methods in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the words of HTTP")]
+pub enum Verb {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+/// What comes along with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Nothing is read.
+    None,
+    /// JSON of at most so many bytes.
+    Json(usize),
+    /// JSON or nothing.
+    Optional(usize),
+}
+
+/// What may be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "one word each, explained in `summary`")]
+pub enum Operation {
+    CreateJob,
+    CreateBatch,
+    ListJobs,
+    ReadStatus,
+    ReadResult,
+    UpdateJob,
+    RunJob,
+    RetryJob,
+    CancelJob,
+    AnswerJob,
+    PurgeJob,
+    ReadFacts,
+    ReadWhy,
+    StreamFacts,
+    CreateToken,
+    ListTokens,
+    RevokeToken,
+    ReadMetrics,
+    ReadHealth,
+    ReadReadiness,
+    ReadDocument,
+}
+
+use Operation as Op;
+use Permission as May;
+
+/// Every route.
+pub const ROUTES: &[Route] = &[
+    route(Verb::Post, "/jobs", Op::CreateJob, Access::Needs(May::Create), Body::Json(MAX_REQUEST_BYTES)),
+    route(Verb::Post, "/work", Op::CreateJob, Access::Needs(May::Create), Body::Json(MAX_REQUEST_BYTES)),
+    route(
+        Verb::Post,
+        "/jobs/batch",
+        Op::CreateBatch,
+        Access::Needs(May::Create),
+        Body::Json(MAX_BATCH_BYTES),
+    ),
+    route(Verb::Get, "/jobs", Op::ListJobs, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/work", Op::ListJobs, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/jobs/{id}", Op::ReadStatus, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/work/{id}", Op::ReadStatus, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/jobs/{id}/status", Op::ReadStatus, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/work/{id}/status", Op::ReadStatus, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/jobs/{id}/result", Op::ReadResult, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/work/{id}/result", Op::ReadResult, Access::Needs(May::Read), Body::None),
+    route(
+        Verb::Patch,
+        "/jobs/{id}",
+        Op::UpdateJob,
+        Access::Needs(May::Report),
+        Body::Json(MAX_REQUEST_BYTES),
+    ),
+    route(
+        Verb::Patch,
+        "/work/{id}",
+        Op::UpdateJob,
+        Access::Needs(May::Report),
+        Body::Json(MAX_REQUEST_BYTES),
+    ),
+    route(Verb::Post, "/jobs/{id}/run", Op::RunJob, Access::Needs(May::Run), Body::Optional(SMALL)),
+    route(Verb::Post, "/work/{id}/run", Op::RunJob, Access::Needs(May::Run), Body::Optional(SMALL)),
+    route(Verb::Post, "/jobs/{id}/retry", Op::RetryJob, Access::Needs(May::Run), Body::Optional(SMALL)),
+    route(Verb::Post, "/work/{id}/retry", Op::RetryJob, Access::Needs(May::Run), Body::Optional(SMALL)),
+    route(Verb::Post, "/jobs/{id}/cancel", Op::CancelJob, Access::Needs(May::Cancel), Body::Json(SMALL)),
+    route(Verb::Post, "/work/{id}/cancel", Op::CancelJob, Access::Needs(May::Cancel), Body::Json(SMALL)),
+    route(
+        Verb::Post,
+        "/jobs/{id}/answer",
+        Op::AnswerJob,
+        Access::Needs(May::Answer),
+        Body::Json(MAX_REQUEST_BYTES),
+    ),
+    route(Verb::Post, "/jobs/{id}/purge", Op::PurgeJob, Access::Needs(May::Purge), Body::Optional(SMALL)),
+    route(Verb::Get, "/jobs/{id}/facts", Op::ReadFacts, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/jobs/{id}/why", Op::ReadWhy, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/facts/stream", Op::StreamFacts, Access::Needs(May::Read), Body::None),
+    route(Verb::Post, "/tokens", Op::CreateToken, Access::Needs(May::ManageTokens), Body::Json(SMALL)),
+    route(Verb::Get, "/tokens", Op::ListTokens, Access::Needs(May::ManageTokens), Body::None),
+    route(Verb::Delete, "/tokens/{id}", Op::RevokeToken, Access::Needs(May::ManageTokens), Body::None),
+    route(Verb::Get, "/metrics", Op::ReadMetrics, Access::Needs(May::ReadFigures), Body::None),
+    route(Verb::Get, "/healthz", Op::ReadHealth, Access::Open, Body::None),
+    route(Verb::Get, "/readyz", Op::ReadReadiness, Access::Open, Body::None),
+    route(Verb::Get, "/openapi.json", Op::ReadDocument, Access::Open, Body::None),
+];
+
+/// The body of a small order.
+const SMALL: usize = 65_536;
+
+const fn route(verb: Verb, path: &'static str, operation: Operation, access: Access, body: Body) -> Route {
+    Route { verb, path, operation, access, body }
+}
+
+impl Operation {
+    /// Every operation.
+    pub const ALL: [Self; 21] = [
+        Self::CreateJob,
+        Self::CreateBatch,
+        Self::ListJobs,
+        Self::ReadStatus,
+        Self::ReadResult,
+        Self::UpdateJob,
+        Self::RunJob,
+        Self::RetryJob,
+        Self::CancelJob,
+        Self::AnswerJob,
+        Self::PurgeJob,
+        Self::ReadFacts,
+        Self::ReadWhy,
+        Self::StreamFacts,
+        Self::CreateToken,
+        Self::ListTokens,
+        Self::RevokeToken,
+        Self::ReadMetrics,
+        Self::ReadHealth,
+        Self::ReadReadiness,
+        Self::ReadDocument,
+    ];
+
+    /// The stable name: of an idempotency key's route, of a metric's label, in the API document.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CreateJob => "create_job",
+            Self::CreateBatch => "create_batch",
+            Self::ListJobs => "list_jobs",
+            Self::ReadStatus => "read_status",
+            Self::ReadResult => "read_result",
+            Self::UpdateJob => "update_job",
+            Self::RunJob => "run_job",
+            Self::RetryJob => "retry_job",
+            Self::CancelJob => "cancel_job",
+            Self::AnswerJob => "answer_job",
+            Self::PurgeJob => "purge_job",
+            Self::ReadFacts => "read_facts",
+            Self::ReadWhy => "read_why",
+            Self::StreamFacts => "stream_facts",
+            Self::CreateToken => "create_token",
+            Self::ListTokens => "list_tokens",
+            Self::RevokeToken => "revoke_token",
+            Self::ReadMetrics => "read_metrics",
+            Self::ReadHealth => "read_health",
+            Self::ReadReadiness => "read_readiness",
+            Self::ReadDocument => "read_document",
+        }
+    }
+
+    /// One line for people.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::CreateJob => "Accept a job; it is on stable storage when this answers",
+            Self::CreateBatch => "Accept up to 1,000 jobs, each with its own verdict",
+            Self::ListJobs => "List jobs, newest change first",
+            Self::ReadStatus => "Where a job is",
+            Self::ReadResult => "The result of a job, or the word that there is none yet",
+            Self::UpdateJob => "Report where a job is",
+            Self::RunJob => "Run a queued, failed or unavailable job now",
+            Self::RetryJob => "Try a failed, unavailable or delivered job again",
+            Self::CancelJob => "Ask to stop a job",
+            Self::AnswerJob => "Answer what a job waits for",
+            Self::PurgeJob => "Delete the bodies of a job that is over",
+            Self::ReadFacts => "What happened to a job, oldest first",
+            Self::ReadWhy => "Why a job is not moving",
+            Self::StreamFacts => "Follow the ledger as server-sent events",
+            Self::CreateToken => "Make an access token; its secret is shown once",
+            Self::ListTokens => "All access tokens, without their secrets",
+            Self::RevokeToken => "Revoke an access token",
+            Self::ReadMetrics => "Figures for Prometheus",
+            Self::ReadHealth => "Whether the process lives",
+            Self::ReadReadiness => "Whether it can serve",
+            Self::ReadDocument => "This document",
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The server: the router made from the list of operations, and what every request passes on its way.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::{Problem, ProblemCode};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{RawPathParams, Request};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName};
+use axum::response::Response;
+use axum::routing::{MethodFilter, on};
+use engine::Daemon;
+use futures::StreamExt;
+use store::Store;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::asked::{Asked, key_of};
+use crate::audit::{Audit, Verdict};
+use crate::authorise::{self, Access};
+use crate::gate::{Gate, Principal};
+use crate::metrics::Metrics;
+use crate::routes::{Body, Operation, ROUTES, Route, Verb};
+use crate::{door, facts, health, jobs, openapi, problem, tokens};
+
+/// How a server is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerSettings {
+    /// Whether callers must show a token.
+    pub auth: Auth,
+    /// How often a quiet stream shows that it lives.
+    pub heartbeat: Duration,
+}
+
+/// Whether callers must show a token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Auth {
+    /// They must.
+    #[default]
+    Required,
+    /// Everybody who reaches the port is an administrator. An explicit choice.
+    Off,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self { auth: Auth::Required, heartbeat: Duration::from_secs(15) }
+    }
+}
+
+/// The HTTP face of one daemon.
+pub struct Server {
+    pub(crate) daemon: Arc<Daemon>,
+    pub(crate) settings: ServerSettings,
+    pub(crate) gate: Gate,
+    pub(crate) audit: Audit,
+    pub(crate) metrics: Metrics,
+    pub(crate) closing: watch::Sender<bool>,
+}
+
+impl Server {
+    /// The face of this daemon.
+    pub fn new(daemon: Arc<Daemon>, settings: ServerSettings) -> Self {
+        Self {
+            daemon,
+            settings,
+            gate: Gate::default(),
+            audit: Audit::default(),
+            metrics: Metrics::default(),
+            closing: watch::Sender::new(false),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.daemon.engine().store()
+    }
+
+    pub(crate) fn now(&self) -> domain::Timestamp {
+        self.daemon.engine().clock().now()
+    }
+}
+
+/// Serves until `shutdown` ends; then takes nothing new in, ends the streams and finishes what was begun.
+pub async fn serve(
+    listener: TcpListener,
+    server: Arc<Server>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let closing = server.clone();
+    let shutdown = async move {
+        shutdown.await;
+        closing.closing.send_replace(true);
+    };
+    axum::serve(listener, router(server)).with_graceful_shutdown(shutdown).await
+}
+
+fn router(server: Arc<Server>) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        let server = server.clone();
+        let filter = match route.verb {
+            Verb::Get => MethodFilter::GET,
+            Verb::Post => MethodFilter::POST,
+            Verb::Patch => MethodFilter::PATCH,
+            Verb::Delete => MethodFilter::DELETE,
+        };
+        let take = move |path: RawPathParams, request: Request| answer(server.clone(), route, path, request);
+        router = router.route(route.path, on(filter, take));
+    }
+    router
+        .method_not_allowed_fallback(|| async {
+            problem::respond(&ProblemCode::MethodNotAllowed.because("see the header Allow, or /openapi.json"))
+        })
+        .fallback(|| async {
+            problem::respond(&ProblemCode::NoSuchRoute.because("see /openapi.json for what there is"))
+        })
+}
+
+/// One request from its arrival to its answer.
+async fn answer(
+    server: Arc<Server>,
+    route: &'static Route,
+    path: RawPathParams,
+    request: Request,
+) -> Response {
+    let began = Instant::now();
+    let response = match admit(&server, route, &path, request).await {
+        Ok(asked) => carry_out(&server, asked).await,
+        Err(problem) => Err(problem),
+    };
+    let response = response.unwrap_or_else(|problem| problem::respond(&problem));
+    server.metrics.answered(route.operation, response.status().as_u16(), began.elapsed());
+    response
+}
+
+/// Who asks, whether they may, and whether the body is fit to be kept.
+async fn admit(
+    server: &Server,
+    route: &Route,
+    path: &RawPathParams,
+    request: Request,
+) -> Result<Asked, Problem> {
+    let (head, body) = request.into_parts();
+    let id = path.iter().next().map(|(_, id)| id.to_owned()).unwrap_or_default();
+    let principal = match (route.access, server.settings.auth) {
+        (Access::Open, _) | (_, Auth::Off) => Arc::new(Principal::anybody()),
+        (Access::Needs(permission), Auth::Required) => {
+            let operation = route.operation.name();
+            let principal =
+                server.gate.principal(server.store(), &head.headers).await.inspect_err(|problem| {
+                    if problem.status == 401 {
+                        server.audit.note("nobody", operation, &id, Verdict::Unauthenticated);
+                    }
+                })?;
+            authorise::check(&principal, permission)
+                .inspect_err(|_| server.audit.note(&principal.actor, operation, &id, Verdict::Forbidden))?;
+            principal
+        }
+    };
+    let body = match route.body {
+        Body::None => None,
+        Body::Json(limit) => body_text(&head.headers, body, limit).await?,
+        Body::Optional(limit) => body_text(&head.headers, body, limit).await?,
+    };
+    let last_event_id = head.headers.get(HeaderName::from_static("last-event-id"));
+    Ok(Asked {
+        operation: route.operation,
+        principal,
+        id,
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        key: key_of(&head.headers)?,
+        last_event_id: last_event_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
+        body,
+    })
+}
+
+async fn carry_out(server: &Arc<Server>, asked: Asked) -> Result<Response, Problem> {
+    match asked.operation {
+        Operation::CreateJob => jobs::create(server, asked).await,
+        Operation::CreateBatch => jobs::create_batch(server, asked).await,
+        Operation::ListJobs => jobs::list(server, asked).await,
+        Operation::ReadStatus => jobs::read_status(server, asked).await,
+        Operation::ReadResult => jobs::read_result(server, asked).await,
+        Operation::UpdateJob => jobs::update(server, asked).await,
+        Operation::RunJob => jobs::run(server, asked, domain::job::Trigger::Run).await,
+        Operation::RetryJob => jobs::run(server, asked, domain::job::Trigger::Retry).await,
+        Operation::CancelJob => jobs::cancel(server, asked).await,
+        Operation::AnswerJob => jobs::answer(server, asked).await,
+        Operation::PurgeJob => jobs::purge(server, asked).await,
+        Operation::ReadFacts => facts::of_job(server, asked).await,
+        Operation::ReadWhy => jobs::why(server, asked).await,
+        Operation::StreamFacts => facts::stream(server, asked).await,
+        Operation::CreateToken => tokens::create(server, asked).await,
+        Operation::ListTokens => tokens::list(server).await,
+        Operation::RevokeToken => tokens::revoke(server, asked).await,
+        Operation::ReadMetrics => crate::metrics::read(server).await,
+        Operation::ReadHealth => Ok(health::alive()),
+        Operation::ReadReadiness => health::ready(server).await,
+        Operation::ReadDocument => Ok(openapi::read()),
+    }
+}
+
+/// The compact text of a body; nothing if there is none.
+async fn body_text(
+    headers: &HeaderMap,
+    body: axum::body::Body,
+    limit: usize,
+) -> Result<Option<String>, Problem> {
+    let bytes = whole(headers, body, limit).await?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if !says_json(headers) {
+        return Err(ProblemCode::UnsupportedMediaType
+            .because("send JSON with the header `Content-Type: application/json`"));
+    }
+    door::admit(&bytes).map(Some)
+}
+
+async fn whole(headers: &HeaderMap, body: axum::body::Body, limit: usize) -> Result<Bytes, Problem> {
+    let too_large = || ProblemCode::BodyTooLarge.because(format!("the body may have at most {limit} bytes"));
+    let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > limit as u64) {
+        return Err(too_large());
+    }
+    let mut stream = body.into_data_stream();
+    let mut whole = Vec::new();
+    while let Some(part) = stream.next().await {
+        let part = part.map_err(|_| ProblemCode::MalformedJson.because("the body ended before its end"))?;
+        if whole.len() + part.len() > limit {
+            return Err(too_large());
+        }
+        whole.extend_from_slice(&part);
+    }
+    Ok(Bytes::from(whole))
+}
+
+fn says_json(headers: &HeaderMap) -> bool {
+    let Some(media_type) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
+        return false;
+    };
+    let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    media_type == "application/json"
+        || media_type.starts_with("application/") && media_type.ends_with("+json")
+}

@@ -1,0 +1,84 @@
+//! Bad input: a clear code, and nothing changes.
+
+use serde_json::json;
+
+use crate::given::world;
+
+#[tokio::test]
+async fn what_is_not_json_is_400_and_what_cannot_be_kept_is_422() {
+    let world = world().await;
+    let deep = format!(r#"{{"request":{{"x":{}{}}}}}"#, "[".repeat(100), "]".repeat(100));
+    for (body, status, code) in [
+        (&b"{"[..], 400, "malformed_json"),
+        (b"{\"title\":\"x\"", 400, "malformed_json"),
+        (b"{\"title\":\"\xff\xfe\"}", 400, "invalid_utf8"),
+        (b"{\"title\":\"\x00\"}", 400, "malformed_json"),
+        (b"{\"title\":\"a\",\"title\":\"b\"}", 422, "duplicate_key"),
+        (b"{\"request\":{\"a\":1,\"\\u0061\":2}}", 422, "duplicate_key"),
+        (b"{\"title\":\"a\\u0000b\"}", 422, "invalid_text"),
+        (b"{\"title\":\"\\ud800\"}", 422, "invalid_text"),
+        (deep.as_bytes(), 422, "too_deep"),
+    ] {
+        let call = world.call("POST", "/jobs").bytes(body).header("content-type", "application/json");
+        call.send().await.problem(status, code);
+    }
+    assert_eq!(world.get("/jobs").send().await.ok()["work"], json!([]));
+}
+
+#[tokio::test]
+async fn integers_of_64_bits_and_long_fractions_come_back_word_for_word() {
+    let world = world().await;
+    let numbers =
+        "[18446744073709551615,-9223372036854775808,1.10,1e400,0.1000000000000000055511151231257827]";
+    let body = format!(r#"{{ "request" : {{ "n" : {numbers} }}, "provenance": {{"p":{numbers}}} }}"#);
+    let answer = world.call("POST", "/jobs").text(&body).send().await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert!(answer.body.contains(&format!(r#""n":{numbers}"#)), "{}", answer.body);
+    let created: api::JobCreated<'_> = serde_json::from_str(&answer.body).unwrap();
+    let id = created.job_id;
+    let report = format!(r#"{{"state":"completed","result_data":{{"n":{numbers}}}}}"#);
+    let answer = world.call("PATCH", &format!("/jobs/{id}")).text(&report).send().await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let result = world.get(&format!("/jobs/{id}/result")).send().await;
+    assert!(result.body.contains(&format!(r#""data":{{"n":{numbers}}}"#)), "{}", result.body);
+    let status = world.get(&format!("/jobs/{id}")).send().await;
+    assert!(status.body.contains(&format!(r#""p":{numbers}"#)), "{}", status.body);
+}
+
+#[tokio::test]
+async fn body_that_is_not_said_to_be_json_is_415() {
+    let world = world().await;
+    for content_type in ["application/x-www-form-urlencoded", "text/plain", "application/jsonish"] {
+        let call = world.post("/jobs", json!({})).header("content-type", content_type);
+        call.send().await.problem(415, "unsupported_media_type");
+    }
+    world.call("POST", "/jobs").bytes(b"{}").send().await.problem(415, "unsupported_media_type");
+    for content_type in
+        ["application/json; charset=utf-8", "Application/JSON", "application/merge-patch+json"]
+    {
+        let call = world.post("/jobs", json!({})).header("content-type", content_type);
+        call.send().await.ok();
+    }
+}
+
+#[tokio::test]
+async fn missing_body_is_422() {
+    let world = world().await;
+    let problem = world.call("POST", "/jobs").send().await.problem(422, "invalid_request");
+    assert_eq!(problem["errors"][0]["type"], "missing");
+}
+
+#[tokio::test]
+async fn strange_ids_and_queries_are_no_harm() {
+    let world = world().await;
+    for id in ["work-%00", "work-%2e%2e", "work-%ff", "work-'--", "%20", "work-\u{201e}"] {
+        let answer = world.get(&format!("/jobs/{id}")).send().await;
+        assert!(matches!(answer.status, 400 | 404), "{id}: {answer:?}");
+    }
+    let long = "work-".to_owned() + &"f".repeat(4_000);
+    let answer = world.get(&format!("/jobs/{long}")).send().await;
+    answer.problem(404, "not_found");
+    assert!(answer.body.len() < 400);
+    world.get("/jobs?circle=%00&owner_peer_id=%27%3B--").send().await.ok();
+    world.get("/jobs?limit=%ff").send().await.problem(422, "invalid_request");
+}

@@ -1,0 +1,211 @@
+//! Creating jobs.
+
+use serde_json::json;
+
+use crate::given::{START_TEXT, world};
+
+// conforms: R10 R46 R2
+#[tokio::test]
+async fn created_job_is_queued_under_a_new_id_on_both_routes() {
+    let world = world().await;
+    for route in ["/jobs", "/work"] {
+        let answer = world.post(route, json!({ "title": "print", "source_kind": "chat" })).send().await.ok();
+        let id = answer["job_id"].as_str().unwrap();
+        assert_eq!((id.len(), &id[..5]), (5 + 32, "work-"), "{id}");
+        assert_eq!(answer["work_id"], id);
+        assert_eq!(answer["status"]["state"], "queued");
+        assert_eq!(answer["status"], world.status(id).await);
+        assert_eq!(answer.as_object().unwrap().len(), 3);
+    }
+}
+
+// conforms: R23 R79
+#[tokio::test]
+async fn every_field_that_is_given_comes_back() {
+    let world = world().await;
+    let given = json!({
+        "title": "Print „der Umschlag“", "kind": "print", "created_by_peer_id": "peer-ada",
+        "owner_peer_id": "peer-grace", "assigned_peer_id": "repow-press-1", "repowire_session_id": "rw-session-1",
+        "correlation_id": "ask-7", "circle": "press", "source_kind": "cli", "source_id": "7", "scope": "books",
+        "visibility": "private",
+    });
+    let id = world.create(given.clone()).await;
+    let status = world.status(&id).await;
+    for (key, value) in given.as_object().unwrap() {
+        assert_eq!(&status[key], value, "{key}");
+    }
+}
+
+// conforms: R24
+#[tokio::test]
+async fn execution_has_prompt_target_schedule_and_delivery() {
+    let world = world().await;
+    let id = world.create(json!({ "title": "print" })).await;
+    assert_eq!(
+        world.status(&id).await["execution"],
+        json!({
+            "prompt": { "body": "print", "source": "title" }, "target": {}, "schedule": {},
+            "delivery": { "kind": "ask" },
+        })
+    );
+    let id = world
+        .create(json!({
+            "prompt": "say \"hello\"\n", "path": "/srv/books", "backend": "codex", "profile": "careful",
+            "due_at": "2026-01-02T03:04:05+01:00", "result_surface": "chat",
+            "request": { "for": "ada", "execution": { "delivery": { "kind": "notify" }, "target": { "host": "a" }, "note": 1 } },
+        }))
+        .await;
+    let status = world.status(&id).await;
+    assert_eq!(
+        status["execution"],
+        json!({
+            "prompt": { "body": "say \"hello\"\n", "source": "inline" },
+            "target": { "host": "a", "path": "/srv/books", "backend": "codex", "profile": "careful" },
+            "schedule": { "due_at": "2026-01-02T03:04:05+01:00" },
+            "delivery": { "kind": "notify", "result_surface": "chat" },
+            "process_scope": "per_fire", "continuity": "fresh", "note": 1,
+        })
+    );
+    assert_eq!(status["request"]["execution"], status["execution"]);
+    assert_eq!(status["request"]["for"], "ada");
+    assert_eq!(status["due_at"], "2026-01-02T03:04:05+01:00");
+}
+
+#[tokio::test]
+async fn callers_own_prompt_survives_and_an_empty_inline_prompt_counts() {
+    let world = world().await;
+    let own = json!({ "request": { "execution": { "prompt": { "body": "mine", "source": "book" } } } });
+    let id = world.create(own).await;
+    assert_eq!(world.status(&id).await["execution"]["prompt"], json!({ "body": "mine", "source": "book" }));
+    let id = world.create(json!({ "title": "t", "prompt": "" })).await;
+    assert_eq!(world.status(&id).await["execution"]["prompt"], json!({ "body": "", "source": "inline" }));
+}
+
+#[tokio::test]
+async fn scope_and_continuity_follow_from_what_is_given() {
+    let world = world().await;
+    let spawned = json!({ "path": "/srv", "backend": "pi" });
+    for (more, scope, continuity) in [
+        (json!({}), json!("per_fire"), json!("fresh")),
+        (json!({ "process_scope": "per-fire" }), json!("per_fire"), json!("fresh")),
+        (json!({ "process_scope": "persistent" }), json!("persistent"), json!(null)),
+        (json!({ "continuity": "resume" }), json!("per_fire"), json!("resume")),
+        (json!({ "assigned_peer_id": "repow-a-1" }), json!(null), json!(null)),
+    ] {
+        let mut body = spawned.clone();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let id = world.create(body).await;
+        let execution = world.status(&id).await["execution"].clone();
+        assert_eq!((&execution["process_scope"], &execution["continuity"]), (&scope, &continuity), "{more}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_key_is_refused_by_name() {
+    let world = world().await;
+    let problem = world.post("/jobs", json!({ "tilte": "x" })).send().await.problem(422, "invalid_request");
+    assert_eq!(problem["errors"][0]["type"], "extra_forbidden");
+    assert_eq!(problem["errors"][0]["loc"], json!(["body", "tilte"]));
+    assert_eq!(world.get("/jobs").send().await.ok()["work"], json!([]));
+}
+
+#[tokio::test]
+async fn wrong_types_are_refused_by_name() {
+    let world = world().await;
+    for (body, kind, loc) in [
+        (json!({ "title": 5 }), "string_type", json!(["body", "title"])),
+        (json!({ "title": null }), "string_type", json!(["body", "title"])),
+        (json!({ "request": [] }), "dict_type", json!(["body", "request"])),
+        (json!({ "request": { "execution": 1 } }), "dict_type", json!(["body", "request", "execution"])),
+        (json!({ "priority": "high" }), "int_type", json!(["body", "priority"])),
+        (json!({ "retry": { "max_attempts": -1 } }), "int_type", json!(["body", "retry", "max_attempts"])),
+        (json!({ "retry": { "often": 1 } }), "extra_forbidden", json!(["body", "retry", "often"])),
+        (json!({ "tags": [1] }), "string_type", json!(["body", "tags", "0"])),
+        (json!({ "backend": "emacs" }), "literal_error", json!(["body", "backend"])),
+        (json!({ "due_at": "tomorrow" }), "datetime_type", json!(["body", "due_at"])),
+        (json!({ "deadline_at": "2026-01-02" }), "datetime_type", json!(["body", "deadline_at"])),
+        (json!({ "expires_at": "2026-01-02T00:00:00" }), "datetime_type", json!(["body", "expires_at"])),
+        (json!([]), "dict_type", json!(["body"])),
+        (json!({ "retry": [3, 1, 1] }), "dict_type", json!(["body", "retry"])),
+    ] {
+        let problem = world.post("/jobs", body.clone()).send().await.problem(422, "invalid_request");
+        let error = &problem["errors"][0];
+        assert_eq!((&error["type"], &error["loc"]), (&json!(kind), &loc), "{body}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn what_upstream_refuses_with_400_is_refused_with_400() {
+    let world = world().await;
+    let both = json!({ "due_at": "2027-01-01T00:00:00Z", "cron": "@daily" });
+    let problem = world.post("/jobs", both).send().await.problem(400, "fields_exclusive");
+    assert_eq!(problem["detail"], "provide due_at or cron, not both");
+    let problem =
+        world.post("/jobs", json!({ "process_scope": "x" })).send().await.problem(400, "invalid_value");
+    assert_eq!(problem["detail"], "process_scope must be one of: per_fire, persistent");
+    let problem =
+        world.post("/jobs", json!({ "continuity": "x" })).send().await.problem(400, "invalid_value");
+    assert_eq!(problem["detail"], "continuity must be one of: resume, fresh");
+}
+
+#[tokio::test]
+async fn calendars_and_prompt_files_are_refused_with_their_reason() {
+    let world = world().await;
+    world.post("/jobs", json!({ "cron": "@daily" })).send().await.problem(422, "calendars_unavailable");
+    let file = json!({ "prompt_file": "/etc/passwd" });
+    let problem = world.post("/jobs", file).send().await.problem(422, "prompt_file_refused");
+    assert!(problem["detail"].as_str().unwrap().contains("does not read files"));
+}
+
+// conforms: R52
+#[tokio::test]
+async fn deadline_in_the_past_is_refused_and_one_that_passes_expires_the_job() {
+    let world = world().await;
+    let past = json!({ "deadline_at": "2025-12-31T23:59:59Z" });
+    world.post("/jobs", past).send().await.problem(422, "deadline_elapsed");
+    let id = world.create(json!({ "expires_at": "2026-01-01T00:01:00Z" })).await;
+    assert_eq!(world.status(&id).await["expires_at"], "2026-01-01T00:01:00.000000+00:00");
+    world.clock.advance_seconds(60);
+    let status = world.until(&id, "expired").await;
+    assert_eq!(status["state_reason"], "deadline_elapsed");
+}
+
+#[tokio::test]
+async fn our_own_fields_are_carried_out_and_shown() {
+    let world = world().await;
+    let id = world
+        .create(json!({
+            "executor": "echo", "lane": "narrow", "priority": 7, "timeout_seconds": 30, "tags": ["a", "b"],
+            "retry": { "max_attempts": 2, "backoff_seconds": 90 }, "input": { "n": 1 },
+        }))
+        .await;
+    let execution = world.status(&id).await["execution"].clone();
+    assert_eq!(execution["target"], json!({ "executor": "echo" }));
+    assert_eq!(execution["lane"], "narrow");
+    assert_eq!(execution["priority"], 7);
+    assert_eq!(execution["timeout_seconds"], 30);
+    assert_eq!(execution["tags"], json!(["a", "b"]));
+    assert_eq!(
+        execution["retry"],
+        json!({ "max_attempts": 2, "backoff_seconds": 90, "max_backoff_seconds": 90 })
+    );
+    for (bad, code) in [
+        (json!({ "priority": 1_001 }), "invalid_policy"),
+        (json!({ "retry": { "max_attempts": 0 } }), "invalid_policy"),
+    ] {
+        world.post("/jobs", bad).send().await.problem(422, code);
+    }
+}
+
+// conforms: R26
+#[tokio::test]
+async fn creating_wakes_the_runner_and_a_due_time_holds_it() {
+    let world = crate::given::working_world().await;
+    let at_once = world.create(json!({ "executor": "echo" })).await;
+    let later = world.create(json!({ "executor": "echo", "due_at": "2026-01-01T01:00:00Z" })).await;
+    world.until(&at_once, "completed").await;
+    assert_eq!(world.status(&later).await["state"], "queued");
+    assert_eq!(world.status(&later).await["created_at"], START_TEXT);
+    world.clock.advance_seconds(3_600);
+    world.until(&later, "completed").await;
+}

@@ -1,0 +1,102 @@
+//! The ledger on the wire.
+
+use api::Role;
+use serde_json::json;
+
+use crate::given::world;
+
+#[tokio::test]
+async fn facts_of_a_job_are_paged_oldest_first() {
+    let world = world().await;
+    let id = world.create(json!({ "title": "t" })).await;
+    for number in 0..4 {
+        world
+            .patch(&id, json!({ "state": "running", "progress_note": format!("{number}") }))
+            .send()
+            .await
+            .ok();
+    }
+    let path = format!("/jobs/{id}/facts");
+    let all = world.get(&path).send().await.ok();
+    let facts = all["facts"].as_array().unwrap();
+    assert_eq!(facts.len(), 5);
+    assert_eq!(facts[0]["kind"], "job.created/1");
+    assert_eq!(facts[0]["payload"]["created"]["spec"]["title"], "t");
+    assert_eq!(all["next_cursor"], json!(null));
+    let first = world.get(&format!("{path}?limit=3")).send().await.ok();
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let rest = world.get(&format!("{path}?limit=3&cursor={cursor}")).send().await.ok();
+    let joined: Vec<_> =
+        [&first, &rest].into_iter().flat_map(|page| page["facts"].as_array().unwrap().clone()).collect();
+    assert_eq!(&joined, facts);
+    world.get(&format!("{path}?cursor=x")).send().await.problem(422, "invalid_cursor");
+}
+
+#[tokio::test]
+async fn stream_tells_what_was_and_what_comes_and_is_resumed_by_position() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    let mut events = world.get("/facts/stream").follow().await;
+    assert_eq!(events.headers["content-type"], "text/event-stream");
+    let (first, fact) = events.fact().await.unwrap();
+    assert_eq!((fact["stream"].as_str(), fact["position"].as_u64()), (Some(id.as_str()), Some(first)));
+    world.patch(&id, json!({ "state": "running" })).send().await.ok();
+    let (second, fact) = events.fact().await.unwrap();
+    assert_eq!(fact["kind"], "job.started/1");
+    assert!(second > first);
+    drop(events);
+    world.patch(&id, json!({ "state": "completed" })).send().await.ok();
+    let mut by_query = world.get(&format!("/facts/stream?after={second}")).follow().await;
+    let mut by_header =
+        world.get("/facts/stream?after=0").header("last-event-id", &second.to_string()).follow().await;
+    for events in [&mut by_query, &mut by_header] {
+        assert_eq!(events.fact().await.unwrap().1["kind"], "job.completed/1");
+    }
+    world.get("/facts/stream?after=x").send().await.problem(422, "invalid_cursor");
+    world.get("/facts/stream").header("last-event-id", "x").send().await.problem(422, "invalid_cursor");
+}
+
+#[tokio::test]
+async fn long_ledger_comes_whole_and_in_order() {
+    let world = world().await;
+    let jobs: Vec<_> = (0..600).map(|_| json!({})).collect();
+    world.post("/jobs/batch", json!({ "jobs": jobs })).send().await.ok();
+    let mut events = world.get("/facts/stream").follow().await;
+    let mut last = 0;
+    for _ in 0..600 {
+        let (position, _) = events.fact().await.unwrap();
+        assert!(position > last);
+        last = position;
+    }
+}
+
+#[tokio::test]
+async fn stream_of_a_circle_shows_only_its_records_and_moves_on_past_the_others() {
+    let world = world().await;
+    let token = world.token(Role::Viewer, json!({ "circle": "press" })).await;
+    let mine = world.create(json!({ "circle": "press" })).await;
+    let mut events = world.get("/facts/stream").bearer(&token).follow().await;
+    let (first, fact) = events.fact().await.unwrap();
+    assert_eq!(fact["stream"], mine.as_str());
+    world.create(json!({ "circle": "bindery" })).await;
+    let skipped = events.next().await.unwrap();
+    assert!(!skipped.contains_key("data"), "{skipped:?}");
+    assert!(skipped["id"].parse::<u64>().unwrap() > first);
+    world.patch(&mine, json!({ "state": "running" })).send().await.ok();
+    assert_eq!(events.fact().await.unwrap().1["stream"], mine.as_str());
+}
+
+#[tokio::test]
+async fn quiet_stream_shows_that_it_lives_and_ends_with_its_token_or_the_server() {
+    let world = world().await;
+    let made = world.post("/tokens", json!({ "role": "viewer" })).send().await.ok();
+    let mut events = world.get("/facts/stream").bearer(made["secret"].as_str().unwrap()).follow().await;
+    let mut other = world.get("/facts/stream").follow().await;
+    assert!(events.block().await.unwrap().starts_with(": the ledger follows"));
+    assert_eq!(events.block().await.unwrap(), ": heartbeat\n\n");
+    let path = format!("/tokens/{}", made["token"]["id"].as_str().unwrap());
+    world.call("DELETE", &path).send().await.ok();
+    while events.block().await.is_some() {}
+    world.stop_serving().await;
+    while other.block().await.is_some() {}
+}

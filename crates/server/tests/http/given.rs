@@ -1,0 +1,146 @@
+//! A running server: an SQLite file, the engine's workers, a clock that stands until it is moved, and a listener on a free port.
+
+mod client;
+mod executors;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::Role;
+use domain::attention::Retention;
+use domain::{Lease, Timestamp};
+use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, ManualClock, RandomIds};
+use serde_json::{Value, json};
+use server::{Server, ServerSettings};
+use store_sql::{SqliteOptions, SqliteStore};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+pub use client::{Answer, Call};
+
+/// 2026-01-01T00:00:00Z.
+pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
+/// As it stands in answers.
+pub const START_TEXT: &str = "2026-01-01T00:00:00.000000+00:00";
+
+pub struct World {
+    pub address: String,
+    pub admin: String,
+    pub clock: Arc<ManualClock>,
+    pub daemon: Arc<Daemon>,
+    pub store: Arc<SqliteStore>,
+    shutdown: watch::Sender<bool>,
+    served: tokio::task::JoinHandle<std::io::Result<()>>,
+    pub directory: tempfile::TempDir,
+}
+
+/// Nothing is taken by itself: what happens is what the test asks for.
+pub async fn world() -> World {
+    World::start(Dispatching::Off).await
+}
+
+/// Ready jobs are taken by themselves.
+pub async fn working_world() -> World {
+    World::start(Dispatching::On).await
+}
+
+impl World {
+    async fn start(dispatching: Dispatching) -> Self {
+        let directory = tempfile::tempdir().expect("there is room for a directory");
+        let options = SqliteOptions::at(directory.path().join("longhaul.sqlite"));
+        let store = Arc::new(SqliteStore::open(&options).expect("a new store opens"));
+        let clock = Arc::new(ManualClock::at(START));
+        let settings = DaemonSettings {
+            owner: RandomIds.owner_id("test"),
+            lease: Lease::DEFAULT,
+            retention: Retention::DEFAULT,
+            lane_limits: [("narrow".to_owned(), 1)].into(),
+            grace_seconds: 0,
+            dispatching,
+        };
+        let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), executors(), settings);
+        let daemon = Arc::new(daemon);
+        let secret = server::first_admin(daemon.engine()).await.expect("the store keeps it");
+        let settings = ServerSettings { heartbeat: Duration::from_millis(20), ..ServerSettings::default() };
+        let server = Arc::new(Server::new(daemon.clone(), settings));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let (shutdown, mut told) = watch::channel(false);
+        let until = async move {
+            let _ = told.wait_for(|stop| *stop).await;
+        };
+        let served = tokio::spawn(server::serve(listener, server, until));
+        let admin = secret.expect("there was no token").reveal().to_owned();
+        Self { address, admin, clock, daemon, store, shutdown, served, directory }
+    }
+
+    /// Asks the server to stop and waits until it has.
+    pub async fn stop_serving(self) {
+        self.shutdown.send_replace(true);
+        self.served.await.expect("it does not panic").expect("it ends well");
+    }
+
+    pub fn call(&self, method: &str, path: &str) -> Call<'_> {
+        Call::new(&self.address, method, path).bearer(&self.admin)
+    }
+
+    pub fn get(&self, path: &str) -> Call<'_> {
+        self.call("GET", path)
+    }
+
+    pub fn post(&self, path: &str, body: Value) -> Call<'_> {
+        self.call("POST", path).json(&body)
+    }
+
+    pub fn patch(&self, id: &str, body: Value) -> Call<'_> {
+        self.call("PATCH", &format!("/jobs/{id}")).json(&body)
+    }
+
+    /// Creates a job and gives its id.
+    pub async fn create(&self, body: Value) -> String {
+        self.post("/jobs", body).send().await.ok()["job_id"].as_str().expect("it has an id").to_owned()
+    }
+
+    pub async fn status(&self, id: &str) -> Value {
+        self.get(&format!("/jobs/{id}/status")).send().await.ok()["status"].clone()
+    }
+
+    /// Waits until a job is in a state, woken by every commit.
+    pub async fn until(&self, id: &str, state: &str) -> Value {
+        let mut ledger = self.daemon.ledger();
+        loop {
+            ledger.borrow_and_update();
+            let status = self.status(id).await;
+            if status["state"] == state {
+                return status;
+            }
+            ledger.changed().await.expect("the daemon lives");
+        }
+    }
+
+    /// A token of this role: its secret.
+    pub async fn token(&self, role: Role, more: Value) -> String {
+        let mut body = json!({ "role": role.as_str() });
+        for (key, value) in more.as_object().expect("an object") {
+            body[key] = value.clone();
+        }
+        self.post("/tokens", body).send().await.ok()["secret"].as_str().expect("it has one").to_owned()
+    }
+
+    /// Dispatches a job to nobody who answers: it is delivered, under this attempt.
+    pub async fn delivered(&self) -> (String, String) {
+        let id = self.create(json!({ "executor": "hands_over" })).await;
+        let answer = self.post(&format!("/jobs/{id}/run"), json!({})).send().await.ok();
+        assert_eq!(answer["status"]["state"], "delivered");
+        let attempt = answer["status"]["runner"]["current_attempt_id"].as_str().expect("it has one");
+        (id, attempt.to_owned())
+    }
+}
+
+fn executors() -> Executors {
+    let mut all = Executors::default();
+    for (name, specialist) in executors::all() {
+        all.register(name, Executor { specialist, concurrency: 8, retry: Executors::DEFAULT_RETRY });
+    }
+    all
+}

@@ -1,0 +1,25 @@
+//! The server as its callers see it: a real listener, a real file, the real engine. One file per topic.
+
+mod given;
+
+mod answer;
+mod auth;
+mod authorisation;
+mod bad_input;
+mod batch;
+mod cancel;
+mod create;
+mod facts_stream;
+mod idempotency;
+mod limits;
+mod list;
+mod metrics;
+mod not_yours;
+mod openapi;
+mod purge;
+mod result;
+mod run_retry;
+mod serving;
+mod status;
+mod update;
+mod why;

@@ -1,0 +1,135 @@
+//! The API document.
+
+mod schema;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use server::{Access, ROUTES, Verb};
+
+use crate::given::{World, world};
+use schema::check;
+
+async fn document(world: &World) -> Value {
+    world.get("/openapi.json").anonymous().send().await.ok()
+}
+
+#[tokio::test]
+async fn document_names_every_route_and_nothing_else() {
+    let world = world().await;
+    let document = document(&world).await;
+    assert_eq!(document["openapi"], "3.1.0");
+    let mut described = BTreeSet::new();
+    let mut names = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            described.insert((path.clone(), method.clone()));
+            assert!(names.insert(operation["operationId"].as_str().unwrap().to_owned()), "{operation}");
+        }
+    }
+    let routes: BTreeSet<_> = ROUTES
+        .iter()
+        .map(|route| {
+            let method = match route.verb {
+                Verb::Get => "get",
+                Verb::Post => "post",
+                Verb::Patch => "patch",
+                Verb::Delete => "delete",
+            };
+            let open = document["paths"][route.path][method]["security"] == json!([]);
+            assert_eq!(open, route.access == Access::Open, "{}", route.path);
+            (route.path.to_owned(), method.to_owned())
+        })
+        .collect();
+    assert_eq!(described, routes);
+}
+
+#[tokio::test]
+async fn every_reference_of_the_document_leads_somewhere() {
+    let world = world().await;
+    let document = document(&world).await;
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let mut waiting = vec![&document];
+    let mut references = 0;
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::Object(members) => {
+                if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+                    let name = reference.strip_prefix("#/components/schemas/").unwrap();
+                    assert!(schemas.contains_key(name), "{reference}");
+                    references += 1;
+                }
+                waiting.extend(members.values());
+            }
+            Value::Array(items) => waiting.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    assert!(references > 30);
+}
+
+#[tokio::test]
+async fn answers_are_as_their_schemas_say() {
+    let world = world().await;
+    let document = document(&world).await;
+    let plain = world.post("/jobs", json!({ "title": "t", "provenance": { "links": {} } })).send().await.ok();
+    check(&document, "JobCreated", &plain);
+    let (id, attempt) = world.delivered().await;
+    check(&document, "StatusAnswer", &world.get(&format!("/jobs/{id}")).send().await.ok());
+    check(&document, "ResultAnswer", &world.get(&format!("/jobs/{id}/result")).send().await.ok());
+    check(&document, "Why", &world.get(&format!("/jobs/{id}/why")).send().await.ok());
+    check(&document, "FactList", &world.get(&format!("/jobs/{id}/facts")).send().await.ok());
+    let report = json!({ "state": "completed", "attempt_id": attempt, "result_data": { "n": 1 }, "progress_note": "x" });
+    check(&document, "StatusAnswer", &world.patch(&id, report).send().await.ok());
+    check(&document, "ResultAnswer", &world.get(&format!("/jobs/{id}/result")).send().await.ok());
+    check(&document, "JobList", &world.get("/jobs").send().await.ok());
+    check(&document, "JobList", &world.get("/jobs?view=summary").send().await.ok());
+    check(&document, "TokenCreated", &world.post("/tokens", json!({ "role": "viewer" })).send().await.ok());
+    check(&document, "TokenList", &world.get("/tokens").send().await.ok());
+    check(
+        &document,
+        "BatchAnswer",
+        &world.post("/jobs/batch", json!({ "jobs": [{}, { "x": 1 }] })).send().await.ok(),
+    );
+    check(
+        &document,
+        "Problem",
+        &world.post("/jobs", json!({ "x": 1 })).send().await.problem(422, "invalid_request"),
+    );
+}
+
+#[tokio::test]
+async fn every_example_is_accepted_as_it_stands_and_fits_its_schema() {
+    let world = world().await;
+    let document = document(&world).await;
+    for path in ["/jobs", "/jobs/batch", "/tokens"] {
+        let content = &document["paths"][path]["post"]["requestBody"]["content"]["application/json"];
+        let name = content["schema"]["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        check(&document, name, &content["example"]);
+        world.post(path, content["example"].clone()).send().await.ok();
+    }
+    let id = world.create(json!({})).await;
+    let example = |path: &str, method: &str| {
+        document["paths"][path][method]["requestBody"]["content"]["application/json"]["example"].clone()
+    };
+    world.patch(&id, example("/jobs/{id}", "patch")).send().await.ok();
+    let id = world.create(json!({})).await;
+    world.patch(&id, json!({ "state": "blocked" })).send().await.ok();
+    world.post(&format!("/jobs/{id}/answer"), example("/jobs/{id}/answer", "post")).send().await.ok();
+    world.post(&format!("/jobs/{id}/cancel"), example("/jobs/{id}/cancel", "post")).send().await.ok();
+    let why = &document["paths"]["/jobs/{id}/why"]["get"]["responses"]["200"]["content"]["application/json"]
+        ["example"];
+    check(&document, "Why", why);
+}
+
+#[tokio::test]
+async fn every_field_of_a_new_job_in_the_document_is_known_to_the_server() {
+    let world = world().await;
+    let document = document(&world).await;
+    let fields = document["components"]["schemas"]["CreateJob"]["properties"].as_object().unwrap().clone();
+    assert!(fields.len() >= 34, "{}", fields.len());
+    for field in fields.keys() {
+        let answer = world.post("/jobs", json!({ field: null })).send().await;
+        assert!(!answer.body.contains("extra_forbidden"), "{field}: {}", answer.body);
+    }
+}

@@ -1,0 +1,100 @@
+//! Run and retry.
+
+use serde_json::json;
+
+use crate::given::world;
+
+// conforms: R15
+#[tokio::test]
+async fn run_ignores_the_due_time_and_answers_when_the_attempt_has_left_dispatching() {
+    let world = world().await;
+    let id = world.create(json!({ "executor": "echo", "due_at": "2027-01-01T00:00:00Z" })).await;
+    let answer = world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
+    assert_eq!(answer["status"]["state"], "completed");
+    let id = world.create(json!({ "executor": "fails" })).await;
+    for attempt in 1..=2 {
+        let answer = world
+            .post(&format!("/work/{id}/run"), json!({ "requested_by_peer_id": "ada" }))
+            .send()
+            .await
+            .ok();
+        assert_eq!(answer["status"]["state"], "failed");
+        assert_eq!(answer["status"]["runner"]["attempt_count"], attempt);
+    }
+}
+
+// conforms: R48
+#[tokio::test]
+async fn work_that_was_handed_over_is_delivered() {
+    let world = world().await;
+    let (id, _) = world.delivered().await;
+    assert_eq!(world.status(&id).await["state_reason"], "delivered");
+}
+
+// conforms: R16 R17
+#[tokio::test]
+async fn retry_makes_a_new_attempt_of_failed_or_delivered_work_and_keeps_the_earlier_ones() {
+    let world = world().await;
+    let (id, first) = world.delivered().await;
+    let answer = world.call("POST", &format!("/jobs/{id}/retry")).send().await.ok();
+    let runner = &answer["status"]["runner"];
+    assert_eq!(runner["attempt_count"], 2);
+    assert_eq!(runner["attempts"][0]["attempt_id"], first.as_str());
+    assert_eq!(runner["attempts"][1]["trigger"], "retry");
+    assert_ne!(runner["current_attempt_id"], first.as_str());
+    let late = json!({ "state": "completed", "attempt_id": first });
+    world.patch(&id, late).send().await.problem(409, "stale_attempt");
+
+    let id = world.create(json!({ "executor": "fails" })).await;
+    world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
+    let answer = world.call("POST", &format!("/work/{id}/retry")).send().await.ok();
+    assert_eq!(answer["status"]["runner"]["attempt_count"], 2);
+}
+
+// conforms: R53
+#[tokio::test]
+async fn job_that_names_nobody_is_unavailable_once_it_is_run() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    let answer = world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
+    assert_eq!(answer["status"]["state"], "unavailable");
+    assert_eq!(answer["status"]["state_reason"], "missing_target");
+}
+
+#[tokio::test]
+async fn states_that_cannot_be_run_or_retried_are_a_conflict() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    let problem = world.call("POST", &format!("/jobs/{id}/retry")).send().await.problem(409, "not_retryable");
+    assert_eq!(problem["detail"], "Job cannot be retried from state queued");
+    world.patch(&id, json!({ "state": "completed" })).send().await.ok();
+    let problem = world.call("POST", &format!("/jobs/{id}/run")).send().await.problem(409, "not_runnable");
+    assert_eq!(problem["detail"], "Job cannot be run from state completed");
+    world.call("POST", &format!("/jobs/{id}/retry")).send().await.problem(409, "not_retryable");
+    world.call("POST", "/jobs/work-0/run").send().await.problem(404, "not_found");
+    let problem = world.call("POST", "/jobs/cal-0/run").send().await.problem(409, "recurring_template");
+    assert_eq!(problem["detail"], "Recurring job templates cannot be run");
+    let problem = world.call("POST", "/jobs/cal-0/retry").send().await.problem(409, "recurring_template");
+    assert_eq!(problem["detail"], "Recurring job templates cannot be retried");
+}
+
+#[tokio::test]
+async fn job_whose_cancel_is_pending_is_not_retried() {
+    let world = world().await;
+    let (id, _) = world.delivered().await;
+    world.post(&format!("/jobs/{id}/cancel"), json!({})).send().await.ok();
+    world.call("POST", &format!("/jobs/{id}/retry")).send().await.problem(409, "cancel_pending");
+}
+
+// conforms: R107
+#[tokio::test]
+async fn exactly_one_of_many_who_run_a_job_at_once_gets_it() {
+    let world = world().await;
+    let id = world.create(json!({ "executor": "hands_over" })).await;
+    let path = format!("/jobs/{id}/run");
+    let runs = (0..8).map(|_| world.call("POST", &path).send());
+    let answers = futures::future::join_all(runs).await;
+    let won = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!(won, 1, "{:?}", answers.iter().map(|answer| answer.status).collect::<Vec<_>>());
+    assert_eq!(world.status(&id).await["runner"]["attempt_count"], 1);
+}

@@ -1,0 +1,106 @@
+//! The status of a job.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::given::{START_TEXT, world};
+
+const KEYS: &str = "job_id work_id title kind state state_reason phase progress progress_events owner_peer_id \
+    assigned_peer_id repowire_session_id correlation_id circle created_by_peer_id source_kind source_id scope \
+    visibility created_at updated_at deadline_at expires_at result_summary cancel_requested cancel_requested_at \
+    cancel_requested_by_peer_id cancellation_reason protocol_cancel request provenance execution runner due_at links";
+
+// conforms: R14 R58
+#[tokio::test]
+async fn status_has_its_35_keys_always_and_no_others() {
+    let world = world().await;
+    let expected: BTreeSet<&str> = KEYS.split_whitespace().collect();
+    assert_eq!(expected.len(), 35);
+    let plain = world.create(json!({})).await;
+    let (dispatched, attempt) = world.delivered().await;
+    let over =
+        json!({ "state": "completed", "attempt_id": attempt, "result_data": {}, "progress_note": "n" });
+    world.patch(&dispatched, over).send().await.ok();
+    for id in [plain, dispatched] {
+        for route in [
+            format!("/jobs/{id}"),
+            format!("/jobs/{id}/status"),
+            format!("/work/{id}/status"),
+            format!("/work/{id}"),
+        ] {
+            let answer = world.get(&route).send().await.ok();
+            let keys: BTreeSet<&str> =
+                answer["status"].as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(keys, expected, "{route}");
+            assert_eq!(answer.as_object().unwrap().len(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn new_job_has_the_defaults_of_the_contract() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    let status = world.status(&id).await;
+    assert_eq!(status["created_at"], START_TEXT);
+    assert_eq!(status["updated_at"], START_TEXT);
+    for (key, value) in [
+        ("title", json!("")),
+        ("kind", json!("general")),
+        ("visibility", json!("circle")),
+        ("progress", json!({})),
+        ("progress_events", json!([])),
+        ("cancel_requested", json!(false)),
+        ("protocol_cancel", json!(null)),
+        ("provenance", json!({})),
+        ("runner", json!({})),
+        ("links", json!({})),
+        ("due_at", json!(null)),
+    ] {
+        assert_eq!(status[key], value, "{key}");
+    }
+}
+
+// conforms: R81
+#[tokio::test]
+async fn links_of_the_provenance_are_echoed() {
+    let world = world().await;
+    let provenance = json!({ "links": { "ask": "ask-1" }, "by": "chat" });
+    let id = world.create(json!({ "provenance": provenance })).await;
+    let status = world.status(&id).await;
+    assert_eq!(status["links"], json!({ "ask": "ask-1" }));
+    assert_eq!(status["provenance"], provenance);
+}
+
+// conforms: R25 R47
+#[tokio::test]
+async fn runner_has_the_current_attempt_its_lease_and_the_count() {
+    let world = world().await;
+    let (id, attempt) = world.delivered().await;
+    let status = world.status(&id).await;
+    let runner = &status["provenance"]["runner"];
+    assert_eq!(runner, &status["runner"]);
+    assert_eq!(runner["attempt_count"], 1);
+    assert_eq!(runner["current_attempt_id"], attempt.as_str());
+    assert_eq!(runner["lease_until"], "2026-01-01T00:01:00.000000+00:00");
+    assert_eq!(runner["attempts"][0]["attempt_id"], attempt.as_str());
+    assert_eq!(runner["attempts"][0]["status"], "delivered");
+    assert_eq!(runner["attempts"][0]["trigger"], "run");
+    assert_eq!(runner["attempts"][0]["started_at"], START_TEXT);
+}
+
+#[tokio::test]
+async fn what_names_no_job_is_not_there() {
+    let world = world().await;
+    for id in ["work-0", "nonsense", "op-1", "work-ffffffffffffffffffffffffffffffff"] {
+        let problem = world.get(&format!("/jobs/{id}")).send().await.problem(404, "not_found");
+        assert_eq!(problem["detail"], format!("No work: {id}"));
+    }
+    let problem = world.get("/jobs/cal-1").send().await.problem(404, "not_found");
+    assert_eq!(problem["detail"], "No recurring job: cal-1");
+    world.get("/nowhere").send().await.problem(404, "no_such_route");
+    let answer = world.call("PUT", "/jobs").send().await;
+    answer.problem(405, "method_not_allowed");
+    assert!(answer.headers["allow"].contains("POST"), "{answer:?}");
+}
