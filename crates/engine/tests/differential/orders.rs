@@ -69,20 +69,25 @@ pub async fn next(chance: &mut Chance, model: &dyn Store, now: Timestamp) -> Ord
 
 /// Bodies for what the command refers to, causes, and sometimes a key.
 fn with_company(chance: &mut Chance, mut order: Order) -> Order {
-    let named = match &order.command {
-        Command::Job(JobCommand::Create(_)) => Some((order.record.clone(), BodyName::Input)),
-        Command::Job(JobCommand::Report(_)) => Some((order.record.clone(), BodyName::Result)),
-        Command::Job(JobCommand::Answer { .. }) => Some((order.record.clone(), BodyName::Answer)),
-        Command::Job(JobCommand::Defer { operation_id, .. }) => {
-            Some((operation_id.clone().into(), BodyName::Handle))
+    let (record, names): (RecordId, &[BodyName]) = match &order.command {
+        Command::Job(JobCommand::Create(_)) => (order.record.clone(), &[BodyName::Input]),
+        Command::Job(JobCommand::Report(_)) => {
+            (order.record.clone(), &[BodyName::Result, BodyName::Question])
         }
-        Command::Operation(OperationCommand::Accept(_)) => Some((order.record.clone(), BodyName::Handle)),
-        Command::Job(_) | Command::Operation(_) => None,
+        Command::Job(JobCommand::Answer { .. }) => (order.record.clone(), &[BodyName::Answer]),
+        Command::Job(JobCommand::Defer { operation_id, .. }) => {
+            (operation_id.clone().into(), &[BodyName::Handle])
+        }
+        Command::Operation(OperationCommand::Accept(_) | OperationCommand::AcceptOrphan { .. }) => {
+            (order.record.clone(), &[BodyName::Handle])
+        }
+        Command::Job(_) | Command::Operation(_) => (order.record.clone(), &[]),
     };
     // The bytes of a body are its name.
-    order.bodies.extend(named.map(|(record, name)| {
+    order.bodies.extend(names.iter().map(|name| {
         let bytes = name.as_str().as_bytes();
-        OrderBody { record, body: NewBody { body: body_ref(name, bytes), bytes: Arc::from(bytes) } }
+        let body = NewBody { body: body_ref(*name, bytes), bytes: Arc::from(bytes) };
+        OrderBody { record: record.clone(), body }
     }));
     if chance.percent(10) {
         order.causation_id = Some(Arc::from("event-1"));

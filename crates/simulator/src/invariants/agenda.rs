@@ -51,7 +51,7 @@ impl Checker {
         Ok(())
     }
 
-    /// A record that was kept long enough is gone, with everything that belongs to it.
+    /// A record that was kept long enough is gone, with everything that belongs to it but keys that must live longer.
     pub(super) fn retired(
         &mut self,
         tables: &Tables,
@@ -62,7 +62,7 @@ impl Checker {
         let left = tables.views.contains_key(id)
             || tables.agenda.contains_key(id)
             || tables.streams.contains_key(id)
-            || tables.keys.values().any(|kept| kept.record == *id)
+            || tables.keys.values().any(|kept| kept.record == *id && kept.keep_until <= at)
             || tables.bodies.keys().any(|(record, ..)| record == id);
         must(!left, "retired", || format!("something is left of {id}"))?;
         let was = self.streams.remove(id).and_then(|stream| stream.record);
