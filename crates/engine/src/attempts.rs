@@ -1,6 +1,7 @@
 //! The attempts that run on this node: their slots, their leases, their end.
 
 mod asked;
+mod report;
 mod run;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::{JobId, Lease, OwnerId, Record, RecordId};
 use store::{Commit, Committed, Taken};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::{Changes, CommitWatch, DaemonSettings, Engine, Executors, Spawn, Stop, Timer, Wakes};
 use asked::Origin;
@@ -29,6 +30,8 @@ pub struct Attempts {
     wakes: Arc<Wakes>,
     changes: Arc<Changes>,
     lane_limits: BTreeMap<String, usize>,
+    /// The places of each executor, whatever lane its jobs come from.
+    slots: BTreeMap<String, Arc<Semaphore>>,
     running: Mutex<Running>,
     /// Told whenever an attempt has ended.
     ended: Notify,
@@ -54,7 +57,14 @@ impl Attempts {
         changes: Arc<Changes>,
         settings: &DaemonSettings,
     ) -> Self {
+        let slots = executors
+            .names()
+            .filter_map(|name| {
+                Some((name.to_owned(), Arc::new(Semaphore::new(executors.get(name)?.concurrency))))
+            })
+            .collect();
         Self {
+            slots,
             engine,
             executors,
             owner: settings.owner.clone(),
@@ -92,6 +102,11 @@ impl Attempts {
             (None, None) => DEFAULT_LANE_LIMIT,
         };
         limit.saturating_sub(self.running().by_lane.get(lane).copied().unwrap_or_default())
+    }
+
+    /// The places of an executor.
+    fn slots_of(&self, executor: &str) -> Arc<Semaphore> {
+        self.slots.get(executor).cloned().unwrap_or_else(|| Arc::new(Semaphore::new(1)))
     }
 
     /// Begins an attempt of a job that was taken. It runs by itself and reports by itself.
@@ -166,14 +181,17 @@ impl Attempts {
 }
 
 impl CommitWatch for Attempts {
-    /// A cancel reaches the attempt that runs here at once.
+    /// A cancel reaches the attempt that runs here at once, and so does an end that others brought about.
     fn committed(&self, commit: &Commit, _: Committed) {
         for change in &commit.changes {
             let Record::Job(job) = &*change.record else { continue };
-            if job.cancel.is_some()
-                && let Some((_, stopper)) = self.running().by_job.get(&job.id)
-            {
-                stopper.send_if_modified(|stop| replace(stop, Stop::Cancelled));
+            let stop = match (job.state.name().is_terminal(), &job.cancel) {
+                (true, _) => Stop::LeaseLost,
+                (false, Some(_)) => Stop::Cancelled,
+                (false, None) => continue,
+            };
+            if let Some((_, stopper)) = self.running().by_job.get(&job.id) {
+                stopper.send_if_modified(|current| replace(current, stop));
             }
         }
     }

@@ -126,9 +126,13 @@ impl JobSpec {
         }
     }
 
-    /// The lane that it queues in.
+    /// The lane that it queues in. Work that names no executor is nobody's to dispatch, whatever lane it names.
     pub fn lane(&self) -> &str {
-        self.lane.as_deref().or(self.executor.as_deref()).unwrap_or(UNASSIGNED_LANE)
+        match (&self.executor, &self.lane) {
+            (Some(_), Some(lane)) => lane,
+            (Some(executor), None) => executor,
+            (None, _) => UNASSIGNED_LANE,
+        }
     }
 }
 
@@ -167,6 +171,9 @@ impl NewJob {
         }
         for body in &self.bodies {
             body.check()?;
+        }
+        if [&spec.executor, &spec.lane].into_iter().any(|name| name.as_deref() == Some(UNASSIGNED_LANE)) {
+            return Err(Refusal::InvalidPolicy { field: "lane" });
         }
         if !(-MAX_PRIORITY..=MAX_PRIORITY).contains(&spec.priority) {
             return Err(Refusal::InvalidPolicy { field: "priority" });

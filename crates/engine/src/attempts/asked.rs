@@ -44,6 +44,9 @@ impl Attempts {
         order: RunOrder,
     ) -> Result<Arc<Record>, EngineError> {
         let id = RecordId::from(job_id.clone());
+        if let Some(answered) = self.engine.first_answer(&order.keys).await? {
+            return Err(answered);
+        }
         let (job, taken) = match self.take_for(&id, trigger).await {
             Ok(taken) => taken,
             Err(error) => return Err(self.engine.first_answer(&order.keys).await?.unwrap_or(error)),

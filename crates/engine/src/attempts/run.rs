@@ -6,36 +6,34 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::job::{
-    CancelAnswer, Details, Job, JobCommand, JobState, JobStateName, Report, ResultRefs, Retryable, Trigger,
-};
-use domain::{AttemptId, BodyName, BodyRef, Command, Fence, Record, RecordId, Refusal, Timestamp};
+use domain::job::{Details, Job, JobCommand, JobState, JobStateName, Report, Retryable, Trigger};
+use domain::{AttemptId, BodyName, Command, Fence, Record, RecordId, Refusal, Timestamp};
 use futures::FutureExt;
 use futures::future::{AbortHandle, abortable};
-use store::{NewBody, Taken, body_ref};
+use store::Taken;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::asked::Origin;
 use super::{Attempts, replace};
-use crate::{
-    Assignment, EngineError, Failure, Link, Order, OrderBody, Output, Produced, Progress, Specialist, Stop,
-};
+use crate::{Assignment, EngineError, Executor, Failure, Link, Order, Produced, Progress, Stop};
 
 /// Words of progress that may wait; more are dropped.
 pub(super) const PROGRESS_WAITING: usize = 64;
 /// Progress is written down at most this often.
 const PROGRESS_EVERY_SECONDS: u64 = 1;
+/// How long work may take to stop when its time is over.
+const STOPS_WITHIN_SECONDS: u64 = 30;
 /// Work that takes longer than this is shown as running.
 const SHOWN_AS_RUNNING_AFTER_SECONDS: u64 = 1;
 
 pub(super) struct Attempt {
-    attempts: Arc<Attempts>,
-    id: RecordId,
-    fence: Fence,
-    renew_at: Timestamp,
+    pub(super) attempts: Arc<Attempts>,
+    pub(super) id: RecordId,
+    pub(super) fence: Fence,
+    pub(super) renew_at: Timestamp,
     link: Link,
     told: mpsc::Receiver<Progress>,
-    stopper: watch::Sender<Stop>,
+    pub(super) stopper: watch::Sender<Stop>,
 }
 
 impl Attempt {
@@ -71,25 +69,35 @@ impl Attempt {
         };
         let assignment = self.assignment(&job, &attempt_id).await?;
         let link = self.link.clone();
-        let (produced, abort) = self.produce(executor.specialist, assignment, link);
-        match self.stay_with(&job, &attempt_id, produced).await {
+        let (produced, abort) = self.produce(executor, assignment, link);
+        let produced = self.stay_with(&job, &attempt_id, produced).await;
+        // Work that is over takes no notice; work that must be over is dropped.
+        abort.abort();
+        match produced {
             Some(produced) => self.report(&attempt_id, produced).await,
-            None => {
-                abort.abort();
-                Ok(())
-            }
+            None => Ok(()),
         }
     }
 
     /// The work itself, in a task of its own: whatever it does, the lease is renewed.
     fn produce(
         &self,
-        specialist: Arc<dyn Specialist>,
+        executor: Executor,
         assignment: Assignment,
         link: Link,
     ) -> (oneshot::Receiver<Produced>, AbortHandle) {
         let (told, produced) = oneshot::channel();
-        let work = async move { specialist.produce(assignment, link).await };
+        let slots = self.attempts.slots_of(assignment.job.spec.executor.as_deref().unwrap_or_default());
+        let work = async move {
+            // Jobs of one executor may come from several lanes: here they wait for each other, under their leases.
+            let mut waiting = link.clone();
+            let _slot = tokio::select! {
+                biased;
+                slot = slots.acquire_owned() => slot,
+                _ = waiting.stopped() => return Produced::Stopped,
+            };
+            executor.specialist.produce(assignment, link).await
+        };
         let (work, abort) = abortable(AssertUnwindSafe(work).catch_unwind());
         self.attempts.spawn.spawn(Box::pin(async move {
             let panicked = |panic: Box<dyn Any + Send>| {
@@ -113,6 +121,7 @@ impl Attempt {
         let timer = self.attempts.timer.clone();
         let began = timer.now();
         let time_over_at = job.spec.timeout_seconds.map(|seconds| began.plus_seconds(seconds));
+        let mut deaf_after = None;
         let mut tell_at = began.plus_seconds(SHOWN_AS_RUNNING_AFTER_SECONDS);
         let mut shown = false;
         let mut newest: Option<Progress> = None;
@@ -123,6 +132,9 @@ impl Attempt {
             tokio::select! {
                 biased;
                 ended = &mut work => {
+                    if let Some(progress) = newest.take() {
+                        self.tell(attempt_id, Progress { phase: progress.phase.clone().or(phase), ..progress }).await;
+                    }
                     let gone = || Failure::transient("executor_gone", "the work ended without a word");
                     return Some(ended.unwrap_or_else(|_| Produced::Failed(gone())));
                 }
@@ -144,7 +156,10 @@ impl Attempt {
                 }
                 () = sleep_until_optional(&*timer, time_over_at), if *self.stopper.borrow() == Stop::GoOn => {
                     self.stopper.send_if_modified(|stop| replace(stop, Stop::TimeOver));
+                    deaf_after = Some(timer.now().plus_seconds(STOPS_WITHIN_SECONDS));
                 }
+                // It was told and goes on: its time is over all the same.
+                () = sleep_until_optional(&*timer, deaf_after) => return Some(Produced::Stopped),
             }
         }
     }
@@ -205,7 +220,7 @@ impl Attempt {
         }
     }
 
-    async fn renew(&mut self) -> bool {
+    pub(super) async fn renew(&mut self) -> bool {
         let (store, now) = (self.attempts.engine.store(), self.attempts.timer.now());
         match store.renew(&self.id, self.fence.clone(), now, self.attempts.lease).await {
             Ok(taken) => {
@@ -236,54 +251,7 @@ impl Attempt {
         }
     }
 
-    /// The end of the attempt, in one commit with its bodies.
-    async fn report(&self, attempt_id: &AttemptId, produced: Produced) -> Result<(), EngineError> {
-        let stop = *self.stopper.borrow();
-        let mut bodies = Vec::new();
-        let command = match produced {
-            Produced::Completed(output) => {
-                let details = completed(output, &mut bodies);
-                self.report_of(attempt_id, JobStateName::Completed, details, Retryable::Yes)
-            }
-            Produced::Failed(failure) => {
-                let retryable = failure.retryable;
-                let details = failed(failure, &mut bodies);
-                self.report_of(attempt_id, JobStateName::Failed, details, retryable)
-            }
-            Produced::Unavailable(failure) => {
-                let details = failed(failure, &mut bodies);
-                self.report_of(attempt_id, JobStateName::Unavailable, details, Retryable::No)
-            }
-            Produced::Delivered => JobCommand::Deliver { attempt_id: attempt_id.clone() },
-            Produced::AwaitingInput { question } => {
-                let question = keep(&mut bodies, BodyName::Question, question);
-                let details = Details { question: Some(question), ..Details::because("input_awaited") };
-                self.report_of(attempt_id, JobStateName::AwaitingInput, details, Retryable::No)
-            }
-            Produced::Stopped => match stop {
-                Stop::Cancelled => JobCommand::RecordCancelAnswer {
-                    attempt_id: attempt_id.clone(),
-                    answer: CancelAnswer::Cancelled,
-                },
-                Stop::TimeOver => {
-                    let failure = Failure::transient("timed_out", "the attempt ran out of its time limit");
-                    let details = failed(failure, &mut bodies);
-                    self.report_of(attempt_id, JobStateName::Failed, details, Retryable::Yes)
-                }
-                // Nobody may say how it ended: the next owner decides by the lost lease.
-                Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => {
-                    self.hand_back().await;
-                    return Ok(());
-                }
-            },
-        };
-        let mut order = self.order(command);
-        order.bodies = bodies.into_iter().map(|body| OrderBody { record: self.id.clone(), body }).collect();
-        self.attempts.engine.execute(order).await?;
-        Ok(())
-    }
-
-    fn report_of(
+    pub(super) fn report_of(
         &self,
         attempt_id: &AttemptId,
         state: JobStateName,
@@ -299,14 +267,17 @@ impl Attempt {
         }))
     }
 
-    fn order(&self, command: impl Into<Command>) -> Order {
+    pub(super) fn order(&self, command: impl Into<Command>) -> Order {
         Order::new(self.id.clone(), command, Arc::from("worker:dispatch_jobs")).under(self.fence.clone())
     }
 
-    async fn hand_back(&self) {
+    pub(super) async fn hand_back(&self) {
         let now = self.attempts.timer.now();
-        if let Err(error) = self.attempts.engine.store().hand_back(&self.id, self.fence.clone(), now).await {
-            tracing::debug!(record = %self.id, code = error.code(), "not handed back: {error}");
+        match self.attempts.engine.store().hand_back(&self.id, self.fence.clone(), now).await {
+            Ok(()) => self.attempts.wakes.due(now),
+            Err(error) => {
+                tracing::debug!(record = %self.id, code = error.code(), "not handed back: {error}");
+            }
         }
     }
 }
@@ -333,32 +304,6 @@ fn nobody_to_do(job: &Job) -> Failure {
             Failure::permanent("missing_target", "the job names no executor, peer or folder".to_owned())
         }
     }
-}
-
-fn completed(output: Output, bodies: &mut Vec<NewBody>) -> Details {
-    let result = ResultRefs {
-        summary: output.summary,
-        data: output.data.map(|data| keep(bodies, BodyName::Result, data)),
-        error: None,
-        artifacts: output.artifacts.map(|list| keep(bodies, BodyName::Artifacts, list)),
-    };
-    Details { result, ..Details::default() }
-}
-
-fn failed(failure: Failure, bodies: &mut Vec<NewBody>) -> Details {
-    let error = serde_json::json!({ "code": failure.reason, "message": failure.message });
-    let result = ResultRefs {
-        error: Some(keep(bodies, BodyName::Error, error.to_string().into_bytes())),
-        artifacts: failure.artifacts.map(|list| keep(bodies, BodyName::Artifacts, list)),
-        ..ResultRefs::default()
-    };
-    Details { reason: Some(failure.reason), result, ..Details::default() }
-}
-
-fn keep(bodies: &mut Vec<NewBody>, name: BodyName, bytes: Vec<u8>) -> BodyRef {
-    let body = body_ref(name, &bytes);
-    bodies.push(NewBody { body, bytes: Arc::from(bytes) });
-    body
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> String {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use domain::time::earliest;
 use domain::{Lease, OwnerId, RecordKind, Timestamp};
-use store::Take;
+use store::{StoreError, Take};
 
 use super::{Next, Worker};
 use crate::{Engine, EngineError, Wakes};
@@ -55,6 +55,10 @@ impl AttendJobs {
             // The record may have moved between the taking and here; the rules settle it.
             match self.engine.attend(one, Arc::from("worker:attend_jobs")).await {
                 Ok(_) | Err(EngineError::Refused(_)) => {}
+                // One damaged record must not keep the others waiting.
+                Err(error @ EngineError::Store(StoreError::Broken(_))) => {
+                    tracing::error!(record = %one.id, code = error.code(), "not attended to: {error}");
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -174,6 +174,11 @@ impl Draft {
         self
     }
 
+    pub fn lane(mut self, lane: &str) -> Self {
+        self.spec.lane = Some(lane.to_owned());
+        self
+    }
+
     pub fn priority(mut self, priority: i32) -> Self {
         self.spec.priority = priority;
         self

@@ -286,3 +286,51 @@ async fn delivered_work_of_which_nobody_hears_again_is_found_when_its_lease_ends
     let lost = given.until(&id, JobStateName::Unavailable).await;
     assert_eq!(lost.state_reason.as_deref(), Some("runner_interrupted"));
 }
+
+#[tokio::test]
+async fn a_result_that_is_too_large_fails_the_job_and_the_record_says_why() {
+    let given = Given::new([scripted("verbose", 1, |_, _| async {
+        Produced::Completed(Output { data: Some(vec![b'1'; 2_000_000]), ..Output::default() })
+    })]);
+    let id = given.create(job("verbose")).await;
+    let failed = given.until(&id, JobStateName::Failed).await;
+    assert_eq!(failed.state_reason.as_deref(), Some("report_refused"));
+    assert_eq!(failed.attempt_count, 1);
+}
+
+#[tokio::test]
+async fn jobs_of_one_executor_wait_for_each_other_whatever_lane_they_come_from() {
+    let gate = given::Gate::default();
+    let inside = gate.clone();
+    let given = Given::new([scripted("press", 1, move |assignment, _| {
+        let gate = inside.clone();
+        async move {
+            gate.pass(&assignment.job.id).await;
+            Produced::Completed(Output::default())
+        }
+    })]);
+    let first = given.create(job("press").lane("covers")).await;
+    let second = given.create(job("press").lane("pages")).await;
+    given.clock.advance_seconds(given::GRACE_SECONDS);
+    given.until(&first, JobStateName::Dispatching).await;
+    given.until(&second, JobStateName::Dispatching).await;
+    given.settle().await;
+    assert_eq!(gate.inside(), 1);
+    gate.open();
+    gate.open();
+    given.until(&first, JobStateName::Completed).await;
+    given.until(&second, JobStateName::Completed).await;
+}
+
+#[tokio::test]
+async fn work_that_is_deaf_when_its_time_is_over_fails_all_the_same() {
+    let given = Given::new([scripted("deaf", 1, |_, _| std::future::pending())]);
+    let id = given.create(job("deaf").attempts(1).timeout(10)).await;
+    given.until(&id, JobStateName::Dispatching).await;
+    for _ in 0..2 {
+        given.settle().await;
+        given.clock.advance_seconds(30);
+    }
+    let failed = given.until(&id, JobStateName::Failed).await;
+    assert_eq!(failed.state_reason.as_deref(), Some("timed_out"));
+}

@@ -149,6 +149,19 @@ impl Writer {
         written: Vec<(usize, Vec<AgendaRow>)>,
         answers: &[Result<Answer, StoreError>],
     ) {
+        // In the order in which they were written: commits, then claims.
+        for (index, rows) in written {
+            let Request::Commit(prepared) = &requests[index] else { continue };
+            for (change, row) in prepared.commit.changes.iter().zip(rows) {
+                match change.removal {
+                    Removal::Record => self.recent.forget(&change.id),
+                    Removal::Nothing | Removal::Bodies => {
+                        let record = change.record.clone();
+                        self.recent.wrote(&change.id, Loaded { record, head: row.head, claim: row.claim });
+                    }
+                }
+            }
+        }
         for (request, answer) in requests.iter().zip(answers) {
             match (request, answer) {
                 (Request::Claim(_), Ok(Answer::Taken(taken))) => {
@@ -161,18 +174,6 @@ impl Writer {
                 }
                 (Request::Claim(ClaimRequest::EndLeases { .. }), _) => self.recent.forget_all(),
                 (Request::Claim(_) | Request::Commit(_) | Request::Token(_), _) => {}
-            }
-        }
-        for (index, rows) in written {
-            let Request::Commit(prepared) = &requests[index] else { continue };
-            for (change, row) in prepared.commit.changes.iter().zip(rows) {
-                match change.removal {
-                    Removal::Record => self.recent.forget(&change.id),
-                    Removal::Nothing | Removal::Bodies => {
-                        let record = change.record.clone();
-                        self.recent.wrote(&change.id, Loaded { record, head: row.head, claim: row.claim });
-                    }
-                }
             }
         }
     }
