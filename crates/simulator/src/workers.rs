@@ -139,7 +139,7 @@ impl Scripted {
         };
         tokio::select! {
             biased;
-            _ = stopped => return Produced::Stopped,
+            () = stopped => return Produced::Stopped,
             () = self.sim.sleep(script.work) => {}
         }
         match script.act {
