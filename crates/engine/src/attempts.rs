@@ -7,6 +7,7 @@ mod run;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use domain::policy::HostPolicy;
 use domain::{JobId, Lease, OwnerId, Record, RecordId};
 use store::{Commit, Committed, Taken};
 use tokio::sync::{Notify, Semaphore, watch};
@@ -14,7 +15,9 @@ use tokio::sync::{Notify, Semaphore, watch};
 use crate::{Changes, CommitWatch, DaemonSettings, Engine, Executors, Spawn, Stop, Timer, Wakes};
 use asked::Origin;
 pub use asked::RunOrder;
+pub(crate) use report::is_about_the_report;
 use run::Attempt;
+pub(crate) use run::message_of;
 
 /// Attempts at the same time in a lane that has no limit of its own.
 const DEFAULT_LANE_LIMIT: usize = 64;
@@ -30,6 +33,8 @@ pub struct Attempts {
     wakes: Arc<Wakes>,
     changes: Arc<Changes>,
     lane_limits: BTreeMap<String, usize>,
+    /// What the host grants to work outside.
+    policy: HostPolicy,
     /// The places of each executor, whatever lane its jobs come from.
     slots: BTreeMap<String, Arc<Semaphore>>,
     running: Mutex<Running>,
@@ -74,6 +79,7 @@ impl Attempts {
             wakes,
             changes,
             lane_limits: settings.lane_limits.clone(),
+            policy: settings.policy.clone(),
             running: Mutex::default(),
             ended: Notify::new(),
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use domain::attention::Retention;
 use domain::job::Trigger;
+use domain::policy::HostPolicy;
 use domain::{JobId, Lease, OwnerId, Record};
 use store::Store;
 use tokio::sync::watch;
@@ -16,11 +17,13 @@ use tokio::task::JoinHandle;
 
 use crate::{
     Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, Ids, Next, OnRuntime,
-    RunOrder, Timer, Wakes, Worker,
+    PollOperations, Polls, RunOrder, Timer, Wakes, Worker,
 };
 
 /// How long attempts may go on after a stop was asked for.
 const DRAIN: Duration = Duration::from_secs(10);
+/// How long questions to services may go on after a stop was asked for.
+const POLLS_DRAIN: Duration = Duration::from_secs(30);
 /// How long attempts may take to stop when told to.
 const STOPPING: Duration = Duration::from_secs(3);
 /// Wait after a failed round.
@@ -36,6 +39,8 @@ pub struct DaemonSettings {
     pub retention: Retention,
     /// Attempts at the same time, per lane; others go by their executor.
     pub lane_limits: BTreeMap<String, usize>,
+    /// What the host grants to work outside.
+    pub policy: HostPolicy,
     /// Seconds after the start in which an unknown executor may still come.
     pub grace_seconds: u64,
     /// Whether ready jobs are taken by themselves.
@@ -56,6 +61,7 @@ pub enum Dispatching {
 pub struct Daemon {
     engine: Engine,
     attempts: Arc<Attempts>,
+    polls: Arc<Polls>,
     changes: Arc<Changes>,
     stop: watch::Sender<Stage>,
     loops: Mutex<Vec<JoinHandle<()>>>,
@@ -96,17 +102,28 @@ impl Daemon {
             &settings,
         ));
         let engine = base.watched_by(attempts.clone());
+        let polls = Arc::new(Polls::new(
+            engine.clone(),
+            attempts.executors().clone(),
+            timer.clone(),
+            Arc::new(OnRuntime),
+            wakes.clone(),
+            &settings,
+        ));
         let (stop, stage) = watch::channel(Stage::Running);
+        let poll = PollOperations::new(engine.clone(), polls.clone(), wakes.clone());
         let attend = AttendJobs::new(engine.clone(), settings.owner.clone(), settings.lease, wakes.clone());
-        let mut loops =
-            vec![tokio::spawn(drive(Arc::new(attend), timer.clone(), stage.clone(), Stage::Ended))];
+        let mut loops = vec![
+            tokio::spawn(drive(Arc::new(attend), timer.clone(), stage.clone(), Stage::Ended)),
+            tokio::spawn(drive(Arc::new(poll), timer.clone(), stage.clone(), Stage::Draining)),
+        ];
         if settings.dispatching == Dispatching::On {
             let strangers_from = timer.now().plus_seconds(settings.grace_seconds);
             let dispatch =
                 DispatchJobs::new(engine.clone(), settings.owner, attempts.clone(), wakes, strangers_from);
             loops.push(tokio::spawn(drive(Arc::new(dispatch), timer, stage, Stage::Draining)));
         }
-        Self { engine, attempts, changes, stop, loops: Mutex::new(loops) }
+        Self { engine, attempts, polls, changes, stop, loops: Mutex::new(loops) }
     }
 
     /// The engine whose commits wake the workers.
@@ -147,6 +164,23 @@ impl Daemon {
     /// Stops: nothing new begins, what runs may finish for a while, the rest is stopped and handed back.
     pub async fn stop(&self) {
         self.stop.send_replace(Stage::Draining);
+        tokio::join!(self.end_polls(), self.end_attempts());
+        self.stop.send_replace(Stage::Ended);
+        let loops = std::mem::take(&mut *self.loops.lock().expect("no holder of the lock panics"));
+        for one in loops {
+            let _ = one.await;
+        }
+    }
+
+    /// Questions are answered soon or not at all; the rest is asked again after the next start.
+    async fn end_polls(&self) {
+        if tokio::time::timeout(POLLS_DRAIN, self.polls.all_ended()).await.is_err() {
+            self.polls.stop_all();
+            let _ = tokio::time::timeout(STOPPING, self.polls.all_ended()).await;
+        }
+    }
+
+    async fn end_attempts(&self) {
         if tokio::time::timeout(DRAIN, self.attempts.all_ended()).await.is_err() {
             self.attempts.stop_all();
             if tokio::time::timeout(STOPPING, self.attempts.all_ended()).await.is_err() {
@@ -155,11 +189,6 @@ impl Daemon {
                     "attempts did not stop; their leases will end"
                 );
             }
-        }
-        self.stop.send_replace(Stage::Ended);
-        let loops = std::mem::take(&mut *self.loops.lock().expect("no holder of the lock panics"));
-        for one in loops {
-            let _ = one.await;
         }
     }
 }

@@ -1,25 +1,46 @@
 //! The specialist: the one trait behind every executor.
 //!
-//! **The idempotence contract.** After a crash `produce` may be called again for the same job with another attempt, or after an
-//! answer for the same attempt. Whatever it does outside must be keyed by the job's id or the attempt's id, so that a
-//! repeated call finds the work that is there instead of starting it twice. A result is applied once in any case.
+//! **The idempotence contract.**
+//!
+//! - `produce` may be called again: after a crash for the same job with another attempt, after an answer for the same attempt.
+//!   Whatever it does outside must be keyed by the job's id, the attempt's id or the key of [`Link::intend`], so that a repeated call
+//!   finds the work that is there instead of starting it twice. A result is applied once in any case.
+//! - `poll` is a question, never an action: the same question may be asked twice, also when the first one died with its process. What it
+//!   does besides, a download for instance, it must itself make safe to repeat.
+//! - `cancel` may be asked again as long as nobody has heard the answer.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use domain::job::{Job, Retryable};
-use domain::{AttemptId, Json};
-use tokio::sync::{mpsc, watch};
+use domain::AttemptId;
+use domain::job::{CancelAnswer, Job};
+use domain::operation::{Operation, PollError};
+use futures::future::BoxFuture;
+
+use crate::{Link, Polled, Produced};
 
 /// What can do a job.
 pub trait Specialist: Send + Sync {
-    /// Does the work of one attempt, or says why not. Ends soon after `link` says stop.
-    fn produce<'a>(
-        &'a self,
-        assignment: Assignment,
-        link: Link,
-    ) -> Pin<Box<dyn Future<Output = Produced> + Send + 'a>>;
+    /// Who this is, for the record: an operation is never looked up by it.
+    fn name(&self) -> &str {
+        "builtin"
+    }
+
+    /// Does the work of one attempt, leaves it to someone outside, or says why not. Ends soon after `link` says stop.
+    fn produce<'a>(&'a self, assignment: Assignment, link: Link) -> BoxFuture<'a, Produced>;
+
+    /// Asks how work that it left outside is going. An error says nothing about the work: it is asked again later.
+    fn poll<'a>(&'a self, outside: Outside) -> BoxFuture<'a, Result<Polled, PollError>> {
+        let _ = outside;
+        let code = "poll_not_supported".to_owned();
+        let message = "this executor leaves nothing outside and cannot be asked".to_owned();
+        Box::pin(async { Err(PollError { code, message }) })
+    }
+
+    /// Asks to stop work that it left outside.
+    fn cancel<'a>(&'a self, outside: Outside) -> BoxFuture<'a, CancelAnswer> {
+        let _ = outside;
+        Box::pin(async { CancelAnswer::Refused("this executor cannot stop what it left outside".to_owned()) })
+    }
 }
 
 /// One attempt of one job, and what it needs.
@@ -35,120 +56,15 @@ pub struct Assignment {
     pub input: Vec<u8>,
     /// What it was answered so far, oldest first, when it is called again.
     pub answers: Vec<Vec<u8>>,
+    /// The result of the work outside that it waited for, when it is called again.
+    pub arrived: Option<Vec<u8>>,
 }
 
-/// The line between a running attempt and the engine.
+/// Work that goes on outside, as the record has it.
 #[derive(Clone, Debug)]
-pub struct Link {
-    progress: mpsc::Sender<Progress>,
-    stop: watch::Receiver<Stop>,
-}
-
-/// Word of a running attempt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// The progress object.
-    pub progress: Option<Json>,
-    /// One line for people.
-    pub note: Option<String>,
-    /// A free label.
-    pub phase: Option<String>,
-}
-
-/// Whether an attempt may go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// It may.
-    GoOn,
-    /// Someone asked to stop the job.
-    Cancelled,
-    /// Its time limit is over.
-    TimeOver,
-    /// The lease went to another owner: nothing that it does counts any more.
-    LeaseLost,
-    /// The daemon stops.
-    Shutdown,
-}
-
-/// What came of an attempt.
-#[derive(Clone, Debug)]
-pub enum Produced {
-    /// It is done.
-    Completed(Output),
-    /// It is not.
-    Failed(Failure),
-    /// What it needs is not there.
-    Unavailable(Failure),
-    /// Somebody else has it now and will report.
-    Delivered,
-    /// It needs an answer first.
-    AwaitingInput {
-        /// The question, as JSON.
-        question: Vec<u8>,
-    },
-    /// It has stopped, as asked.
-    Stopped,
-}
-
-/// A result.
-#[derive(Clone, Debug, Default)]
-pub struct Output {
-    /// For people.
-    pub summary: Option<String>,
-    /// The data, as JSON.
-    pub data: Option<Vec<u8>>,
-    /// The list of artifacts, as JSON.
-    pub artifacts: Option<Vec<u8>>,
-}
-
-/// A failure.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// Short and machine-readable.
-    pub reason: String,
-    /// For people.
-    pub message: String,
-    /// Whether another attempt may help.
-    pub retryable: Retryable,
-    /// What there is to see of it: the list of artifacts, as JSON.
-    pub artifacts: Option<Vec<u8>>,
-}
-
-impl Link {
-    /// Both ends of a line.
-    pub(crate) fn new(limit: usize) -> (Self, mpsc::Receiver<Progress>, watch::Sender<Stop>) {
-        let (progress, told) = mpsc::channel(limit);
-        let (stopper, stop) = watch::channel(Stop::GoOn);
-        (Self { progress, stop }, told, stopper)
-    }
-
-    /// Tells how it goes. When too much is told at once, the rest is dropped: progress is a courtesy.
-    pub fn tell(&self, progress: Progress) {
-        let _ = self.progress.try_send(progress);
-    }
-
-    /// Waits until the attempt must stop, and says why.
-    pub async fn stopped(&mut self) -> Stop {
-        match self.stop.wait_for(|stop| *stop != Stop::GoOn).await {
-            Ok(stop) => *stop,
-            Err(_) => Stop::Shutdown,
-        }
-    }
-}
-
-impl Failure {
-    /// A failure that another attempt may mend.
-    pub fn transient(reason: &str, message: impl Into<String>) -> Self {
-        Self {
-            reason: reason.to_owned(),
-            message: message.into(),
-            retryable: Retryable::Yes,
-            artifacts: None,
-        }
-    }
-
-    /// A failure that no attempt will mend.
-    pub fn permanent(reason: &str, message: impl Into<String>) -> Self {
-        Self { retryable: Retryable::No, ..Self::transient(reason, message) }
-    }
+pub struct Outside {
+    /// The operation.
+    pub operation: Arc<Operation>,
+    /// What the specialist kept when it left the work there.
+    pub handle: Vec<u8>,
 }

@@ -16,6 +16,7 @@ pub struct Wakes {
     noted: Mutex<Noted>,
     jobs_due: Notify,
     jobs_ready: Notify,
+    operations_due: Notify,
 }
 
 #[derive(Default)]
@@ -24,8 +25,9 @@ struct Noted {
     lanes: BTreeSet<Arc<str>>,
     /// Whether there may be others.
     look_at_lanes: bool,
-    /// The earliest time that a commit named since the last look.
+    /// The earliest times that commits named since the last look.
     job_due_at: Option<Timestamp>,
+    operation_due_at: Option<Timestamp>,
 }
 
 impl Wakes {
@@ -35,11 +37,12 @@ impl Wakes {
         self.jobs_ready.notify_one();
     }
 
-    /// Others may have written what was not told here: both workers ask the store again. Only for nodes that share a store.
+    /// Others may have written what was not told here: all workers ask the store again. Only for nodes that share a store.
     pub fn look_again(&self) {
         self.lock().look_at_lanes = true;
         self.jobs_ready.notify_one();
         self.due(Timestamp::default());
+        self.operation_due(Timestamp::default());
     }
 
     /// A job may be due at this time.
@@ -48,6 +51,19 @@ impl Wakes {
         noted.job_due_at = domain::time::earliest(noted.job_due_at, Some(at));
         drop(noted);
         self.jobs_due.notify_one();
+    }
+
+    /// An operation may be due at this time.
+    pub fn operation_due(&self, at: Timestamp) {
+        let mut noted = self.lock();
+        noted.operation_due_at = domain::time::earliest(noted.operation_due_at, Some(at));
+        drop(noted);
+        self.operations_due.notify_one();
+    }
+
+    /// There is room for one more question to a service.
+    pub(crate) fn place_freed(&self) {
+        self.operations_due.notify_one();
     }
 
     /// A slot has become free: whoever waits for one looks again.
@@ -75,6 +91,16 @@ impl Wakes {
         self.jobs_due.notified().await;
     }
 
+    /// The earliest due time of operations that commits have named since the last look.
+    pub(crate) fn take_operation_due_at(&self) -> Option<Timestamp> {
+        self.lock().operation_due_at.take()
+    }
+
+    /// Ends when a commit has named a due time of an operation, or there is room for one more question.
+    pub(crate) async fn operation_due_or_place(&self) {
+        self.operations_due.notified().await;
+    }
+
     /// Ends when something may be ready, or a slot is free.
     pub(crate) async fn job_ready(&self) {
         self.jobs_ready.notified().await;
@@ -99,7 +125,10 @@ impl CommitWatch for Wakes {
 impl Wakes {
     fn note(&self, commit: &Commit) {
         for change in &commit.changes {
-            if change.id.kind() != RecordKind::Job {
+            if change.id.kind() == RecordKind::Operation {
+                if let Some(due_at) = change.agenda.due_at {
+                    self.operation_due(due_at);
+                }
                 continue;
             }
             if let (Some(place), true) = (&change.agenda.place, change.agenda.ready) {

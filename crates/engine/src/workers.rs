@@ -2,6 +2,8 @@
 
 mod attend;
 mod dispatch;
+mod due_times;
+mod poll;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,6 +12,7 @@ use domain::Timestamp;
 
 pub use attend::AttendJobs;
 pub use dispatch::DispatchJobs;
+pub use poll::PollOperations;
 
 use crate::EngineError;
 

@@ -79,6 +79,7 @@ impl Running {
             lease: options.config.lease(),
             retention: options.config.retention(),
             lane_limits: options.config.lane_limits(),
+            policy: domain::policy::HostPolicy::default(),
             grace_seconds: GRACE_SECONDS,
             dispatching: options.dispatching,
         };

@@ -45,8 +45,8 @@ impl World {
                 self.check_renewed(id, fence, &answer);
                 answer.map(Answer::One)
             }
-            Request::HandBack(id, fence, now) => {
-                let answer = at_once(store.hand_back(id, fence.clone(), *now));
+            Request::HandBack(id, fence, now, due_at) => {
+                let answer = at_once(store.hand_back(id, fence.clone(), *now, *due_at));
                 self.check_handed_back(id, fence, &answer);
                 answer.map(|()| Answer::Done)
             }

@@ -54,7 +54,7 @@ pub async fn begin(node: &Node, taken: Taken, trigger: Trigger) -> Option<Held> 
         Ok(None) => return None,
         // Whoever cannot read cannot begin: the record is given back.
         Err(_) => {
-            let _ = node.store().hand_back(&taken.id, taken.claim.fence(), node.now()).await;
+            let _ = node.store().hand_back(&taken.id, taken.claim.fence(), node.now(), node.now()).await;
             return None;
         }
     };

@@ -68,8 +68,14 @@ impl Store for SimStore {
         self.ask(Request::Renew(id.clone(), fence, now, lease), one)
     }
 
-    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()> {
-        self.ask(Request::HandBack(id.clone(), fence, now), |answer| {
+    fn hand_back<'a>(
+        &'a self,
+        id: &'a RecordId,
+        fence: Fence,
+        now: Timestamp,
+        due_at: Timestamp,
+    ) -> Reply<'a, ()> {
+        self.ask(Request::HandBack(id.clone(), fence, now, due_at), |answer| {
             if let Answer::Done = answer { Some(()) } else { None }
         })
     }

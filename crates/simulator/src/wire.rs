@@ -39,7 +39,7 @@ pub enum Request {
     /// Prolong a lease.
     Renew(RecordId, Fence, Timestamp, Lease),
     /// Give a record back.
-    HandBack(RecordId, Fence, Timestamp),
+    HandBack(RecordId, Fence, Timestamp, Timestamp),
 }
 
 /// What the store answers.

@@ -48,6 +48,7 @@ impl Workers {
             lease,
             retention,
             lane_limits: BTreeMap::new(),
+            policy: domain::policy::HostPolicy::default(),
             grace_seconds: NEVER_SECONDS,
             dispatching: Dispatching::On,
         };

@@ -259,8 +259,14 @@ impl Store for SqliteStore {
         self.claim(ClaimRequest::Renew { id: id.clone(), fence, now, lease }, Answer::one_taken)
     }
 
-    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()> {
-        self.claim(ClaimRequest::HandBack { id: id.clone(), fence, now }, Answer::done)
+    fn hand_back<'a>(
+        &'a self,
+        id: &'a RecordId,
+        fence: Fence,
+        now: Timestamp,
+        due_at: Timestamp,
+    ) -> Reply<'a, ()> {
+        self.claim(ClaimRequest::HandBack { id: id.clone(), fence, now, due_at }, Answer::done)
     }
 
     fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {

@@ -98,8 +98,9 @@ impl AgendaRow {
         Ok(claim)
     }
 
-    /// Ends the lease of whoever shows the fence, if it has not ended yet; the record is due at once.
-    pub fn hand_back(&mut self, fence: &Fence, now: Timestamp) -> Result<(), Refusal> {
+    /// Ends the lease of whoever shows the fence, if it has not ended yet; the record is due when the giver says, but no later
+    /// than its own limit.
+    pub fn hand_back(&mut self, fence: &Fence, now: Timestamp, due_at: Timestamp) -> Result<(), Refusal> {
         let claim = self.claim.as_ref().ok_or(Refusal::ClaimLost)?;
         let released = claim::release(claim, fence, now)?;
         // What a commit has released, or its owner has handed back before, is due when that said.
@@ -108,7 +109,7 @@ impl AgendaRow {
         }
         self.claim = Some(released);
         self.held = false;
-        self.due_at = Some(now);
+        self.due_at = Some(self.limit_at.map_or(due_at, |limit| limit.min(due_at)).max(now));
         Ok(())
     }
 

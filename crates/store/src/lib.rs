@@ -74,8 +74,15 @@ pub trait Store: Send + Sync {
     fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken>;
     /// Prolongs a lease; the fence that comes back replaces the old one.
     fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken>;
-    /// Gives a record back before its lease ends; it is due at once. One that was released already stays as it is.
-    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()>;
+    /// Gives a record back before its lease ends; it is due when the giver says, or earlier by its own limit. One that was
+    /// released already stays as it is.
+    fn hand_back<'a>(
+        &'a self,
+        id: &'a RecordId,
+        fence: Fence,
+        now: Timestamp,
+        due_at: Timestamp,
+    ) -> Reply<'a, ()>;
     /// The lanes in which something is ready, each named once.
     fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>>;
     /// When the next record of this kind is due.

@@ -334,11 +334,17 @@ impl Store for MemoryStore {
         ready(renewed)
     }
 
-    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()> {
+    fn hand_back<'a>(
+        &'a self,
+        id: &'a RecordId,
+        fence: Fence,
+        now: Timestamp,
+        due_at: Timestamp,
+    ) -> Reply<'a, ()> {
         let mut tables = self.tables();
         let handed = match tables.agenda.get_mut(id) {
             None => Err(StoreError::UnknownRecord),
-            Some(row) => row.hand_back(&fence, now).map_err(StoreError::from),
+            Some(row) => row.hand_back(&fence, now, due_at).map_err(StoreError::from),
         };
         ready(handed)
     }

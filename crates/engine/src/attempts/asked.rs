@@ -83,7 +83,7 @@ impl Attempts {
             }
             if let (JobState::Delivered, Some(claim)) = (&job.state, &loaded.claim) {
                 // The explicit recovery: whoever has the work and is silent is fenced out.
-                match store.hand_back(id, claim.fence(), now).await {
+                match store.hand_back(id, claim.fence(), now, now).await {
                     Ok(()) | Err(StoreError::Fenced) => {}
                     Err(error) => return Err(error.into()),
                 }

@@ -1,13 +1,13 @@
 //! The end of an attempt, in one commit with its bodies. A result is not thrown away because the store cannot take it just now.
 
-use std::sync::Arc;
-
-use domain::job::{CancelAnswer, Details, JobCommand, JobStateName, ResultRefs, Retryable};
-use domain::{AttemptId, BodyName, BodyRef, Refusal};
-use store::{NewBody, StoreError, body_ref};
+use domain::job::{CancelAnswer, Details, Job, JobCommand, JobStateName, Retryable};
+use domain::operation::NewOperation;
+use domain::{AttemptId, BodyName, OperationId, Refusal};
+use store::{StoreError, sha256};
 
 use super::run::Attempt;
-use crate::{EngineError, Failure, Order, OrderBody, Output, Produced, Stop};
+use crate::kept::Kept;
+use crate::{Deferral, EngineError, Failure, Order, Produced, Stop};
 
 /// How long to wait before a report is given again.
 const AGAIN_AFTER_SECONDS: u64 = 1;
@@ -16,10 +16,11 @@ impl Attempt {
     /// Reports what came of the attempt, again and again while the store is busy, full or away and the lease is ours.
     pub(super) async fn report(
         &mut self,
+        job: &Job,
         attempt_id: &AttemptId,
         produced: Produced,
     ) -> Result<(), EngineError> {
-        let Some(mut order) = self.closing_order(attempt_id, produced) else {
+        let Some(mut order) = self.closing_order(job, attempt_id, produced) else {
             // Nobody may say how it ended: the next owner decides by the lost lease.
             self.hand_back().await;
             return Ok(());
@@ -35,7 +36,7 @@ impl Attempt {
                 Err(error) if !refused && is_about_the_report(&error) => {
                     refused = true;
                     let failure = Failure::permanent("report_refused", error.to_string());
-                    let failed = self.closing_order(attempt_id, Produced::Failed(failure));
+                    let failed = self.closing_order(job, attempt_id, Produced::Failed(failure));
                     order = failed.expect("a failure is always reported");
                     continue;
                 }
@@ -51,28 +52,33 @@ impl Attempt {
     }
 
     /// The order that ends the attempt; none if nobody may say how it ended.
-    fn closing_order(&self, attempt_id: &AttemptId, produced: Produced) -> Option<Order> {
+    fn closing_order(&self, job: &Job, attempt_id: &AttemptId, produced: Produced) -> Option<Order> {
         let stop = *self.stopper.borrow();
-        let mut bodies = Vec::new();
+        let mut kept = Kept::of(self.id.clone());
         let command = match produced {
             Produced::Completed(output) => {
-                let details = completed(output, &mut bodies);
+                let details = Details { result: kept.output(output), ..Details::default() };
                 self.report_of(attempt_id, JobStateName::Completed, details, Retryable::Yes)
             }
             Produced::Failed(failure) => {
                 let retryable = failure.retryable;
-                let details = failed(failure, &mut bodies);
+                let details = failed(failure, &mut kept);
                 self.report_of(attempt_id, JobStateName::Failed, details, retryable)
             }
             Produced::Unavailable(failure) => {
-                let details = failed(failure, &mut bodies);
+                let details = failed(failure, &mut kept);
                 self.report_of(attempt_id, JobStateName::Unavailable, details, Retryable::No)
             }
             Produced::Delivered => JobCommand::Deliver { attempt_id: attempt_id.clone() },
             Produced::AwaitingInput { question } => {
-                let question = keep(&mut bodies, BodyName::Question, question);
+                let question = kept.keep(BodyName::Question, question);
                 let details = Details { question: Some(question), ..Details::because("input_awaited") };
                 self.report_of(attempt_id, JobStateName::AwaitingInput, details, Retryable::No)
+            }
+            Produced::Deferred(deferral) => return Some(self.deferring(job, attempt_id, deferral)),
+            Produced::Unexpected(what) => {
+                let details = failed(unexpected(&what), &mut kept);
+                self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No)
             }
             Produced::Stopped => match stop {
                 Stop::Cancelled => JobCommand::RecordCancelAnswer {
@@ -81,15 +87,46 @@ impl Attempt {
                 },
                 Stop::TimeOver => {
                     let failure = Failure::transient("timed_out", "the attempt ran out of its time limit");
-                    let details = failed(failure, &mut bodies);
+                    let details = failed(failure, &mut kept);
                     self.report_of(attempt_id, JobStateName::Failed, details, Retryable::Yes)
                 }
                 Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
             },
         };
         let mut order = self.order(command);
-        order.bodies = bodies.into_iter().map(|body| OrderBody { record: self.id.clone(), body }).collect();
+        order.bodies = kept.into_bodies();
         Some(order)
+    }
+
+    /// The order that leaves the work outside, under an operation of its own, in the commit in which the job begins to wait.
+    fn deferring(&self, job: &Job, attempt_id: &AttemptId, deferral: Deferral) -> Order {
+        let operation_id = operation_id(job, attempt_id);
+        let mut kept = Kept::of(operation_id.clone());
+        let kind = job.spec.executor.clone().unwrap_or_default();
+        let executor = self.attempts.executors.get(&kind);
+        let operation = NewOperation {
+            job_id: job.id.clone(),
+            attempt_id: attempt_id.clone(),
+            handle: kept.keep(BodyName::Handle, deferral.handle),
+            cancelability: deferral.cancelability,
+            retry_after: deferral.retry_after,
+            fail_after: deferral.fail_after,
+            action_ttl: deferral.action_ttl,
+            deadline_at: None,
+            progress_hint: deferral.progress_hint,
+            policy: self.attempts.policy.for_kind(&kind),
+            specialist: executor.map_or_else(String::new, |one| one.specialist.name().to_owned()),
+            kind,
+            jitter: self.attempts.engine.ids().jitter(),
+        };
+        let mut order = self.order(JobCommand::Defer {
+            attempt_id: attempt_id.clone(),
+            operation_id,
+            operation: Box::new(operation),
+            then: deferral.then,
+        });
+        order.bodies = kept.into_bodies();
+        order
     }
 }
 
@@ -114,7 +151,7 @@ fn may_pass(error: &EngineError) -> bool {
 }
 
 /// Whether it is the report itself that cannot be: too large, or a move that the state does not have.
-fn is_about_the_report(error: &EngineError) -> bool {
+pub(crate) fn is_about_the_report(error: &EngineError) -> bool {
     matches!(
         error,
         EngineError::Refused(
@@ -123,28 +160,20 @@ fn is_about_the_report(error: &EngineError) -> bool {
     )
 }
 
-fn completed(output: Output, bodies: &mut Vec<NewBody>) -> Details {
-    let result = ResultRefs {
-        summary: output.summary,
-        data: output.data.map(|data| keep(bodies, BodyName::Result, data)),
-        error: None,
-        artifacts: output.artifacts.map(|list| keep(bodies, BodyName::Artifacts, list)),
-    };
-    Details { result, ..Details::default() }
+fn failed(failure: Failure, kept: &mut Kept) -> Details {
+    let reason = Some(failure.reason.clone());
+    Details { reason, result: kept.failure(failure), ..Details::default() }
 }
 
-fn failed(failure: Failure, bodies: &mut Vec<NewBody>) -> Details {
-    let error = serde_json::json!({ "code": failure.reason, "message": failure.message });
-    let result = ResultRefs {
-        error: Some(keep(bodies, BodyName::Error, error.to_string().into_bytes())),
-        artifacts: failure.artifacts.map(|list| keep(bodies, BodyName::Artifacts, list)),
-        ..ResultRefs::default()
-    };
-    Details { reason: Some(failure.reason), result, ..Details::default() }
+/// The one name for an answer that a specialist may not give to `produce`.
+fn unexpected(what: &str) -> Failure {
+    let message = format!("the attempt was answered with {what}, which is no answer");
+    Failure::permanent("produce_returned_unexpected_type", message)
 }
 
-fn keep(bodies: &mut Vec<NewBody>, name: BodyName, bytes: Vec<u8>) -> BodyRef {
-    let body = body_ref(name, &bytes);
-    bodies.push(NewBody { body, bytes: Arc::from(bytes) });
-    body
+/// The id of the operation that one call of the executor may leave behind: a repeat of the call is the same operation.
+fn operation_id(job: &Job, attempt_id: &AttemptId) -> OperationId {
+    let call = format!("{attempt_id}/{}", job.updated_at.micros());
+    let digest = sha256(call.as_bytes()).to_string();
+    OperationId::new(format!("op-{}", &digest[..32]))
 }

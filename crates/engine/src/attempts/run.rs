@@ -60,12 +60,12 @@ impl Attempt {
     async fn carry_out(&mut self, origin: Origin) -> Result<(), EngineError> {
         let (job, attempt_id) = self.begin(origin).await?;
         let Some(executor) = &job.spec.executor else {
-            return self.report(&attempt_id, Produced::Unavailable(nobody_to_do(&job))).await;
+            return self.report(&job, &attempt_id, Produced::Unavailable(nobody_to_do(&job))).await;
         };
         let Some(executor) = self.attempts.executors.get(executor).cloned() else {
             let message = format!("no executor is named {executor:?}");
             let failure = Failure::permanent("specialist_unregistered", message);
-            return self.report(&attempt_id, Produced::Failed(failure)).await;
+            return self.report(&job, &attempt_id, Produced::Failed(failure)).await;
         };
         let assignment = self.assignment(&job, &attempt_id).await?;
         let link = self.link.clone();
@@ -74,7 +74,7 @@ impl Attempt {
         // Work that is over takes no notice; work that must be over is dropped.
         abort.abort();
         match produced {
-            Some(produced) => self.report(&attempt_id, produced).await,
+            Some(produced) => self.report(&job, &attempt_id, produced).await,
             None => Ok(()),
         }
     }
@@ -101,7 +101,10 @@ impl Attempt {
         let (work, abort) = abortable(AssertUnwindSafe(work).catch_unwind());
         self.attempts.spawn.spawn(Box::pin(async move {
             let panicked = |panic: Box<dyn Any + Send>| {
-                Produced::Failed(Failure::transient("executor_panicked", message_of(&*panic)))
+                Produced::Failed(Failure::transient(
+                    "executor_panicked",
+                    format!("specialist raised: {}", message_of(&*panic)),
+                ))
             };
             if let Ok(produced) = work.await {
                 // Nobody listens once the lease was lost.
@@ -204,7 +207,12 @@ impl Attempt {
         for answer in &job.answers {
             answers.extend(self.attempts.engine.store().body(&self.id, *answer).await?);
         }
+        let arrived = match job.result.data {
+            Some(result) => self.attempts.engine.store().body(&self.id, result).await?,
+            None => None,
+        };
         Ok(Assignment {
+            arrived,
             attempt_number: job.attempt_count,
             attempt_id: attempt_id.clone(),
             input,
@@ -273,7 +281,7 @@ impl Attempt {
 
     pub(super) async fn hand_back(&self) {
         let now = self.attempts.timer.now();
-        match self.attempts.engine.store().hand_back(&self.id, self.fence.clone(), now).await {
+        match self.attempts.engine.store().hand_back(&self.id, self.fence.clone(), now, now).await {
             Ok(()) => self.attempts.wakes.due(now),
             Err(error) => {
                 tracing::debug!(record = %self.id, code = error.code(), "not handed back: {error}");
@@ -306,7 +314,8 @@ fn nobody_to_do(job: &Job) -> Failure {
     }
 }
 
-fn message_of(panic: &(dyn Any + Send)) -> String {
+/// What a panic said.
+pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
 }

@@ -3,12 +3,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use domain::time::earliest;
 use domain::{Lease, OwnerId, RecordKind, Timestamp};
 use store::{StoreError, Take};
 
+use super::due_times::DueTimes;
 use super::{Next, Worker};
 use crate::{Engine, EngineError, Wakes};
 
@@ -21,34 +21,19 @@ pub struct AttendJobs {
     owner: OwnerId,
     lease: Lease,
     wakes: Arc<Wakes>,
-    /// The earliest due time that is known without a question to the store.
-    known: Mutex<Known>,
-}
-
-#[derive(Clone, Copy)]
-enum Known {
-    /// The store must be asked.
-    Unknown,
-    /// Nothing is due before; never, if absent.
-    NothingBefore(Option<Timestamp>),
+    due_times: DueTimes,
 }
 
 impl AttendJobs {
     /// On this engine, as this owner.
     pub fn new(engine: Engine, owner: OwnerId, lease: Lease, wakes: Arc<Wakes>) -> Self {
-        Self { engine, owner, lease, wakes, known: Mutex::new(Known::Unknown) }
+        Self { engine, owner, lease, wakes, due_times: DueTimes::default() }
     }
 
     async fn attend_due(&self, now: Timestamp) -> Result<Next, EngineError> {
-        let noted = self.wakes.take_job_due_at();
-        if let Known::NothingBefore(known) = self.known()
-            && let at = earliest(known, noted)
-            && at.is_none_or(|at| now < at)
-        {
-            self.know(Known::NothingBefore(at));
-            return Ok(at.map_or(Next::WhenWoken, Next::At));
+        if let Some(next) = self.due_times.nothing_before(now, self.wakes.take_job_due_at()) {
+            return Ok(next);
         }
-        self.know(Known::Unknown);
         let take = Take { owner: self.owner.clone(), now, lease: self.lease, limit: BATCH };
         let taken = self.engine.store().take_due(RecordKind::Job, take).await?;
         for one in &taken {
@@ -65,17 +50,7 @@ impl AttendJobs {
         if taken.len() == BATCH {
             return Ok(Next::Now);
         }
-        let at = self.engine.store().earliest_due(RecordKind::Job).await?;
-        self.know(Known::NothingBefore(at));
-        Ok(at.map_or(Next::WhenWoken, Next::At))
-    }
-
-    fn known(&self) -> Known {
-        *self.known.lock().expect("no holder of the lock panics")
-    }
-
-    fn know(&self, known: Known) {
-        *self.known.lock().expect("no holder of the lock panics") = known;
+        Ok(self.due_times.learned(self.engine.store().earliest_due(RecordKind::Job).await?))
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Step {
     TakeReady(&'static str, Taking),
     Take(RecordId, Taking),
     Renew(RecordId, Fence),
-    HandBack(RecordId, Fence),
+    HandBack(RecordId, Fence, Timestamp),
 }
 
 /// Who takes, and how many.
@@ -63,7 +63,13 @@ impl Steps {
                 let taken = self.any_taken();
                 match self.chance.below(4) {
                     0 => Step::Renew(taken.id, taken.claim.fence()),
-                    1 => Step::HandBack(taken.id, taken.claim.fence()),
+                    1 => {
+                        // What was changed at this very time may have been released by that change: nothing tells the two apart.
+                        let changed_now = twins.changed_at(&taken.id).await == Some(twins.now());
+                        let wait = if changed_now { 0 } else { self.chance.pick(&WAITS) };
+                        let due_at = twins.now().plus_seconds(u64::from(wait));
+                        Step::HandBack(taken.id, taken.claim.fence(), due_at)
+                    }
                     _ => Step::Attend(taken),
                 }
             }

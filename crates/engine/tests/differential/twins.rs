@@ -71,7 +71,8 @@ impl Side {
                 let renewed = store.renew(id, fence.clone(), now, Lease::DEFAULT).await;
                 taken(renewed.map(|one| vec![one]))
             }
-            Step::HandBack(id, fence) => match store.hand_back(id, fence.clone(), now).await {
+            Step::HandBack(id, fence, due_at) => match store.hand_back(id, fence.clone(), now, *due_at).await
+            {
                 Ok(()) => Answer::Done,
                 Err(error) => Answer::NotTaken(error),
             },
@@ -108,6 +109,10 @@ impl Twins {
 
     pub fn now(&self) -> Timestamp {
         self.model.clock.now()
+    }
+
+    pub async fn changed_at(&self, id: &RecordId) -> Option<Timestamp> {
+        self.model().load(id).await.expect("the model answers").map(|loaded| loaded.record.updated_at())
     }
 
     pub async fn take(&self, step: &Step) -> Answers {

@@ -115,8 +115,14 @@ impl Store for Scripted {
         self.inner.renew(id, fence, now, lease)
     }
 
-    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()> {
-        self.inner.hand_back(id, fence, now)
+    fn hand_back<'a>(
+        &'a self,
+        id: &'a RecordId,
+        fence: Fence,
+        now: Timestamp,
+        due_at: Timestamp,
+    ) -> Reply<'a, ()> {
+        self.inner.hand_back(id, fence, now, due_at)
     }
 
     fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {

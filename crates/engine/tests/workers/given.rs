@@ -51,6 +51,7 @@ impl Given {
             lease: Lease::DEFAULT,
             retention: Retention::DEFAULT,
             lane_limits: BTreeMap::new(),
+            policy: domain::policy::HostPolicy::default(),
             grace_seconds: u64::from(GRACE_SECONDS),
             dispatching: Dispatching::On,
         };
@@ -334,9 +335,15 @@ impl Store for Counted {
         self.inner.renew(id, fence, now, lease)
     }
 
-    fn hand_back<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp) -> Reply<'a, ()> {
+    fn hand_back<'a>(
+        &'a self,
+        id: &'a RecordId,
+        fence: Fence,
+        now: Timestamp,
+        due_at: Timestamp,
+    ) -> Reply<'a, ()> {
         self.count();
-        self.inner.hand_back(id, fence, now)
+        self.inner.hand_back(id, fence, now, due_at)
     }
 
     fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {

@@ -72,6 +72,7 @@ impl Given {
             lease: Lease::DEFAULT,
             retention: Retention { completed_seconds: RETENTION_SECONDS, other_seconds: RETENTION_SECONDS },
             lane_limits: BTreeMap::new(),
+            policy: domain::policy::HostPolicy::default(),
             grace_seconds: 5,
             dispatching: Dispatching::On,
         };

@@ -55,6 +55,7 @@ impl World {
             lease: Lease::DEFAULT,
             retention: Retention::DEFAULT,
             lane_limits: [("narrow".to_owned(), 1)].into(),
+            policy: domain::policy::HostPolicy::default(),
             grace_seconds: 0,
             dispatching,
         };

@@ -34,6 +34,7 @@ pub(crate) enum ClaimRequest {
         id: RecordId,
         fence: Fence,
         now: Timestamp,
+        due_at: Timestamp,
     },
     /// Ends the leases of dead owners, whose ids begin so.
     EndLeases {
@@ -58,8 +59,8 @@ pub(crate) fn carry_out(
             let claim = row.renew(fence, *now, *lease)?;
             Ok(Answer::Taken(vec![Taken { id: id.clone(), claim }]))
         }),
-        ClaimRequest::HandBack { id, fence, now } => change(connection, id, |row| {
-            row.hand_back(fence, *now)?;
+        ClaimRequest::HandBack { id, fence, now, due_at } => change(connection, id, |row| {
+            row.hand_back(fence, *now, *due_at)?;
             Ok(Answer::Done)
         }),
         ClaimRequest::EndLeases { owners, now } => end_leases(connection, owners, *now),

@@ -1,6 +1,6 @@
 //! The agenda: who may take what, when, for how long, and in which order.
 
-use domain::{Lease, RecordKind};
+use domain::{Lease, Record, RecordKind};
 use store::StoreError;
 use tokio::task::JoinSet;
 
@@ -167,11 +167,11 @@ async fn record_handed_back_is_due_at_once_and_keeps_its_version() {
     on_every_store(async |store| {
         write(&*store, &job("a"), vec![created()], at(0)).await;
         let claim = taken(&*store, &job("a"), "node-a", at(0)).await.claim;
-        let wrong = store.hand_back(&job("a"), fence("node-b", 0), at(5)).await;
+        let wrong = store.hand_back(&job("a"), fence("node-b", 0), at(5), at(5)).await;
         assert_eq!(wrong, Err(StoreError::Fenced));
         assert_eq!(store.earliest_due(RecordKind::Job).await, Ok(Some(at(60))));
 
-        store.hand_back(&job("a"), claim.fence(), at(5)).await.unwrap();
+        store.hand_back(&job("a"), claim.fence(), at(5), at(5)).await.unwrap();
         assert_eq!(store.earliest_due(RecordKind::Job).await, Ok(Some(at(5))));
         let left = store.load(&job("a")).await.unwrap().unwrap().claim.unwrap();
         assert_eq!((left.fence(), left.lease_expires_at), (claim.fence(), at(5)));
@@ -182,11 +182,29 @@ async fn record_handed_back_is_due_at_once_and_keeps_its_version() {
 }
 
 #[tokio::test]
+async fn record_handed_back_for_later_is_due_then_or_at_its_own_limit() {
+    on_every_store(async |store| {
+        write(&*store, &operation("a"), vec![accepted(&job("a"), at(5))], at(0)).await;
+        let loaded = store.load(&operation("a")).await.unwrap().unwrap();
+        let Record::Operation(open) = &*loaded.record else { panic!("it is an operation") };
+        let expires_at = open.expires_at;
+        for (due_at, expected) in [(at(20), at(20)), (expires_at.plus_seconds(60), expires_at)] {
+            let claim = taken(&*store, &operation("a"), "node-a", at(5)).await.claim;
+            store.hand_back(&operation("a"), claim.fence(), at(5), due_at).await.unwrap();
+            assert_eq!(store.earliest_due(RecordKind::Operation).await, Ok(Some(expected)));
+            let early = take("node-b", expected.plus_micros(-1), 10);
+            assert_eq!(store.take_due(RecordKind::Operation, early).await, Ok(vec![]));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn owner_that_handed_back_cannot_renew() {
     on_every_store(async |store| {
         write(&*store, &job("a"), vec![created()], at(0)).await;
         let claim = taken(&*store, &job("a"), "node-a", at(0)).await.claim;
-        store.hand_back(&job("a"), claim.fence(), at(5)).await.unwrap();
+        store.hand_back(&job("a"), claim.fence(), at(5), at(5)).await.unwrap();
         let renewed = store.renew(&job("a"), claim.fence(), at(6), Lease::DEFAULT).await;
         assert_eq!(renewed, Err(StoreError::Fenced));
         assert_eq!(store.earliest_due(RecordKind::Job).await, Ok(Some(at(5))));
@@ -317,12 +335,15 @@ async fn claims_on_what_is_not_there_or_was_never_taken_are_refused() {
             Err(StoreError::UnknownRecord)
         );
         assert_eq!(
-            store.hand_back(&missing, fence("node-a", 0), at(0)).await,
+            store.hand_back(&missing, fence("node-a", 0), at(0), at(0)).await,
             Err(StoreError::UnknownRecord)
         );
         write(&*store, &job("a"), vec![created()], at(0)).await;
         assert_eq!(store.renew(&job("a"), fence("node-a", 0), at(0), lease).await, Err(StoreError::Fenced));
-        assert_eq!(store.hand_back(&job("a"), fence("node-a", 0), at(0)).await, Err(StoreError::Fenced));
+        assert_eq!(
+            store.hand_back(&job("a"), fence("node-a", 0), at(0), at(0)).await,
+            Err(StoreError::Fenced)
+        );
     })
     .await;
 }
@@ -358,7 +379,7 @@ async fn taken_job_is_no_longer_ready_until_a_commit_says_so() {
     on_every_store(async |store| {
         write(&*store, &job("a"), vec![created()], at(0)).await;
         let claim = store.take_ready(LANE, take("node-a", at(0), 1)).await.unwrap().remove(0).claim;
-        store.hand_back(&job("a"), claim.fence(), at(1)).await.unwrap();
+        store.hand_back(&job("a"), claim.fence(), at(1), at(1)).await.unwrap();
         assert!(store.take_ready(LANE, take("node-b", at(1), 1)).await.unwrap().is_empty());
         write(&*store, &job("a"), vec![noted("back")], at(2)).await;
         assert_eq!(ids(&store.take_ready(LANE, take("node-b", at(2), 1)).await.unwrap()), ["work-a"]);
@@ -372,7 +393,7 @@ async fn record_that_a_commit_has_released_is_due_when_the_commit_says_and_not_b
         write(&*store, &operation("a"), vec![accepted(&job("a"), at(5))], at(0)).await;
         let claim = taken(&*store, &operation("a"), "node-a", at(5)).await.claim;
         write(&*store, &operation("a"), vec![polled(at(35))], at(6)).await;
-        store.hand_back(&operation("a"), claim.fence(), at(7)).await.unwrap();
+        store.hand_back(&operation("a"), claim.fence(), at(7), at(7)).await.unwrap();
         assert_eq!(store.earliest_due(RecordKind::Operation).await, Ok(Some(at(35))));
     })
     .await;

@@ -53,7 +53,7 @@ async fn owner_that_was_paused_past_its_lease_and_taken_over_from_can_write_noth
         let lease = domain::Lease::DEFAULT;
         assert_eq!(note_under(&*store, paused.fence(), 61).await, Err(StoreError::Fenced));
         assert_eq!(store.renew(&job("a"), paused.fence(), at(61), lease).await, Err(StoreError::Fenced));
-        assert_eq!(store.hand_back(&job("a"), paused.fence(), at(61)).await, Err(StoreError::Fenced));
+        assert_eq!(store.hand_back(&job("a"), paused.fence(), at(61), at(61)).await, Err(StoreError::Fenced));
         assert_eq!(sight(&*store).await, before);
         assert_eq!(note_under(&*store, successor.fence(), 61).await, Ok(()));
     })
@@ -65,7 +65,7 @@ async fn owner_that_handed_back_can_write_nothing_once_another_has_taken_it() {
     on_every_store(async |store| {
         write(&*store, &job("a"), vec![created()], at(0)).await;
         let released = taken(&*store, &job("a"), "node-a", at(0)).await.claim;
-        store.hand_back(&job("a"), released.fence(), at(1)).await.unwrap();
+        store.hand_back(&job("a"), released.fence(), at(1), at(1)).await.unwrap();
         taken(&*store, &job("a"), "node-b", at(1)).await;
         let before = sight(&*store).await;
         assert_eq!(note_under(&*store, released.fence(), 2).await, Err(StoreError::Fenced));

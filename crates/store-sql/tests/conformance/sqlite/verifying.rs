@@ -167,10 +167,10 @@ async fn record_that_was_handed_back_is_due_from_then_on_and_no_difference() {
     // In time, in time again, and after its lease has run out.
     for (id, at_seconds) in [(job("queued"), 70), (operation("press"), 70), (job("later"), 900)] {
         let taken = taken(&store, &id, "node-a", at(64)).await;
-        store.hand_back(&id, taken.claim.fence(), at(at_seconds)).await.unwrap();
+        store.hand_back(&id, taken.claim.fence(), at(at_seconds), at(at_seconds)).await.unwrap();
     }
     let running = store.load(&job("running")).await.unwrap().unwrap().claim.unwrap();
-    store.hand_back(&job("running"), running.fence(), at(70)).await.unwrap();
+    store.hand_back(&job("running"), running.fence(), at(70), at(70)).await.unwrap();
     drop(store);
     assert_eq!(file.verified().differences, []);
     // A job under a lease is due when it was handed back, and at no time of its own.

@@ -1,0 +1,55 @@
+//! What an output or a failure leaves behind: the bodies, and the references to them.
+
+use std::sync::Arc;
+
+use domain::job::ResultRefs;
+use domain::{BodyName, BodyRef, RecordId};
+use store::{NewBody, body_ref};
+
+use crate::{Failure, OrderBody, Output};
+
+/// Bodies that go with an order, all of one record.
+pub(crate) struct Kept {
+    record: RecordId,
+    bodies: Vec<OrderBody>,
+}
+
+impl Kept {
+    /// None yet.
+    pub(crate) fn of(record: impl Into<RecordId>) -> Self {
+        Self { record: record.into(), bodies: Vec::new() }
+    }
+
+    /// Keeps these bytes.
+    pub(crate) fn keep(&mut self, name: BodyName, bytes: Vec<u8>) -> BodyRef {
+        let body = body_ref(name, &bytes);
+        let new = NewBody { body, bytes: Arc::from(bytes) };
+        self.bodies.push(OrderBody { record: self.record.clone(), body: new });
+        body
+    }
+
+    /// Keeps a result.
+    pub(crate) fn output(&mut self, output: Output) -> ResultRefs {
+        ResultRefs {
+            summary: output.summary,
+            data: output.data.map(|data| self.keep(BodyName::Result, data)),
+            error: None,
+            artifacts: output.artifacts.map(|list| self.keep(BodyName::Artifacts, list)),
+        }
+    }
+
+    /// Keeps what there is to see of a failure.
+    pub(crate) fn failure(&mut self, failure: Failure) -> ResultRefs {
+        let error = serde_json::json!({ "code": failure.reason, "message": failure.message });
+        ResultRefs {
+            error: Some(self.keep(BodyName::Error, error.to_string().into_bytes())),
+            artifacts: failure.artifacts.map(|list| self.keep(BodyName::Artifacts, list)),
+            ..ResultRefs::default()
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn into_bodies(self) -> Vec<OrderBody> {
+        self.bodies
+    }
+}

@@ -1,0 +1,164 @@
+//! The questions to services that are under way on this node: their places, and how long others wait for one.
+//!
+//! A service that hangs holds its own places and nobody else's: what is due at it meanwhile is put off, not waited for.
+
+mod question;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use domain::{Lease, OwnerId, Timestamp};
+use store::{Take, Taken};
+use tokio::sync::{Notify, watch};
+
+use crate::{DaemonSettings, Engine, Executors, Spawn, Timer, Wakes};
+use question::Question;
+
+/// What a question is thought to take until one was answered.
+const FIRST_GUESS_MICROS: i64 = 20_000;
+/// Nothing is put off for less: the store would be asked for nothing.
+const SHORTEST_WAIT_MICROS: i64 = 20_000;
+/// Nothing is put off for longer than this for want of a place.
+const LONGEST_WAIT_MICROS: i64 = 60_000_000;
+
+/// The questions under way on this node.
+pub struct Polls {
+    engine: Engine,
+    executors: Executors,
+    owner: OwnerId,
+    lease: Lease,
+    timer: Arc<dyn Timer>,
+    spawn: Arc<dyn Spawn>,
+    wakes: Arc<Wakes>,
+    /// Before this time an unknown executor may still come.
+    strangers_from: Timestamp,
+    limit: usize,
+    places: Mutex<Places>,
+    /// Told whenever a question has ended.
+    ended: Notify,
+    stopping: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Places {
+    taken: usize,
+    by_kind: BTreeMap<String, Service>,
+}
+
+/// What is known of the service behind one kind of operation.
+struct Service {
+    under_way: usize,
+    /// How long a question takes there, smoothed.
+    takes_micros: i64,
+    /// When the next of those that were put off may hope for a place.
+    next_place_at: Timestamp,
+}
+
+/// A place at a service, free again when this goes.
+struct Place<'a> {
+    polls: &'a Polls,
+    kind: String,
+    taken_at: Timestamp,
+}
+
+impl Polls {
+    /// None yet.
+    pub fn new(
+        engine: Engine,
+        executors: Executors,
+        timer: Arc<dyn Timer>,
+        spawn: Arc<dyn Spawn>,
+        wakes: Arc<Wakes>,
+        settings: &DaemonSettings,
+    ) -> Self {
+        Self {
+            engine,
+            executors,
+            owner: settings.owner.clone(),
+            lease: settings.lease,
+            strangers_from: timer.now().plus_seconds(settings.grace_seconds),
+            timer,
+            spawn,
+            wakes,
+            limit: settings.policy.max_concurrent_polls_total.0 as usize,
+            places: Mutex::default(),
+            ended: Notify::new(),
+            stopping: watch::Sender::new(false),
+        }
+    }
+
+    /// How many questions may begin now.
+    pub(crate) fn free(&self) -> usize {
+        self.limit.saturating_sub(self.places().taken)
+    }
+
+    /// A taking by this node.
+    pub(crate) fn take(&self, now: Timestamp, limit: usize) -> Take {
+        Take { owner: self.owner.clone(), now, lease: self.lease, limit }
+    }
+
+    /// Looks after an operation that was taken because it is due, in a task of its own.
+    pub(crate) fn begin(self: &Arc<Self>, taken: Taken) {
+        // Should this process lose sight of it, the end of the lease brings it back.
+        self.wakes.operation_due(taken.claim.lease_expires_at);
+        self.places().taken += 1;
+        let polls = self.clone();
+        self.spawn.spawn(Box::pin(async move {
+            Question::new(&polls, taken).settle().await;
+            polls.places().taken -= 1;
+            polls.wakes.place_freed();
+            polls.ended.notify_waiters();
+        }));
+    }
+
+    /// Ends when none is under way any more.
+    pub(crate) async fn all_ended(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.places().taken == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Gives up what is under way: it is asked again by whoever comes next.
+    pub(crate) fn stop_all(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// A place at the service of this kind, or when there may be one.
+    fn place(&self, kind: &str, limit: usize) -> Result<Place<'_>, Timestamp> {
+        let now = self.timer.now();
+        let mut places = self.places();
+        let service = places.by_kind.entry(kind.to_owned()).or_insert(Service {
+            under_way: 0,
+            takes_micros: FIRST_GUESS_MICROS,
+            next_place_at: now,
+        });
+        if service.under_way < limit {
+            service.under_way += 1;
+            return Ok(Place { polls: self, kind: kind.to_owned(), taken_at: now });
+        }
+        // Those that wait queue up behind each other, each as long as a place takes to become free.
+        let turn = service.takes_micros / i64::try_from(limit.max(1)).unwrap_or(i64::MAX);
+        let earliest = now.plus_micros(SHORTEST_WAIT_MICROS);
+        let latest = now.plus_micros(LONGEST_WAIT_MICROS);
+        service.next_place_at = service.next_place_at.plus_micros(turn).clamp(earliest, latest);
+        Err(service.next_place_at)
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().expect("no holder of the lock panics")
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let took = self.polls.timer.now().micros() - self.taken_at.micros();
+        if let Some(service) = self.polls.places().by_kind.get_mut(&self.kind) {
+            service.under_way -= 1;
+            service.takes_micros = (service.takes_micros * 7 + took) / 8;
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! One due operation from the taking to the record of what came of it: time ends it, or its service is asked.
+//!
+//! No answer is waited for longer than the host granted. Nothing is written while the service is asked, and what is written
+//! afterwards is one commit under the claim: whoever lost it writes nothing.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use domain::job::CancelAnswer;
+use domain::operation::{Operation, OperationCommand, Poll, PollAnswer, PollError, PollHints};
+use domain::{Command, Record, Refusal, Timestamp};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use store::{StoreError, Taken};
+
+use super::Polls;
+use crate::kept::Kept;
+use crate::{EngineError, Executor, Failure, Order, Outside, Polled};
+
+/// Who writes down what services say.
+const ACTOR: &str = "worker:poll_operations";
+/// How long an answer that could not be written down is forgotten: its question is asked again then.
+const AGAIN_AFTER_SECONDS: u64 = 1;
+/// What an answer may say to people, in bytes; the rest is cut off.
+const MAX_HINT_BYTES: usize = 1_024;
+
+pub(super) struct Question<'a> {
+    polls: &'a Polls,
+    taken: Taken,
+}
+
+/// What an operation needs now.
+enum Due {
+    /// Nothing that a service could say.
+    Attention,
+    /// That its service stops it.
+    Cancel,
+    /// That its service says how it is.
+    Status,
+}
+
+impl<'a> Question<'a> {
+    pub(super) fn new(polls: &'a Polls, taken: Taken) -> Self {
+        Self { polls, taken }
+    }
+
+    /// Does what is due. Nothing is left to the caller.
+    pub(super) async fn settle(&self) {
+        if let Err(error) = self.carry_out().await {
+            // Mostly someone was faster; the record says what happened.
+            tracing::info!(record = %self.taken.id, code = error.code(), "not asked: {error}");
+            self.put_off(self.polls.timer.now().plus_seconds(AGAIN_AFTER_SECONDS)).await;
+        }
+    }
+
+    async fn carry_out(&self) -> Result<(), EngineError> {
+        let engine = &self.polls.engine;
+        let loaded = engine.store().load(&self.taken.id).await?.ok_or(Refusal::UnknownRecord)?;
+        let Record::Operation(operation) = &*loaded.record else {
+            return Err(Refusal::WrongRecordKind.into());
+        };
+        let operation = Arc::new((**operation).clone());
+        let due = due(&operation, self.polls.timer.now());
+        if matches!(due, Due::Attention) {
+            engine.attend(&self.taken, Arc::from(ACTOR)).await?;
+            return Ok(());
+        }
+        let Some(executor) = self.polls.executors.get(&operation.link.kind) else {
+            return self.nobody_to_ask(&operation).await;
+        };
+        let limit = operation.policy.max_concurrent_polls_per_module as usize;
+        let place = match self.polls.place(&operation.link.kind, limit) {
+            Ok(place) => place,
+            Err(until) => {
+                self.put_off(until).await;
+                return Ok(());
+            }
+        };
+        let handle = engine.store().body(&self.taken.id, operation.handle).await?.unwrap_or_default();
+        let outside = Outside { operation: operation.clone(), handle };
+        let order = match due {
+            Due::Cancel => self.ask_to_stop(executor, outside).await,
+            Due::Status | Due::Attention => self.ask(executor, outside).await,
+        };
+        drop(place);
+        match order {
+            Some(order) => self.record(&operation, order).await,
+            // The daemon stops: whoever comes next asks again.
+            None => {
+                self.put_off(self.polls.timer.now()).await;
+                Ok(())
+            }
+        }
+    }
+
+    async fn ask(&self, executor: &Executor, outside: Outside) -> Option<Order> {
+        let operation = outside.operation.clone();
+        let raised = |panic: Box<dyn Any + Send>| {
+            let message = format!("specialist raised: {}", crate::attempts::message_of(&*panic));
+            Err(PollError { code: "poll_raised".to_owned(), message })
+        };
+        let poll = AssertUnwindSafe(executor.specialist.poll(outside)).catch_unwind();
+        let answered = self.in_time(&operation, Box::pin(poll)).await?;
+        let late = || PollError { code: "poll_timed_out".to_owned(), message: String::new() };
+        let answered = answered.map_or_else(|| Err(late()), |answer| answer.unwrap_or_else(raised));
+        Some(match answered {
+            Ok(polled) => self.answer(&operation, polled),
+            Err(error) => self.unanswered(&operation, error),
+        })
+    }
+
+    async fn ask_to_stop(&self, executor: &Executor, outside: Outside) -> Option<Order> {
+        let operation = outside.operation.clone();
+        let cancel = AssertUnwindSafe(executor.specialist.cancel(outside)).catch_unwind();
+        let answered = self.in_time(&operation, Box::pin(cancel)).await?;
+        let answer = answered.and_then(Result::ok).unwrap_or(CancelAnswer::Unreachable);
+        tracing::info!(operation = %operation.id, job = %operation.link.job_id, ?answer, "asked to stop");
+        let command =
+            OperationCommand::RecordCancelAnswer { answer, jitter: self.polls.engine.ids().jitter() };
+        Some(self.order(command))
+    }
+
+    /// The answer, or nothing if it took longer than the host grants; nothing at all if the daemon stops.
+    async fn in_time<T>(&self, operation: &Operation, asked: BoxFuture<'_, T>) -> Option<Option<T>> {
+        let mut stopping = self.polls.stopping.subscribe();
+        let granted = i64::from(operation.policy.status_timeout_ms) * 1_000;
+        // A question that outlives the lease would be asked by two.
+        let renew_at = self.polls.lease.renew_at(self.taken.claim.heartbeat_at);
+        let over_at = self.polls.timer.now().plus_micros(granted).min(renew_at);
+        tokio::select! {
+            biased;
+            answer = asked => Some(Some(answer)),
+            () = self.polls.timer.sleep_until(over_at) => Some(None),
+            _ = stopping.wait_for(|stopping| *stopping) => None,
+        }
+    }
+
+    /// What a service said, as an order.
+    fn answer(&self, operation: &Operation, polled: Polled) -> Order {
+        let mut kept = Kept::of(operation.link.job_id.clone());
+        let answer = match polled {
+            Polled::Open(status, hints) => {
+                if let Some(hint) = &hints.progress_hint {
+                    tracing::info!(operation = %operation.id, job = %operation.link.job_id, "{hint}");
+                }
+                let progress_hint = hints.progress_hint.map(short);
+                PollAnswer::Open(status, PollHints { progress_hint, ..hints })
+            }
+            Polled::Completed(output) => PollAnswer::Completed(kept.output(output)),
+            Polled::Failed(failure) => failed(failure, &mut kept),
+            Polled::TimedOut => PollAnswer::TimedOut,
+            Polled::Cancelled => PollAnswer::Cancelled,
+            Polled::Unknown => PollAnswer::Unknown,
+            Polled::Unexpected(what) => failed(unexpected(&what), &mut kept),
+        };
+        let jitter = self.polls.engine.ids().jitter();
+        let mut order = self.order(OperationCommand::RecordPoll(Box::new(Poll { answer, jitter })));
+        order.bodies = kept.into_bodies();
+        order
+    }
+
+    fn unanswered(&self, operation: &Operation, error: PollError) -> Order {
+        tracing::warn!(
+            job = %operation.link.job_id,
+            kind = operation.link.kind,
+            code = error.code,
+            "external_polling_loop.poll_raised: {}",
+            error.message
+        );
+        let error = PollError { message: short(error.message), ..error };
+        self.order(OperationCommand::RecordPollError { error, jitter: self.polls.engine.ids().jitter() })
+    }
+
+    async fn nobody_to_ask(&self, operation: &Operation) -> Result<(), EngineError> {
+        if self.polls.timer.now() < self.polls.strangers_from {
+            self.put_off(self.polls.strangers_from).await;
+            return Ok(());
+        }
+        let message = format!("no executor is named {:?}", operation.link.kind);
+        let failure = Failure::permanent("specialist_unregistered", message);
+        self.record(operation, self.answer(operation, Polled::Failed(failure))).await
+    }
+
+    async fn record(&self, operation: &Operation, order: Order) -> Result<(), EngineError> {
+        match self.polls.engine.execute(order).await {
+            Ok(_) => Ok(()),
+            Err(error) if crate::attempts::is_about_the_report(&error) => {
+                // The record must say why there is no result.
+                let failure = Failure::permanent("report_refused", error.to_string());
+                let order = self.answer(operation, Polled::Failed(failure));
+                self.polls.engine.execute(order).await.map(|_| ())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives it back: it is due again then.
+    async fn put_off(&self, until: Timestamp) {
+        let (store, now) = (self.polls.engine.store(), self.polls.timer.now());
+        match store.hand_back(&self.taken.id, self.taken.claim.fence(), now, until).await {
+            Ok(()) => self.polls.wakes.operation_due(until),
+            // Someone else has it.
+            Err(StoreError::Fenced | StoreError::UnknownRecord) => {}
+            Err(error) => {
+                tracing::debug!(record = %self.taken.id, code = error.code(), "not handed back: {error}");
+            }
+        }
+    }
+
+    fn order(&self, command: OperationCommand) -> Order {
+        Order::new(self.taken.id.clone(), Command::Operation(command), Arc::from(ACTOR))
+            .under(self.taken.claim.fence())
+    }
+}
+
+fn due(operation: &Operation, now: Timestamp) -> Due {
+    if operation.ended.is_some() || operation.expires_at <= now {
+        return Due::Attention;
+    }
+    let stop_at = operation.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
+    if stop_at.is_some_and(|at| at <= now) {
+        Due::Cancel
+    } else if operation.next_poll_at <= now {
+        Due::Status
+    } else {
+        Due::Attention
+    }
+}
+
+fn failed(failure: Failure, kept: &mut Kept) -> PollAnswer {
+    PollAnswer::Failed {
+        failure_detail: short(failure.message.clone()),
+        error_code: Some(failure.reason.clone()),
+        retryable: failure.retryable,
+        result: kept.failure(failure),
+    }
+}
+
+/// The one name for an answer that a specialist may not give to `poll`.
+fn unexpected(what: &str) -> Failure {
+    let message = format!("the poll was answered with {what}, which is no answer");
+    Failure::permanent("poll_returned_unexpected_type", message)
+}
+
+/// Cut to what the record takes, between characters.
+fn short(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_HINT_BYTES));
+    text
+}

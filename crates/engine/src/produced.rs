@@ -1,0 +1,123 @@
+//! What comes of an attempt, and of a question about work outside.
+
+use domain::job::{AfterExternal, Retryable};
+use domain::operation::{Cancelability, PollHints, ReportedStatus};
+use domain::policy::Hint;
+
+/// What came of an attempt.
+#[derive(Clone, Debug)]
+pub enum Produced {
+    /// It is done.
+    Completed(Output),
+    /// It is not.
+    Failed(Failure),
+    /// What it needs is not there.
+    Unavailable(Failure),
+    /// Somebody else has it now and will report.
+    Delivered,
+    /// It needs an answer first.
+    AwaitingInput {
+        /// The question, as JSON.
+        question: Vec<u8>,
+    },
+    /// It goes on outside, and is asked about from now on.
+    Deferred(Deferral),
+    /// It has stopped, as asked.
+    Stopped,
+    /// Something that is none of these; what it was.
+    Unexpected(String),
+}
+
+/// Work that goes on outside: what its service said when it took it. Every time in it is a hint, clamped by the host.
+#[derive(Clone, Debug)]
+pub struct Deferral {
+    /// Whatever `poll` and `cancel` need to find the work again: opaque to the engine, private, never shown.
+    pub handle: Vec<u8>,
+    /// Whether it can be stopped.
+    pub cancelability: Cancelability,
+    /// When to ask first.
+    pub retry_after: Hint,
+    /// When the service gives up.
+    pub fail_after: Hint,
+    /// How long such work may take at most.
+    pub action_ttl: Hint,
+    /// A text for people.
+    pub progress_hint: Option<String>,
+    /// What its result means for the job.
+    pub then: AfterExternal,
+}
+
+/// What a service says of the work that it has.
+#[derive(Clone, Debug)]
+pub enum Polled {
+    /// Not over.
+    Open(ReportedStatus, PollHints),
+    /// Over, with a result.
+    Completed(Output),
+    /// Over, without.
+    Failed(Failure),
+    /// Its own time budget ran out.
+    TimedOut,
+    /// It was stopped.
+    Cancelled,
+    /// The service does not know it.
+    Unknown,
+    /// Something that is none of these; what it was.
+    Unexpected(String),
+}
+
+/// A result.
+#[derive(Clone, Debug, Default)]
+pub struct Output {
+    /// For people.
+    pub summary: Option<String>,
+    /// The data, as JSON.
+    pub data: Option<Vec<u8>>,
+    /// The list of artifacts, as JSON.
+    pub artifacts: Option<Vec<u8>>,
+}
+
+/// A failure.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Short and machine-readable.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+    /// Whether another attempt may help.
+    pub retryable: Retryable,
+    /// What there is to see of it: the list of artifacts, as JSON.
+    pub artifacts: Option<Vec<u8>>,
+}
+
+impl Deferral {
+    /// With this handle; it can be stopped, and nothing is hinted.
+    pub fn new(handle: Vec<u8>) -> Self {
+        Self {
+            handle,
+            cancelability: Cancelability::Cancelable,
+            retry_after: Hint::Absent,
+            fail_after: Hint::Absent,
+            action_ttl: Hint::Absent,
+            progress_hint: None,
+            then: AfterExternal::Finish,
+        }
+    }
+}
+
+impl Failure {
+    /// A failure that another attempt may mend.
+    pub fn transient(reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            message: message.into(),
+            retryable: Retryable::Yes,
+            artifacts: None,
+        }
+    }
+
+    /// A failure that no attempt will mend.
+    pub fn permanent(reason: &str, message: impl Into<String>) -> Self {
+        Self { retryable: Retryable::No, ..Self::transient(reason, message) }
+    }
+}

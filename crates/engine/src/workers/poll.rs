@@ -1,0 +1,70 @@
+//! Polls operations that are due: takes as many as there are places, and asks each service in a task of its own.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use domain::{RecordKind, Timestamp};
+
+use super::due_times::DueTimes;
+use super::{Next, Worker};
+use crate::{Engine, EngineError, Polls, Wakes};
+
+/// Operations taken in one round.
+const BATCH: usize = 256;
+
+/// The worker.
+pub struct PollOperations {
+    engine: Engine,
+    polls: Arc<Polls>,
+    wakes: Arc<Wakes>,
+    due_times: DueTimes,
+}
+
+impl PollOperations {
+    /// On this engine, with these places.
+    pub fn new(engine: Engine, polls: Arc<Polls>, wakes: Arc<Wakes>) -> Self {
+        tracing::info!("external_polling_loop.started: sleeps until something is due");
+        Self { engine, polls, wakes, due_times: DueTimes::default() }
+    }
+
+    async fn poll_due(&self, now: Timestamp) -> Result<Next, EngineError> {
+        if let Some(next) = self.due_times.nothing_before(now, self.wakes.take_operation_due_at()) {
+            return Ok(next);
+        }
+        let limit = self.polls.free().min(BATCH);
+        if limit == 0 {
+            // A question that ends wakes us.
+            return Ok(Next::WhenWoken);
+        }
+        let taken = self.engine.store().take_due(RecordKind::Operation, self.polls.take(now, limit)).await?;
+        let more = taken.len() == limit;
+        for one in taken {
+            self.polls.begin(one);
+        }
+        if more {
+            return Ok(Next::Now);
+        }
+        Ok(self.due_times.learned(self.engine.store().earliest_due(RecordKind::Operation).await?))
+    }
+}
+
+impl Drop for PollOperations {
+    fn drop(&mut self) {
+        tracing::info!("external_polling_loop.stopped");
+    }
+}
+
+impl Worker for PollOperations {
+    fn name(&self) -> &'static str {
+        "poll_operations"
+    }
+
+    fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>> {
+        Box::pin(self.poll_due(now))
+    }
+
+    fn woken(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.wakes.operation_due_or_place())
+    }
+}
