@@ -174,7 +174,10 @@ fn executors(data_dir: &Path, config: &Config, artifacts: &Arc<Artifacts>) -> Re
             Kind::Process => Arc::new(ProcessExecutor::new(host.clone(), executor.settings())),
         };
         let (concurrency, retry) = (executor.concurrency(), executor.retry());
-        executors.register(&executor.name, Executor { specialist, concurrency, retry });
+        executors.register(
+            &executor.name,
+            Executor { specialist, concurrency, retry, modes: engine::Modes::default() },
+        );
     }
     executors.watched_by(artifacts.clone());
     Ok(executors)

@@ -92,7 +92,15 @@ fn executors(sim: &Sim) -> Executors {
     let mut executors = Executors::default();
     for lane in LANES {
         let specialist = Arc::new(Scripted { sim: sim.clone(), lane });
-        executors.register(lane, Executor { specialist, concurrency: MAX_RUNNING, retry: RetryPolicy::ONCE });
+        executors.register(
+            lane,
+            Executor {
+                specialist,
+                concurrency: MAX_RUNNING,
+                retry: RetryPolicy::ONCE,
+                modes: engine::Modes::default(),
+            },
+        );
     }
     executors
 }

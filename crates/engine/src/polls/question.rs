@@ -28,6 +28,16 @@ const MAX_HINT_BYTES: usize = 1_024;
 pub(super) struct Question<'a> {
     polls: &'a Polls,
     taken: Taken,
+    urgency: Urgency,
+}
+
+/// Whether an operation waits for its time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// It is asked about when it is due.
+    WhenDue,
+    /// Somebody wants to know now.
+    Now,
 }
 
 /// What an operation needs now.
@@ -41,8 +51,8 @@ enum Due {
 }
 
 impl<'a> Question<'a> {
-    pub(super) fn new(polls: &'a Polls, taken: Taken) -> Self {
-        Self { polls, taken }
+    pub(super) fn new(polls: &'a Polls, taken: Taken, urgency: Urgency) -> Self {
+        Self { polls, taken, urgency }
     }
 
     /// Does what is due. Nothing is left to the caller.
@@ -61,7 +71,7 @@ impl<'a> Question<'a> {
             return Err(Refusal::WrongRecordKind.into());
         };
         let operation = Arc::new((**operation).clone());
-        let due = due(&operation, self.polls.timer.now());
+        let due = due(&operation, self.polls.timer.now(), self.urgency);
         if matches!(due, Due::Attention) {
             engine.attend(&self.taken, Arc::from(ACTOR)).await?;
             return Ok(());
@@ -217,7 +227,7 @@ impl<'a> Question<'a> {
     }
 }
 
-fn due(operation: &Operation, now: Timestamp) -> Due {
+fn due(operation: &Operation, now: Timestamp, urgency: Urgency) -> Due {
     let stop_at = operation.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
     let stop_due = stop_at.is_some_and(|at| at <= now);
     if operation.ended.is_some() {
@@ -227,7 +237,7 @@ fn due(operation: &Operation, now: Timestamp) -> Due {
         Due::Attention
     } else if stop_due {
         Due::Cancel
-    } else if operation.next_poll_at <= now {
+    } else if operation.next_poll_at <= now || urgency == Urgency::Now {
         Due::Status
     } else {
         Due::Attention

@@ -223,7 +223,15 @@ where
         }
     }
     let specialist = Arc::new(Scripted(work));
-    (name.to_owned(), Executor { specialist, concurrency, retry: Executors::DEFAULT_RETRY })
+    (
+        name.to_owned(),
+        Executor {
+            specialist,
+            concurrency,
+            retry: Executors::DEFAULT_RETRY,
+            modes: engine::Modes::default(),
+        },
+    )
 }
 
 /// A door that work waits at until the test opens it.

@@ -61,7 +61,15 @@ impl Scripted {
 
     pub fn named(self: &Arc<Self>, name: &str) -> (String, Executor) {
         let specialist = self.clone();
-        (name.to_owned(), Executor { specialist, concurrency: 8, retry: Executors::DEFAULT_RETRY })
+        (
+            name.to_owned(),
+            Executor {
+                specialist,
+                concurrency: 8,
+                retry: Executors::DEFAULT_RETRY,
+                modes: engine::Modes::default(),
+            },
+        )
     }
 
     fn times(&self, what: &str) -> usize {
@@ -536,4 +544,34 @@ async fn an_executor_goes_on_with_what_came_from_outside() {
     let completed = given.until(&id, JobStateName::Completed).await;
     assert_eq!((completed.attempt_count, press.times("produce")), (1, 2));
     assert!(matches!(completed.state, JobState::Completed));
+}
+
+#[tokio::test]
+async fn somebody_who_wants_to_know_now_is_bound_by_the_shortest_interval() {
+    let press = Scripted::deferring([goes_on(60, "page 1"), goes_on(60, "page 2")]);
+    let given = Given::new([press.named("press")]);
+    let id = given.create(job("press")).await;
+    given.until(&id, JobStateName::AwaitingExternal).await;
+    let operation = given.operation_of(&id).await.id;
+    let too_soon = given.daemon.poll_now(&operation).await.unwrap_err();
+    assert_eq!(too_soon.code(), "not_due");
+    given.clock.advance_seconds(1);
+    given.daemon.poll_now(&operation).await.unwrap();
+    assert_eq!(given.operation_of(&id).await.progress_hint.as_deref(), Some("page 1"));
+    assert_eq!(given.daemon.poll_now(&operation).await.unwrap_err().code(), "not_due");
+    given.clock.advance_seconds(1);
+    given.daemon.poll_now(&operation).await.unwrap();
+    assert_eq!((press.times("poll"), given.operation_of(&id).await.polls), (2, 2));
+}
+
+#[tokio::test]
+async fn an_operation_that_is_being_asked_about_is_not_asked_about_twice() {
+    let press = Scripted::deferring([Answer::Hangs]);
+    let given = Given::new([press.named("press")]);
+    let id = given.create(job("press")).await;
+    given.until(&id, JobStateName::AwaitingExternal).await;
+    given.next_poll(&id).await;
+    let operation = given.operation_of(&id).await.id;
+    assert_eq!(given.daemon.poll_now(&operation).await.unwrap_err().code(), "claim_held");
+    assert_eq!(press.times("poll"), 1);
 }

@@ -141,7 +141,15 @@ impl World {
 fn executors() -> Executors {
     let mut all = Executors::default();
     for (name, specialist) in executors::all() {
-        all.register(name, Executor { specialist, concurrency: 8, retry: Executors::DEFAULT_RETRY });
+        all.register(
+            name,
+            Executor {
+                specialist,
+                concurrency: 8,
+                retry: Executors::DEFAULT_RETRY,
+                modes: engine::Modes::default(),
+            },
+        );
     }
     all
 }
