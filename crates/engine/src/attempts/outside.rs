@@ -70,7 +70,7 @@ impl Attempt {
 
     fn specialist(&self, kind: &str) -> String {
         let executor = self.attempts.executors.get(kind);
-        executor.map_or_else(String::new, |one| one.specialist.name().to_owned())
+        executor.map_or_else(String::new, |one| one.specialist.name().into_owned())
     }
 }
 

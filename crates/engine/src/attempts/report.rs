@@ -78,7 +78,7 @@ impl Attempt {
             Produced::SubmitUnknown(failure) => {
                 let jitter = self.attempts.engine.ids().jitter();
                 let details = failed(failure, &mut kept);
-                JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details, jitter }
+                JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details: Box::new(details), jitter }
             }
             Produced::Unexpected(what) => {
                 let details = failed(unexpected(&what), &mut kept);

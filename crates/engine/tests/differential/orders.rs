@@ -216,7 +216,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
                 resubmit: chance.pick(&[Resubmit::SameKey, Resubmit::Never]),
             }),
         },
-        LOSE_SUBMIT => JobCommand::LoseSubmit { attempt_id, details: Details::default(), jitter },
+        LOSE_SUBMIT => JobCommand::LoseSubmit { attempt_id, details: Box::default(), jitter },
         CONCLUDE => JobCommand::ConcludeOperation {
             operation_id: match job.map(|job| &job.state) {
                 Some(JobState::AwaitingExternal { operation, .. }) if chance.percent(70) => operation.clone(),
