@@ -27,7 +27,9 @@ pub fn measure(place: &Place, jobs: usize) -> Result<Line> {
     }
     let (over_http, in_store) = middle(rounds, |(over_http, in_store)| over_http / in_store);
     Ok(Line {
-        what: format!("creates over HTTP at {CALLERS} connections, and through `execute` at {CALLERS} callers"),
+        what: format!(
+            "creates over HTTP at {CALLERS} connections, and through `execute` at {CALLERS} callers"
+        ),
         measured: format!("{over_http:.0}/s"),
         against: format!("{in_store:.0}/s"),
         figure: over_http / in_store,

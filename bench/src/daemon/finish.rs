@@ -25,7 +25,9 @@ pub fn measure(place: &Place, jobs: usize) -> Result<Line> {
     }
     let (whole, in_store) = middle(rounds, |(whole, in_store)| whole / in_store);
     Ok(Line {
-        what: format!("no-op jobs over HTTP to their end at {CALLERS} connections, and through `execute` at {CALLERS} callers"),
+        what: format!(
+            "no-op jobs over HTTP to their end at {CALLERS} connections, and through `execute` at {CALLERS} callers"
+        ),
         measured: format!("{whole:.0}/s"),
         against: format!("{in_store:.0}/s"),
         figure: whole / in_store,

@@ -48,7 +48,9 @@ pub fn measure(place: &Place, jobs: usize, waiting: usize) -> Result<[Line; 2]> 
     let (rates, times) = (middle(rates, ratio), middle(times, ratio));
     Ok([
         Line {
-            what: format!("no-op jobs to their end beside {waiting} due jobs in a full lane, and beside none"),
+            what: format!(
+                "no-op jobs to their end beside {waiting} due jobs in a full lane, and beside none"
+            ),
             measured: format!("{:.0}/s", rates.0),
             against: format!("{:.0}/s", rates.1),
             figure: ratio(&rates),

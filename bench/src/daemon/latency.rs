@@ -49,7 +49,10 @@ pub fn measure(place: &Place) -> Result<Line> {
     }
     let (p99, p50, commit) = super::report::middle(rounds, |(p99, _, commit)| p99 / commit);
     Ok(Line {
-        what: format!("from the request to the start of a no-op at idle, p99 (p50 {:.2} ms), and one commit, p50", p50 * 1_000.0),
+        what: format!(
+            "from the request to the start of a no-op at idle, p99 (p50 {:.2} ms), and one commit, p50",
+            p50 * 1_000.0
+        ),
         measured: format!("{:.2} ms", p99 * 1_000.0),
         against: format!("{:.2} ms", commit * 1_000.0),
         figure: p99 / commit,

@@ -33,7 +33,9 @@ pub async fn create(address: &Address, connections: usize, jobs: usize) -> Resul
         .map(|mut connection| {
             let left = left.clone();
             tokio::spawn(async move {
-                while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+                while left
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+                    .is_ok()
                 {
                     connection.post("/jobs", NOOP).await?;
                 }

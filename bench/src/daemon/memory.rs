@@ -3,11 +3,11 @@
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
+use super::Place;
 use super::connection::Connection;
 use super::load;
 use super::process::{Address, DaemonProcess, Dispatch};
 use super::report::{Bound, Line};
-use super::Place;
 
 const BELOW_MIB: f64 = 150.0;
 /// Jobs in one request.

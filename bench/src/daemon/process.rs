@@ -55,8 +55,7 @@ impl DaemonProcess {
         command.current_dir(data_dir.parent().unwrap_or(data_dir));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let begin = Instant::now();
-        let mut child =
-            command.spawn().with_context(|| format!("{} cannot be started", binary.display()))?;
+        let mut child = command.spawn().with_context(|| format!("{} cannot be started", binary.display()))?;
         let mut line = String::new();
         if let Some(output) = child.stdout.take() {
             BufReader::new(output).read_line(&mut line)?;

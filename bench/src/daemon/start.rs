@@ -34,7 +34,10 @@ pub fn measure(place: &Place, finished: usize) -> Result<Line> {
     let share = |(full, empty): &(f64, f64)| full / (TIMES * empty + PLUS_SECONDS);
     let (full, empty) = middle(rounds, share);
     Ok(Line {
-        what: format!("cold start with {finished} finished jobs, and {TIMES} times an empty one ({:.0} ms) plus 200 ms", empty * 1_000.0),
+        what: format!(
+            "cold start with {finished} finished jobs, and {TIMES} times an empty one ({:.0} ms) plus 200 ms",
+            empty * 1_000.0
+        ),
         measured: format!("{:.0} ms", full * 1_000.0),
         against: format!("{:.0} ms", (TIMES * empty + PLUS_SECONDS) * 1_000.0),
         figure: share(&(full, empty)),
