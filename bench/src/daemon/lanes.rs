@@ -38,8 +38,7 @@ pub fn measure(place: &Place, jobs: usize, waiting: usize) -> Result<[Line; 2]> 
             runtime.block_on(load::create_and_finish(&daemon.address, CALLERS, jobs))
         };
         rates.push((rate(&with)?, rate(&without)?));
-        let time = |daemon: &DaemonProcess| runtime.block_on(latency::alone(&daemon.address, ALONE));
-        times.push((time(&with)?, time(&without)?));
+        times.push(runtime.block_on(latency::in_turns(&with.address, &without.address, ALONE))?);
     }
     // Its jobs would keep a graceful stop waiting.
     with.kill()?;

@@ -14,7 +14,7 @@ use store_sql::{SqliteOptions, SqliteStore};
 use super::connection::Connection;
 use super::load;
 use super::process::{Address, DaemonProcess, Dispatch};
-use super::report::{Bound, Line, percentile};
+use super::report::{Bound, Line, middle, percentile};
 use super::{Place, ROUNDS};
 use crate::cycle;
 
@@ -23,6 +23,18 @@ const COMMITS: f64 = 10.0;
 const JOBS: usize = 300;
 /// Long enough for a job to be over and everything to be quiet again.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// Seconds.
+struct Spread {
+    p50: f64,
+    p99: f64,
+}
+
+impl Spread {
+    fn of(seconds: &mut [f64]) -> Self {
+        Self { p50: percentile(seconds, 50), p99: percentile(seconds, 99) }
+    }
+}
 
 /// A commit and a job take turns.
 pub fn measure(place: &Place) -> Result<Line> {
@@ -45,29 +57,33 @@ pub fn measure(place: &Place) -> Result<Line> {
             }
             anyhow::Ok(())
         })?;
-        rounds.push((percentile(&mut starts, 99), percentile(&mut starts, 50), percentile(&mut commits, 50)));
+        rounds.push((Spread::of(&mut starts), Spread::of(&mut commits)));
     }
-    let (p99, p50, commit) = super::report::middle(rounds, |(p99, _, commit)| p99 / commit);
+    let ratio = |(start, commit): &(Spread, Spread)| start.p99 / commit.p50;
+    let (start, commit) = middle(rounds, ratio);
     Ok(Line {
         what: format!(
-            "from the request to the start of a no-op at idle, p99 (p50 {:.2} ms), and one commit, p50",
-            p50 * 1_000.0
+            "from the request to the start of a no-op at idle, p99 (p50 {}), and one commit, p50 (p99 {})",
+            milliseconds(start.p50),
+            milliseconds(commit.p99)
         ),
-        measured: format!("{:.2} ms", p99 * 1_000.0),
-        against: format!("{:.2} ms", commit * 1_000.0),
-        figure: p99 / commit,
+        measured: milliseconds(start.p99),
+        against: milliseconds(commit.p50),
+        figure: ratio(&(start, commit)),
         bound: Bound::Below(COMMITS),
     })
 }
 
-/// No-op jobs one after the other on a daemon that does nothing else: the middle of their times, in seconds.
-pub async fn alone(address: &Address, jobs: usize) -> Result<f64> {
-    let mut connection = Connection::to(address).await?;
-    let mut starts = Vec::with_capacity(jobs);
+/// No-op jobs one after the other on two daemons in turns: the middle of their times, in seconds.
+pub async fn in_turns(one_daemon: &Address, other: &Address, jobs: usize) -> Result<(f64, f64)> {
+    let mut to_one = Connection::to(one_daemon).await?;
+    let mut to_other = Connection::to(other).await?;
+    let (mut of_one, mut of_other) = (Vec::with_capacity(jobs), Vec::with_capacity(jobs));
     for _ in 0..jobs {
-        starts.push(one(&mut connection).await?);
+        of_one.push(one(&mut to_one).await?);
+        of_other.push(one(&mut to_other).await?);
     }
-    Ok(percentile(&mut starts, 50))
+    Ok((percentile(&mut of_one, 50), percentile(&mut of_other, 50)))
 }
 
 #[derive(Deserialize)]
@@ -89,4 +105,8 @@ async fn one(connection: &mut Connection) -> Result<f64> {
             return Ok(ended.saturating_sub(sent).as_secs_f64());
         }
     }
+}
+
+fn milliseconds(seconds: f64) -> String {
+    format!("{:.2} ms", seconds * 1_000.0)
 }

@@ -217,6 +217,9 @@ impl Store for SqliteStore {
     }
 
     fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
+        if let Some(bytes) = self.recent.body(id, body) {
+            return Box::pin(std::future::ready(Ok(Some(bytes.to_vec()))));
+        }
         let id = id.clone();
         self.readers.read(move |connection| reads::body(connection, &id, body))
     }

@@ -162,10 +162,11 @@ impl Writer {
             let Request::Commit(prepared) = &requests[index] else { continue };
             for (change, row) in prepared.commit.changes.iter().zip(rows) {
                 match change.removal {
-                    Removal::Record => self.recent.forget(&change.id),
-                    Removal::Nothing | Removal::Bodies => {
+                    Removal::Record | Removal::Bodies => self.recent.forget(&change.id),
+                    Removal::Nothing => {
                         let record = change.record.clone();
-                        self.recent.wrote(&change.id, Loaded { record, head: row.head, claim: row.claim });
+                        let loaded = Loaded { record, head: row.head, claim: row.claim };
+                        self.recent.wrote(&change.id, loaded, &change.bodies);
                     }
                 }
             }
