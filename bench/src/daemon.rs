@@ -31,7 +31,7 @@ const ROUNDS: usize = 3;
 #[derive(Args)]
 pub struct Daemon {
     /// Jobs per round of a rate.
-    #[arg(long, default_value_t = 20_000)]
+    #[arg(long, default_value_t = 10_000)]
     jobs: usize,
     /// Jobs in the store of the cold start, and in the queue whose memory is measured.
     #[arg(long, default_value_t = 100_000)]

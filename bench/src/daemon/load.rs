@@ -13,7 +13,7 @@ use super::process::Address;
 /// The same job as on the level of the store.
 pub const NOOP: &str = r#"{"title":"render the cover","executor":"noop","input":{"url":"https://example.org/a/b/c","width":1280,"height":720,"format":"png"},"retry":{"max_attempts":3,"backoff_seconds":1,"max_backoff_seconds":60}}"#;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-const GIVEN_UP_AFTER: Duration = Duration::from_secs(120);
+const GIVEN_UP_AFTER: Duration = Duration::from_mins(2);
 
 /// One thread for all connections: what it does not use is left to the daemon.
 pub fn runtime() -> Result<Runtime> {
