@@ -15,12 +15,14 @@ use super::connection::Connection;
 use super::load;
 use super::process::{Address, DaemonProcess, Dispatch};
 use super::report::{Bound, Line, middle, percentile};
-use super::{Place, ROUNDS};
+use super::{CALLERS, Place, ROUNDS};
 use crate::cycle;
 
 const COMMITS: f64 = 10.0;
 /// Jobs per round.
 const JOBS: usize = 300;
+/// Both logs have their size before: a log that grows is slower to sync than one that is written over.
+const JOBS_BEFORE: usize = 3_000;
 /// Long enough for a job to be over and everything to be quiet again.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -42,6 +44,14 @@ pub fn measure(place: &Place) -> Result<Line> {
     let daemon = DaemonProcess::start(&place.binary, &data_dir, Dispatch::On)?;
     let path = place.fresh("latency-commits")?.join("longhaul.sqlite");
     let engine = cycle::engine(Arc::new(SqliteStore::open(&SqliteOptions::at(&path))?));
+    load::runtime()?.block_on(load::create_and_finish(&daemon.address, CALLERS, JOBS_BEFORE))?;
+    place.runtime.block_on(cycle::create_many(
+        &engine,
+        CALLERS,
+        JOBS_BEFORE,
+        cycle::EXECUTOR,
+        cycle::INPUT,
+    ))?;
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let (mut commits, mut starts) = (Vec::with_capacity(JOBS), Vec::with_capacity(JOBS));
