@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::{Lease, OwnerId, RecordKind, Timestamp};
-use store::{StoreError, Take};
+use futures::future::join_all;
+use store::{StoreError, Take, Taken};
 
 use super::due_times::DueTimes;
 use super::{Next, Worker};
@@ -36,21 +37,27 @@ impl AttendJobs {
         }
         let take = Take { owner: self.owner.clone(), now, lease: self.lease, limit: BATCH };
         let taken = self.engine.store().take_due(RecordKind::Job, take).await?;
-        for one in &taken {
-            // The record may have moved between the taking and here; the rules settle it.
-            match self.engine.attend(one, Arc::from("worker:attend_jobs")).await {
-                Ok(_) | Err(EngineError::Refused(_)) => {}
-                // One damaged record must not keep the others waiting.
-                Err(error @ EngineError::Store(StoreError::Broken(_))) => {
-                    tracing::error!(record = %one.id, code = error.code(), "not attended to: {error}");
-                }
-                Err(error) => return Err(error),
-            }
+        // Side by side, so that the store syncs them together: very many may become due at one moment.
+        for attended in join_all(taken.iter().map(|one| self.attend_one(one))).await {
+            attended?;
         }
         if taken.len() == BATCH {
             return Ok(Next::Now);
         }
         Ok(self.due_times.learned(self.engine.store().earliest_due(RecordKind::Job).await?))
+    }
+
+    async fn attend_one(&self, taken: &Taken) -> Result<(), EngineError> {
+        // The record may have moved between the taking and here; the rules settle it.
+        match self.engine.attend(taken, Arc::from("worker:attend_jobs")).await {
+            Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
+            // One damaged record must not keep the others waiting.
+            Err(error @ EngineError::Store(StoreError::Broken(_))) => {
+                tracing::error!(record = %taken.id, code = error.code(), "not attended to: {error}");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use domain::attention::Retention;
@@ -289,9 +289,20 @@ pub struct Counted {
     pub inner: MemoryStore,
     calls: AtomicU64,
     written: Notify,
+    holds_commits: AtomicBool,
+    commits_held: AtomicUsize,
 }
 
 impl Counted {
+    /// From now on no commit is answered.
+    pub fn hold_commits(&self) {
+        self.holds_commits.store(true, Ordering::SeqCst);
+    }
+
+    pub fn commits_held(&self) -> usize {
+        self.commits_held.load(Ordering::SeqCst)
+    }
+
     fn count(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
@@ -300,6 +311,10 @@ impl Counted {
 impl Store for Counted {
     fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
         self.count();
+        if self.holds_commits.load(Ordering::SeqCst) {
+            self.commits_held.fetch_add(1, Ordering::SeqCst);
+            return Box::pin(std::future::pending());
+        }
         let answer = self.inner.commit_now(&commit);
         self.written.notify_waiters();
         Box::pin(std::future::ready(answer))

@@ -1,6 +1,7 @@
 //! The workers over the memory store, with a clock moved by hand: what happens by itself, and when nothing does.
 
 mod asked;
+mod due;
 mod given;
 mod outside;
 mod submit;
