@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use store::StoreError;
 
 /// Seconds after which whoever was turned away for load may come back.
-const RETRY_AFTER_SECONDS: &str = "1";
+pub(crate) const RETRY_AFTER_SECONDS: &str = "1";
 /// The longest id that an answer repeats.
 const MAX_ECHOED_ID: usize = 128;
 
