@@ -120,6 +120,8 @@ codes! {
     NotRunnable "not_runnable" 409 "The job cannot be run now";
     /// The state does not allow it.
     NotRetryable "not_retryable" 409 "The job cannot be retried now";
+    /// What it was asked to do was deleted on request.
+    Purged "purged" 409 "The job was purged";
     /// Someone asked to stop it.
     CancelPending "cancel_pending" 409 "A cancel is pending";
     /// It waits for no answer.

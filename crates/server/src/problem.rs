@@ -97,6 +97,7 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
             (Code::AttemptRequired, "attempt_id is required for runner-managed job updates".to_owned())
         }
         Refusal::StaleAttempt => (Code::StaleAttempt, "stale attempt_id".to_owned()),
+        Refusal::Purged => (Code::Purged, refusal.to_string()),
         Refusal::CancelPending => (Code::CancelPending, refusal.to_string()),
         Refusal::NoCancelPending | Refusal::NotCancelable { .. } | Refusal::OperationOpen => {
             (Code::Refused, refusal.to_string())

@@ -36,21 +36,26 @@ pub struct World {
 
 /// Nothing is taken by itself: what happens is what the test asks for.
 pub async fn world() -> World {
-    World::start(Dispatching::Off, ServerLimits::default()).await
+    World::start(Dispatching::Off, ServerLimits::default(), 0).await
 }
 
 /// The same, whose door has these bounds.
 pub async fn world_with(limits: ServerLimits) -> World {
-    World::start(Dispatching::Off, limits).await
+    World::start(Dispatching::Off, limits, 0).await
 }
 
 /// Ready jobs are taken by themselves.
 pub async fn working_world() -> World {
-    World::start(Dispatching::On, ServerLimits::default()).await
+    World::start(Dispatching::On, ServerLimits::default(), 0).await
+}
+
+/// Ready jobs are taken by themselves; executors and lanes that nobody knows are waited for.
+pub async fn world_with_grace(grace_seconds: u64) -> World {
+    World::start(Dispatching::On, ServerLimits::default(), grace_seconds).await
 }
 
 impl World {
-    async fn start(dispatching: Dispatching, limits: ServerLimits) -> Self {
+    async fn start(dispatching: Dispatching, limits: ServerLimits, grace_seconds: u64) -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let options = SqliteOptions::at(directory.path().join("longhaul.sqlite"));
         let store = Arc::new(SqliteStore::open(&options).expect("a new store opens"));
@@ -60,7 +65,7 @@ impl World {
             lease: Lease::DEFAULT,
             retention: Retention::DEFAULT,
             lane_limits: [("narrow".to_owned(), 1)].into(),
-            grace_seconds: 0,
+            grace_seconds,
             dispatching,
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), executors(), settings);
