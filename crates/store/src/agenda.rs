@@ -150,3 +150,21 @@ impl AgendaRow {
         self.limit_at.map_or(lease_ends, |limit| limit.min(lease_ends))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_goes_on_after_a_pause_has_the_lease_of_whoever_commits() {
+        let at = Timestamp::from_seconds;
+        let entry = |holding| Entry { holding, place: None, ready: false, due_at: None, limit_at: None };
+        let lease = Lease::new(120, 40).expect("that is within the bounds");
+        let mut row = AgendaRow::new(Head::default(), entry(Holding::Free), at(0), lease);
+        row.take(&OwnerId::new("node-1"), at(0), lease).expect("it is free");
+        row.commit(Head::default(), entry(Holding::Free), at(10), lease);
+        row.commit(Head::default(), entry(Holding::LeaseBound), at(50), lease);
+        assert_eq!(row.due_at, Some(at(170)));
+        assert_eq!(row.claim.map(|claim| claim.lease_expires_at), Some(at(170)));
+    }
+}

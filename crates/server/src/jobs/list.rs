@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use api::{FieldError, JobList, JobStatus, Problem, ProblemCode};
 use axum::response::Response;
 use domain::job::{Job, JobStateName};
-use domain::{BodyName, JobId, Timestamp};
+use domain::{JobId, Timestamp};
 use futures::future::try_join_all;
 use store::{Cursor, JobFilter, JobQuery, Page};
 
@@ -14,7 +14,7 @@ use crate::answer;
 use crate::asked::Asked;
 use crate::authorise;
 use crate::problem::of_store;
-use crate::render::{Bodies, Extent, status, summary};
+use crate::render::{Bodies, Extent, OF_STATUS, status, summary};
 use crate::serve::Server;
 
 /// Bytes of bodies in one page; what does not fit is on the next.
@@ -65,10 +65,7 @@ fn respond(work: Vec<JobStatus<'_>>, next: Option<&Cursor>) -> Response {
 fn fitting(jobs: &[&Job]) -> usize {
     let mut bytes = 0;
     for (index, job) in jobs.iter().enumerate() {
-        let shown = job
-            .bodies
-            .iter()
-            .filter(|body| matches!(body.name, BodyName::Request | BodyName::Prompt | BodyName::Provenance));
+        let shown = job.bodies.iter().filter(|body| OF_STATUS.contains(&body.name));
         bytes += shown.map(|body| body.size).sum::<u64>();
         if bytes > MAX_PAGE_BODY_BYTES && index > 0 {
             return index;

@@ -62,6 +62,11 @@ fn execution<'a>(job: &'a Job, callers: RawObject<'a>, bodies: &Bodies, extent: 
             (None, None) => execution.set("prompt", &Prompt { body: &spec.title, source: "title" }),
         }
     }
+    let input = bodies.named(job, BodyName::Input).filter(|_| extent == Extent::Whole);
+    // Whoever creates jobs without this server may have left another text: it is not shown then.
+    if let Some(Ok(input)) = input.map(|text| RawValue::from_string(text.to_owned())) {
+        execution.set("input", &*input);
+    }
     for (key, value) in managed(job).members() {
         execution.add(key, value);
     }
