@@ -129,7 +129,10 @@ impl Follower {
             let moved = async {
                 match &mut self.source {
                     Source::Ledger(ledger) => ledger.changed().await.ok(),
-                    Source::Job { watched, .. } => Some(drop(watched.next().await)),
+                    Source::Job { watched, .. } => {
+                        watched.next().await;
+                        Some(())
+                    }
                 }
             };
             tokio::select! {

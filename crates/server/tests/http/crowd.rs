@@ -15,16 +15,16 @@ const SHORT: Duration = Duration::from_millis(300);
 async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes).await;
-    String::from_utf8(bytes).unwrap()
+    String::from_utf8(bytes).expect("answers are UTF-8")
 }
 
 async fn connect(world: &World) -> TcpStream {
-    TcpStream::connect(&world.address).await.unwrap()
+    TcpStream::connect(&world.address).await.expect("the server listens")
 }
 
 async fn send(world: &World, text: &str) -> TcpStream {
     let mut stream = connect(world).await;
-    stream.write_all(text.as_bytes()).await.unwrap();
+    stream.write_all(text.as_bytes()).await.expect("it is taken in");
     stream
 }
 
