@@ -6,6 +6,7 @@ mod cancel;
 mod create;
 mod draft;
 mod list;
+mod managed_execution;
 mod order;
 mod purge;
 mod read;

@@ -96,6 +96,7 @@ fn parameters(route: &Route) -> Value {
         }
         Operation::ReadFacts => parameters.extend([limit, cursor]),
         Operation::StreamFacts => parameters.extend([
+            text("job", "only the facts of this job"),
             json!({ "name": "after", "in": "query", "schema": { "type": "integer", "minimum": 0 } }),
             json!({ "name": "Last-Event-ID", "in": "header", "schema": { "type": "integer", "minimum": 0 } }),
         ]),
@@ -146,9 +147,13 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
         let has_body = route.body != Body::None;
         let applies = match status {
             401 | 403 => route.access != Access::Open,
-            404 => route.path.contains("{id}"),
-            409 | 413 | 415 => has_body,
-            400 | 422 => has_body || matches!(route.operation, Operation::ListJobs | Operation::ReadFacts),
+            404 => route.path.contains("{id}") || route.operation == Operation::StreamFacts,
+            408 | 409 | 413 | 415 => has_body,
+            400 => has_body,
+            422 => {
+                let reads = [Operation::ListJobs, Operation::ReadFacts, Operation::StreamFacts];
+                has_body || reads.contains(&route.operation)
+            }
             405 => false,
             _ => route.access != Access::Open || route.operation == Operation::ReadReadiness,
         };
