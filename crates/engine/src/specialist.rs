@@ -88,6 +88,8 @@ pub enum Produced {
     },
     /// It has stopped, as asked.
     Stopped,
+    /// The same, with what there is to see of it.
+    StoppedWith(Failure),
 }
 
 /// A result.
@@ -108,6 +110,8 @@ pub struct Failure {
     pub reason: String,
     /// For people.
     pub message: String,
+    /// More of it for machines: a JSON object.
+    pub details: Option<serde_json::Value>,
     /// Whether another attempt may help.
     pub retryable: Retryable,
     /// What there is to see of it: the list of artifacts, as JSON.
@@ -142,6 +146,7 @@ impl Failure {
         Self {
             reason: reason.to_owned(),
             message: message.into(),
+            details: None,
             retryable: Retryable::Yes,
             artifacts: None,
         }

@@ -83,16 +83,16 @@ impl Running {
             dispatching: options.dispatching,
         };
         let daemon = Arc::new(Daemon::start(store.clone(), clock, Arc::new(RandomIds), executors, settings));
-        tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts));
+        tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts.clone()));
         files::keep_admin_token(daemon.engine(), &data_dir).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let server = Arc::new(Server::new(daemon.clone(), ServerSettings::default()));
+        let server = Server::new(daemon.clone(), ServerSettings::default()).with_artifacts(artifacts.clone());
         let (stop_serving, mut stopped) = watch::channel(false);
         let until = async move {
             // The sender is kept until the end of the process.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
-        let served = tokio::spawn(server::serve(listener, server, until));
+        let served = tokio::spawn(server::serve(listener, Arc::new(server), until));
         files::write_daemon_file(&data_dir, &DaemonFile { url: url.clone(), pid: std::process::id() })?;
         Ok(Self { url, data_dir, store, daemon, signals, stop_serving, served })
     }

@@ -95,6 +95,12 @@ fn parameters(route: &Route) -> Value {
             parameters.extend([limit, cursor]);
         }
         Operation::ReadFacts => parameters.extend([limit, cursor]),
+        Operation::ReadArtifact => parameters.extend([
+            json!({ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } }),
+            text("attempt_id", "of this attempt; of the last if left out"),
+            json!({ "name": "offset", "in": "query", "description": "from this byte on; an empty answer is the end as of now",
+                "schema": { "type": "integer", "minimum": 0, "default": 0 } }),
+        ]),
         Operation::StreamFacts => parameters.extend([
             json!({ "name": "after", "in": "query", "schema": { "type": "integer", "minimum": 0 } }),
             json!({ "name": "Last-Event-ID", "in": "header", "schema": { "type": "integer", "minimum": 0 } }),
@@ -148,7 +154,10 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
             401 | 403 => route.access != Access::Open,
             404 => route.path.contains("{id}"),
             409 | 413 | 415 => has_body,
-            400 | 422 => has_body || matches!(route.operation, Operation::ListJobs | Operation::ReadFacts),
+            400 | 422 => {
+                let has_query = [Operation::ListJobs, Operation::ReadFacts, Operation::ReadArtifact];
+                has_body || has_query.contains(&route.operation)
+            }
             405 => false,
             _ => route.access != Access::Open || route.operation == Operation::ReadReadiness,
         };
@@ -177,6 +186,7 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         Operation::ListJobs
         | Operation::ReadStatus
         | Operation::ReadResult
+        | Operation::ReadArtifact
         | Operation::PurgeJob
         | Operation::ReadFacts
         | Operation::ReadWhy
@@ -214,6 +224,7 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ListTokens => schemas.add::<api::TokenList>(),
         Operation::RevokeToken => schemas.add::<api::TokenRevoked>(),
         Operation::StreamFacts => return Answer::Other("text/event-stream"),
+        Operation::ReadArtifact => return Answer::Other("application/octet-stream"),
         Operation::ReadMetrics => return Answer::Other("text/plain"),
         Operation::ReadHealth | Operation::ReadReadiness | Operation::ReadDocument => {
             json!({ "type": "object" })

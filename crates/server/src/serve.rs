@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use engine::Daemon;
+use engine::process::Artifacts;
 use futures::StreamExt;
 use store::Store;
 use tokio::net::TcpListener;
@@ -59,6 +60,7 @@ pub struct Server {
     pub(crate) audit: Audit,
     pub(crate) metrics: Metrics,
     pub(crate) closing: watch::Sender<bool>,
+    pub(crate) artifacts: Option<Arc<Artifacts>>,
 }
 
 impl Server {
@@ -71,7 +73,13 @@ impl Server {
             audit: Audit::default(),
             metrics: Metrics::default(),
             closing: watch::Sender::new(false),
+            artifacts: None,
         }
+    }
+
+    /// Also gives out what attempts have left in these.
+    pub fn with_artifacts(self, artifacts: Arc<Artifacts>) -> Self {
+        Self { artifacts: Some(artifacts), ..self }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -144,7 +152,8 @@ async fn admit(
     request: Request,
 ) -> Result<Asked, Problem> {
     let (head, body) = request.into_parts();
-    let id = path.iter().next().map(|(_, id)| id.to_owned()).unwrap_or_default();
+    let part = |place| path.iter().nth(place).map(|(_, part)| part.to_owned()).unwrap_or_default();
+    let id = part(0);
     let principal = match (route.access, server.settings.auth) {
         (Access::Open, _) | (_, Auth::Off) => Arc::new(Principal::anybody()),
         (Access::Needs(permission), Auth::Required) => {
@@ -170,6 +179,7 @@ async fn admit(
         operation: route.operation,
         principal,
         id,
+        name: part(1),
         query: head.uri.query().unwrap_or_default().to_owned(),
         key: key_of(&head.headers)?,
         last_event_id: last_event_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
@@ -184,6 +194,7 @@ async fn carry_out(server: &Arc<Server>, asked: Asked) -> Result<Response, Probl
         Operation::ListJobs => jobs::list(server, asked).await,
         Operation::ReadStatus => jobs::read_status(server, asked).await,
         Operation::ReadResult => jobs::read_result(server, asked).await,
+        Operation::ReadArtifact => jobs::read_artifact(server, asked).await,
         Operation::UpdateJob => jobs::update(server, asked).await,
         Operation::RunJob => jobs::run(server, asked, domain::job::Trigger::Run).await,
         Operation::RetryJob => jobs::run(server, asked, domain::job::Trigger::Retry).await,

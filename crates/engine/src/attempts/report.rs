@@ -86,6 +86,16 @@ impl Attempt {
                 }
                 Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
             },
+            Produced::StoppedWith(failure) => {
+                let state = match stop {
+                    Stop::Cancelled => JobStateName::Cancelled,
+                    Stop::TimeOver => JobStateName::Failed,
+                    Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
+                };
+                let retryable = failure.retryable;
+                let details = failed(failure, &mut bodies);
+                self.report_of(attempt_id, state, details, retryable)
+            }
         };
         let mut order = self.order(command);
         order.bodies = bodies.into_iter().map(|body| OrderBody { record: self.id.clone(), body }).collect();
@@ -134,7 +144,10 @@ fn completed(output: Output, bodies: &mut Vec<NewBody>) -> Details {
 }
 
 fn failed(failure: Failure, bodies: &mut Vec<NewBody>) -> Details {
-    let error = serde_json::json!({ "code": failure.reason, "message": failure.message });
+    let mut error = serde_json::json!({ "code": failure.reason, "message": failure.message });
+    if let Some(details) = failure.details {
+        error["details"] = details;
+    }
     let result = ResultRefs {
         error: Some(keep(bodies, BodyName::Error, error.to_string().into_bytes())),
         artifacts: failure.artifacts.map(|list| keep(bodies, BodyName::Artifacts, list)),

@@ -14,7 +14,7 @@ use super::ProcessSettings;
 use super::report::{Exit, Report};
 use super::supervisor::KILL_LIMIT;
 use super::sweep::sweep_attempt;
-use crate::Link;
+use crate::{Link, Stop};
 
 /// All reports of one supervisor together.
 const MAX_REPORT_BYTES: u64 = 65_536;
@@ -30,7 +30,7 @@ pub(super) enum Ending {
         message: String,
     },
     /// We were told to stop it before it ended.
-    Stopped,
+    Stopped(Stop),
     /// It had longer than the executor allows.
     TimeOver,
     /// Its supervisor was killed before the command ended.
@@ -77,8 +77,8 @@ pub(super) async fn follow(
                 }
                 Some(Err(_)) | None => break Supervisor::Lost,
             },
-            _ = link.stopped(), if ending.is_none() => {
-                ending = Some(Ending::Stopped);
+            stop = link.stopped(), if ending.is_none() => {
+                ending = Some(Ending::Stopped(stop));
                 open = None;
                 patience.set(sleep_optional(Some(ends_by)));
             }
