@@ -102,6 +102,7 @@ fn parameters(route: &Route) -> Value {
                 "schema": { "type": "integer", "minimum": 0, "default": 0 } }),
         ]),
         Operation::StreamFacts => parameters.extend([
+            text("job", "only the facts of this job"),
             json!({ "name": "after", "in": "query", "schema": { "type": "integer", "minimum": 0 } }),
             json!({ "name": "Last-Event-ID", "in": "header", "schema": { "type": "integer", "minimum": 0 } }),
         ]),
@@ -152,11 +153,17 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
         let has_body = route.body != Body::None;
         let applies = match status {
             401 | 403 => route.access != Access::Open,
-            404 => route.path.contains("{id}"),
+            404 => route.path.contains("{id}") || route.operation == Operation::StreamFacts,
             409 | 413 | 415 => has_body,
-            400 | 422 => {
-                let has_query = [Operation::ListJobs, Operation::ReadFacts, Operation::ReadArtifact];
-                has_body || has_query.contains(&route.operation)
+            400 => has_body,
+            422 => {
+                let reads = [
+                    Operation::ListJobs,
+                    Operation::ReadFacts,
+                    Operation::ReadArtifact,
+                    Operation::StreamFacts,
+                ];
+                has_body || reads.contains(&route.operation)
             }
             405 => false,
             _ => route.access != Access::Open || route.operation == Operation::ReadReadiness,
