@@ -2,8 +2,10 @@
 //!
 //! No redirect is followed and no proxy used, so that the token goes nowhere but to the daemon that was named.
 
+mod artifact;
 mod connection;
 mod follow;
+mod output;
 mod result;
 mod stream;
 
@@ -15,8 +17,10 @@ use serde::de::DeserializeOwned;
 use ureq::http::{Request, Response};
 use ureq::{Agent, Body};
 
+pub use artifact::Stream;
 pub use connection::{Connection, DATA_DIR, DaemonFile};
 pub use follow::{ENDS, Followed, follow};
+pub use output::{Attempt, OutputFollower, Sink};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// A run answers after ten seconds at the latest, and the store may be slow.

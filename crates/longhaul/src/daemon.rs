@@ -62,9 +62,10 @@ impl Running {
     pub async fn start(options: DaemonOptions) -> Result<Self> {
         // Before anything is written: a signal from now on is a graceful stop.
         let signals = Signals::listen()?;
+        // A daemon that cannot serve leaves nothing behind.
+        let listener = listen(options.listen.or(options.config.listen), &options.data_dir).await?;
         let data_dir = files::make_data_dir(&options.data_dir)?;
         let store = open_store(&data_dir, &options.config)?;
-        let listener = listen(options.listen.or(options.config.listen)).await?;
         let clock = Arc::new(SystemClock::starting_at(store.newest_fact()));
         let ended = sweep_leftovers(&data_dir);
         if ended > 0 {
@@ -149,7 +150,7 @@ fn open_store(data_dir: &Path, config: &Config) -> Result<Arc<SqliteStore>> {
     Ok(Arc::new(SqliteStore::open(&options)?))
 }
 
-async fn listen(address: Option<SocketAddr>) -> Result<TcpListener> {
+async fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListener> {
     let default = || DEFAULT_LISTEN.parse().expect("the default is an address");
     let address = address.unwrap_or_else(default);
     if !address.ip().is_loopback() {
@@ -158,7 +159,18 @@ async fn listen(address: Option<SocketAddr>) -> Result<TcpListener> {
         );
     }
     TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address}; choose another with --listen, port 0 takes any that is free")
+        let told = format!(
+            "cannot listen on {address}; choose another with --listen, port 0 takes any that is free"
+        );
+        match DaemonFile::read(data_dir) {
+            Ok(daemon) => format!(
+                "{told} ({} says that process {} serves this data at {})",
+                DaemonFile::path(data_dir).display(),
+                daemon.pid,
+                daemon.url
+            ),
+            Err(_) => told,
+        }
     })
 }
 

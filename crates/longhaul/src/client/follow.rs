@@ -1,4 +1,4 @@
-//! Follows one job: its status now and after every change, told by the ledger's stream and never by asking again and again.
+//! Follows one job: its status now and after every change, told by the stream of its facts and never by asking again and again.
 //!
 //! A daemon that goes away meanwhile is waited for: the job is durable, and whoever waits for it should not notice a restart.
 
@@ -44,7 +44,10 @@ pub fn follow(
             Ok(Some(status)) => return Ok(Followed::Over(Box::new(status))),
             Ok(None) => gone_since = None,
             Err(error @ CallError::Unreachable { .. }) => {
-                let since = *gone_since.get_or_insert_with(Instant::now);
+                let since = *gone_since.get_or_insert_with(|| {
+                    eprintln!("longhaul: the daemon does not answer; waiting for it to come back");
+                    Instant::now()
+                });
                 if since.elapsed() > BACK_WITHIN && !is_over(until) {
                     return Err(Failed::from(error).into());
                 }
@@ -84,12 +87,10 @@ fn follow_once(
     if left.is_some_and(|left| left.is_zero()) {
         return Ok(None);
     }
-    let mut facts = client.facts_after(*position, left)?;
+    let mut facts = client.facts_after(id, *position, left)?;
     while let Some(told) = facts.next() {
         *position = told.position;
-        if told.stream == id
-            && let Some(last) = seen(client)?
-        {
+        if let Some(last) = seen(client)? {
             return Ok(Some(last));
         }
     }
