@@ -45,8 +45,8 @@ pub fn job(headline: &str, status: &JobStatus<'_>) -> String {
             .map_or_else(|| reason.to_owned(), |by| format!("{reason}, by {by}"))
     });
     let state = match status.state_reason.as_deref() {
-        Some(reason) => format!("{} ({})", status.state, in_words(reason)),
-        None => status.state.to_string(),
+        Some(reason) if reason != status.state => format!("{} ({})", status.state, in_words(reason)),
+        Some(_) | None => status.state.to_string(),
     };
     let progress =
         status.progress.as_deref().map(|progress| progress.get().to_owned()).filter(|text| text != "{}");

@@ -175,19 +175,21 @@ fn why(end: &JobEnd<'_>, status: &JobStatus<'_>) -> String {
     }
     #[derive(Deserialize)]
     struct Details {
-        exit_code: Option<i32>,
-        signal: Option<i32>,
+        #[serde(default)]
+        stdout_tail: String,
+        #[serde(default)]
+        stderr_tail: String,
     }
     let error: Option<Error> = end.error.as_deref().and_then(|error| serde_json::from_str(error.get()).ok());
-    let (message, details) = error.map_or((None, None), |error| (error.message, error.details));
-    match details {
-        Some(Details { exit_code: Some(code), .. }) => format!("the command exited with {code}"),
-        Some(Details { signal: Some(signal), .. }) => format!("the command was ended by signal {signal}"),
-        Some(Details { .. }) | None => {
-            let reason = || status.state_reason.as_deref().map_or_else(|| end.state.to_string(), in_words);
-            plain(&message.or_else(|| end.summary.as_deref().map(str::to_owned)).unwrap_or_else(reason))
-        }
-    }
+    let message = error.and_then(|error| {
+        let message = error.message?;
+        let Some(details) = error.details else { return Some(message) };
+        let tails = [details.stderr_tail, details.stdout_tail];
+        let without = tails.iter().find_map(|tail| message.strip_suffix(tail.trim())?.strip_suffix(": "));
+        Some(without.unwrap_or(&message).to_owned())
+    });
+    let reason = || status.state_reason.as_deref().map_or_else(|| end.state.to_string(), in_words);
+    plain(&message.or_else(|| end.summary.as_deref().map(str::to_owned)).unwrap_or_else(reason))
 }
 
 /// The name of the program. Arguments may be secrets, and a title outlives a purge.

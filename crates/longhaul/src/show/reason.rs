@@ -8,7 +8,6 @@ pub fn in_words(reason: &str) -> String {
         }
         "lease_lost" => "the daemon ended while it ran",
         "deadline_elapsed" => "its time was over before it was",
-        "cancelled" => "it was stopped as asked",
         "cancel_unconfirmed" => "it was asked to stop and did not confirm it in time; it may still run",
         "cancel_unconfirmed_lease_lost" => {
             "it was asked to stop, and the daemon ended before it could confirm it"

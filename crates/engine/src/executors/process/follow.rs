@@ -56,6 +56,7 @@ pub(super) async fn follow(
     let mut lines = BufReader::new(reader.take(MAX_REPORT_BYTES)).lines();
     let mut open = Some(writer);
     let mut ending = None;
+    let mut stopping = false;
     let time_over = sleep_optional(settings.time_limit);
     let patience = sleep_optional(None);
     tokio::pin!(time_over, patience);
@@ -68,7 +69,12 @@ pub(super) async fn follow(
                     tracing::warn!(attempt = %attempt_id, left, "processes do not die; they are looked for again");
                     break Supervisor::Lost;
                 }
+                Some(Ok(Report::Stopping)) => stopping = true,
                 Some(Ok(Report::Exited(exit))) => {
+                    // It had ended by itself before anyone could stop it, whatever we had asked for by then.
+                    if !stopping {
+                        ending = Some(Ending::Exited(exit));
+                    }
                     ending.get_or_insert(Ending::Exited(exit));
                     patience.set(sleep_optional(Some(ends_by)));
                 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::attempt::{STDERR, STDOUT};
 use super::capture::Captured;
-use super::command_line::OwnEnd;
+use super::command_line::{CommandLine, OwnEnd};
 use super::follow::Ending;
 use super::report::Exit;
 use crate::{Failure, Output, Produced, Stop};
@@ -28,7 +28,8 @@ pub(super) struct Outputs<'a> {
     pub dropped_progress: u64,
 }
 
-pub(super) async fn produced(ending: Ending, outputs: Outputs<'_>, own_end: OwnEnd) -> Produced {
+pub(super) async fn produced(ending: Ending, outputs: Outputs<'_>, command: &CommandLine) -> Produced {
+    let own_end = command.own_end;
     let told = |what: &str| outputs.told(what);
     match ending {
         Ending::Exited(Exit::Code(0)) => match outputs.lost() {
@@ -39,7 +40,10 @@ pub(super) async fn produced(ending: Ending, outputs: Outputs<'_>, own_end: OwnE
             let (failure, number) = of_exit(exit, own_end, told);
             Produced::Failed(outputs.shown(failure, [number]))
         }
-        Ending::NotStarted { errno, message } => Produced::Failed(not_started(errno, &message)),
+        Ending::NotStarted { errno, message } => {
+            let program = command.argv.first().map_or("", String::as_str);
+            Produced::Failed(not_started(program, errno, &message))
+        }
         Ending::Stopped(Stop::Cancelled) => {
             let failure = Failure::permanent("cancelled", told("the command was stopped as asked"));
             Produced::StoppedWith(outputs.shown(failure, []))
@@ -90,8 +94,8 @@ impl OwnEnd {
     }
 }
 
-fn not_started(errno: i32, message: &str) -> Failure {
-    let message = format!("the command could not be started: {message}");
+fn not_started(program: &str, errno: i32, message: &str) -> Failure {
+    let message = format!("{program:?} could not be started: {message}");
     let for_good = [
         Errno::NOENT,
         Errno::ACCESS,

@@ -63,17 +63,21 @@ async fn run(
         }
     };
     let mut tree = Tree::new(main);
+    let mut told = None;
     let why = loop {
         tree.reap();
+        // Also when both have happened: what is over was not stopped.
         if let Some(exit) = tree.exit() {
             watch.report(&Report::Exited(exit)).await;
             break Why::CommandOver;
         }
-        if let Some(why) = watch.next().await {
-            break why;
+        match told {
+            Some(why) => break why,
+            None => told = watch.next().await,
         }
     };
     if why == Why::ToldToStop {
+        watch.report(&Report::Stopping).await;
         tree.signal(Signal::TERM);
         // One that was stopped does not see TERM before it goes on.
         tree.signal(Signal::CONT);
