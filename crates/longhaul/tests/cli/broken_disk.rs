@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::given::{Daemon, create, expect, longhaul, show, verify};
 
-/// Fails every sync with EIO while the file exists that FAILING_SYNC names.
+/// Fails every sync with EIO while the file exists that `FAILING_SYNC` names.
 const LIBRARY: &str = r#"
 #include <errno.h>
 #include <stdlib.h>
