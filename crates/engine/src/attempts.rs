@@ -1,5 +1,6 @@
 //! The attempts that run on this node: their slots, their leases, their end.
 
+mod adopt;
 mod asked;
 mod report;
 mod run;
@@ -7,7 +8,7 @@ mod run;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::{JobId, Lease, OwnerId, Record, RecordId};
+use domain::{JobId, Lease, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, Taken};
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -30,6 +31,7 @@ pub struct Attempts {
     wakes: Arc<Wakes>,
     changes: Arc<Changes>,
     lane_limits: BTreeMap<String, usize>,
+    strangers_from: Timestamp,
     /// The places of each executor, whatever lane its jobs come from.
     slots: BTreeMap<String, Arc<Semaphore>>,
     running: Mutex<Running>,
@@ -69,6 +71,7 @@ impl Attempts {
             executors,
             owner: settings.owner.clone(),
             lease: settings.lease,
+            strangers_from: timer.now().plus_seconds(settings.grace_seconds),
             timer,
             spawn,
             wakes,
@@ -90,8 +93,13 @@ impl Attempts {
     }
 
     /// Whether a lane is named after an executor of ours, or has a limit of its own.
-    pub(crate) fn serves(&self, lane: &str) -> bool {
+    pub fn serves(&self, lane: &str) -> bool {
         self.executors.get(lane).is_some() || self.lane_limits.contains_key(lane)
+    }
+
+    /// Before this time nothing is done about executors and lanes that are not known here: they may still come.
+    pub fn strangers_from(&self) -> Timestamp {
+        self.strangers_from
     }
 
     /// How many attempts may begin in this lane now.

@@ -81,6 +81,7 @@ impl Daemon {
         let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
         let clock: Arc<dyn crate::Clock> = timer.clone();
         let mut base = Engine::new(store, clock, ids, settings.retention)
+            .leasing(settings.lease)
             .watched_by(wakes.clone())
             .watched_by(changes.clone());
         for watch in executors.watches() {
@@ -97,7 +98,8 @@ impl Daemon {
         ));
         let engine = base.watched_by(attempts.clone());
         let (stop, stage) = watch::channel(Stage::Running);
-        let attend = AttendJobs::new(engine.clone(), settings.owner.clone(), settings.lease, wakes.clone());
+        let attend = AttendJobs::new(engine.clone(), settings.owner.clone(), settings.lease, wakes.clone())
+            .sparing(attempts.clone());
         let mut loops =
             vec![tokio::spawn(drive(Arc::new(attend), timer.clone(), stage.clone(), Stage::Ended))];
         if settings.dispatching == Dispatching::On {

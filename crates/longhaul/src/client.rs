@@ -28,6 +28,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// A page of a thousand jobs with their prompts.
 const MAX_ANSWER_BYTES: u64 = 64 * 1_048_576;
 
+/// The HTTP status of a daemon that has too much to do.
+const BUSY: u16 = 503;
+
 /// One daemon, and who asks.
 pub struct Client {
     agent: Agent,
@@ -52,6 +55,17 @@ pub enum CallError {
     /// Whoever answered is no daemon of ours.
     #[error("{0}")]
     Unintelligible(String),
+}
+
+impl CallError {
+    /// Whether the same call may succeed soon: nobody answers, or the daemon has too much to do.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Refused(problem) => problem.status == BUSY,
+            Self::NotFound(_) | Self::Unintelligible(_) => false,
+        }
+    }
 }
 
 /// What is sent.

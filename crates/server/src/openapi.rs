@@ -154,7 +154,7 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
         let applies = match status {
             401 | 403 => route.access != Access::Open,
             404 => route.path.contains("{id}") || route.operation == Operation::StreamFacts,
-            409 | 413 | 415 => has_body,
+            408 | 409 | 413 | 415 => has_body,
             400 => has_body,
             422 => {
                 let reads = [

@@ -62,7 +62,8 @@ impl Workers {
         ));
         let engine = engine.watched_by(attempts.clone());
         let strangers_from = timer.now().plus_seconds(settings.grace_seconds);
-        let attend = AttendJobs::new(engine.clone(), owner.clone(), lease, wakes.clone());
+        let attend =
+            AttendJobs::new(engine.clone(), owner.clone(), lease, wakes.clone()).sparing(attempts.clone());
         let dispatch =
             DispatchJobs::new(engine.clone(), owner.clone(), attempts, wakes.clone(), strangers_from);
         (Self { timer, attend: Arc::new(attend), dispatch: Arc::new(dispatch), wakes }, engine)

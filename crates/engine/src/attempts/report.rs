@@ -31,6 +31,11 @@ impl Attempt {
                 Err(error) if may_pass(&error) => {
                     tracing::warn!(record = %self.id, code = error.code(), "report not written down yet: {error}");
                 }
+                // Taken from a live attempt by its own process: see `adopt.rs`.
+                Err(EngineError::Store(StoreError::Fenced)) if self.adopt(attempt_id).await => {
+                    order.fence = Some(self.fence.clone());
+                    continue;
+                }
                 // The record must say why there is no result.
                 Err(error) if !refused && is_about_the_report(&error) => {
                     refused = true;

@@ -142,7 +142,7 @@ impl Attempt {
                     newest = Some(newest.map_or_else(|| progress.clone(), |older| merge(older, progress.clone())));
                 }
                 () = timer.sleep_until(self.renew_at) => {
-                    if !self.renew().await {
+                    if !self.renew().await && !self.adopt(attempt_id).await {
                         self.stopper.send_if_modified(|stop| replace(stop, Stop::LeaseLost));
                         return None;
                     }

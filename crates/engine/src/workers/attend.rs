@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use domain::time::earliest;
-use domain::{Lease, OwnerId, RecordKind, Timestamp};
-use store::{StoreError, Take};
+use domain::{Lease, OwnerId, RecordId, RecordKind, Timestamp};
+use store::{StoreError, Take, Taken};
 
 use super::{Next, Worker};
-use crate::{Engine, EngineError, Wakes};
+use crate::{Attempts, Engine, EngineError, Wakes};
 
 /// Jobs taken in one round.
 const BATCH: usize = 256;
@@ -21,6 +21,8 @@ pub struct AttendJobs {
     owner: OwnerId,
     lease: Lease,
     wakes: Arc<Wakes>,
+    /// The attempts of this process: what they hold they lose only by their own end.
+    attempts: Option<Arc<Attempts>>,
     /// The earliest due time that is known without a question to the store.
     known: Mutex<Known>,
 }
@@ -36,7 +38,13 @@ enum Known {
 impl AttendJobs {
     /// On this engine, as this owner.
     pub fn new(engine: Engine, owner: OwnerId, lease: Lease, wakes: Arc<Wakes>) -> Self {
-        Self { engine, owner, lease, wakes, known: Mutex::new(Known::Unknown) }
+        Self { engine, owner, lease, wakes, attempts: None, known: Mutex::new(Known::Unknown) }
+    }
+
+    /// The same, sparing these attempts: a lease that ended while its attempt lives here is not lost.
+    pub fn sparing(mut self, attempts: Arc<Attempts>) -> Self {
+        self.attempts = Some(attempts);
+        self
     }
 
     async fn attend_due(&self, now: Timestamp) -> Result<Next, EngineError> {
@@ -52,6 +60,9 @@ impl AttendJobs {
         let take = Take { owner: self.owner.clone(), now, lease: self.lease, limit: BATCH };
         let taken = self.engine.store().take_due(RecordKind::Job, take).await?;
         for one in &taken {
+            if self.lives_here(one).await? {
+                continue;
+            }
             // The record may have moved between the taking and here; the rules settle it.
             match self.engine.attend(one, Arc::from("worker:attend_jobs")).await {
                 Ok(_) | Err(EngineError::Refused(_)) => {}
@@ -68,6 +79,15 @@ impl AttendJobs {
         let at = self.engine.store().earliest_due(RecordKind::Job).await?;
         self.know(Known::NothingBefore(at));
         Ok(at.map_or(Next::WhenWoken, Next::At))
+    }
+
+    /// Whether only a lease has ended, and the attempt that had it is alive in this process: it finds the claim that we took and goes on.
+    async fn lives_here(&self, taken: &Taken) -> Result<bool, EngineError> {
+        let RecordId::Job(job_id) = &taken.id else { return Ok(false) };
+        match &self.attempts {
+            Some(attempts) if attempts.runs(job_id) => self.engine.would_lose_its_lease(taken).await,
+            Some(_) | None => Ok(false),
+        }
     }
 
     fn known(&self) -> Known {

@@ -13,17 +13,19 @@ use domain::{
     Timestamp,
 };
 use engine::{
-    Assignment, Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, Link, ManualClock,
-    Order, OrderBody, Produced, RandomIds, Specialist,
+    Assignment, Clock, Daemon, DaemonSettings, Dispatching, EngineError, Executor, Executors, Ids, Link,
+    ManualClock, Order, OrderBody, Produced, RandomIds, Specialist,
 };
 use store::{
     Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, NewBody, Page, Reply, Store,
-    StoredFact, Take, Taken, Token, body_ref,
+    StoreError, StoredFact, Take, Taken, Token, body_ref,
 };
 use tokio::sync::{Notify, Semaphore};
 
 pub const GRACE_SECONDS: u32 = 5;
 const SETTLING_YIELDS: usize = 200;
+/// How often the engine gives a commit of unknown outcome.
+const REPEATS: usize = 4;
 
 pub struct Given {
     pub daemon: Daemon,
@@ -73,6 +75,22 @@ impl Given {
         }
         self.daemon.engine().execute(order).await.expect("it is accepted");
         id
+    }
+
+    /// The same, but nobody learns whether it was accepted. It was.
+    pub async fn create_unknowingly(&self, executor: &str) -> JobId {
+        let id = RandomIds.job_id();
+        let spec = JobSpec::plain(Some(executor), Executors::DEFAULT_RETRY);
+        let new = NewJob { spec, due_at: None, bodies: Vec::new() };
+        let order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), Arc::from("test"));
+        self.store.keep_silent_about(REPEATS);
+        let answer = self.daemon.engine().execute(order).await.map(|_| ());
+        assert!(matches!(answer, Err(EngineError::Store(StoreError::OutcomeUnknown))), "{answer:?}");
+        id
+    }
+
+    pub async fn is_gone(&self, id: &JobId) -> bool {
+        self.store.inner.load(&id.clone().into()).await.expect("it can be read").is_none()
     }
 
     pub async fn order(&self, id: &JobId, command: JobCommand) {
@@ -161,6 +179,11 @@ impl Draft {
 
     pub fn due_in(mut self, seconds: u64) -> Self {
         self.due_in = Some(seconds);
+        self
+    }
+
+    pub fn deadline_in(mut self, given: &Given, seconds: u64) -> Self {
+        self.spec.deadline_at = Some(given.clock.now().plus_seconds(seconds));
         self
     }
 
@@ -261,11 +284,18 @@ impl Gate {
 #[derive(Default)]
 pub struct Counted {
     inner: MemoryStore,
+    /// So many commits are written and answered with "nobody knows".
+    unknown: AtomicUsize,
     calls: AtomicU64,
     written: Notify,
 }
 
 impl Counted {
+    /// The next commits are written, and nobody is told.
+    pub fn keep_silent_about(&self, commits: usize) {
+        self.unknown.store(commits, Ordering::SeqCst);
+    }
+
     fn count(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
@@ -274,7 +304,11 @@ impl Counted {
 impl Store for Counted {
     fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
         self.count();
-        let answer = self.inner.commit_now(&commit);
+        let mut answer = self.inner.commit_now(&commit);
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.unknown.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+            answer = Err(StoreError::OutcomeUnknown);
+        }
         self.written.notify_waiters();
         Box::pin(std::future::ready(answer))
     }

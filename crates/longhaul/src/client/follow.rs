@@ -43,9 +43,9 @@ pub fn follow(
         match follow_once(&client, id, until, &mut position, look) {
             Ok(Some(status)) => return Ok(Followed::Over(Box::new(status))),
             Ok(None) => gone_since = None,
-            Err(error @ CallError::Unreachable { .. }) => {
+            Err(error) if error.may_pass() => {
                 let since = *gone_since.get_or_insert_with(|| {
-                    eprintln!("longhaul: the daemon does not answer; waiting for it to come back");
+                    eprintln!("longhaul: the daemon does not answer now; waiting for it");
                     Instant::now()
                 });
                 if since.elapsed() > BACK_WITHIN && !is_over(until) {

@@ -27,13 +27,18 @@ use crate::authorise;
 use crate::gate::Principal;
 use crate::jobs::visible_job;
 use crate::serve::{Auth, Server};
+use crate::slots::Slot;
 
 /// Facts read at once.
 const PAGE: usize = 256;
 /// Records whose visibility is remembered; more are looked up again.
 const REMEMBERED: usize = 4_096;
 
-pub(crate) async fn stream(server: &Arc<Server>, mut asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn stream(
+    server: &Arc<Server>,
+    mut asked: Asked,
+    slot: Option<Slot>,
+) -> Result<Response, Problem> {
     let after = match &asked.last_event_id {
         // A browser that reconnects asks the same address again; where it was stands in the header.
         Some(id) => Some(id.parse().map_err(|_| bad_place(&["header", "Last-Event-ID"]))?),
@@ -56,6 +61,7 @@ pub(crate) async fn stream(server: &Arc<Server>, mut asked: Asked) -> Result<Res
         closing: server.closing.subscribe(),
         visible: HashMap::new(),
         greeted: false,
+        _slot: slot,
     };
     server.metrics.stream_opened();
     let events = unfold(follower, |mut follower| async move {
@@ -78,6 +84,7 @@ struct Follower {
     closing: watch::Receiver<bool>,
     visible: HashMap<RecordId, bool>,
     greeted: bool,
+    _slot: Option<Slot>,
 }
 
 /// Where the facts come from, and who tells of new ones.

@@ -32,8 +32,11 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
         None => Page { jobs: Vec::new(), next: None },
     };
     let jobs: Vec<&Job> = page.jobs.iter().map(|record| job_of(record)).collect();
+    let executors = server.daemon.executors();
     match view {
-        View::Summary => Ok(respond(jobs.iter().map(|job| summary(job)).collect(), page.next.as_ref())),
+        View::Summary => {
+            Ok(respond(jobs.iter().map(|job| summary(executors, job)).collect(), page.next.as_ref()))
+        }
         View::Full => {
             let fitting = fitting(&jobs);
             let cut = jobs[fitting..].first().and(jobs[..fitting].last());
@@ -41,7 +44,8 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
             let read = jobs[..fitting].iter().map(|job| Bodies::of_status(server.store(), job));
             let bodies = try_join_all(read).await?;
             let shown = jobs[..fitting].iter().zip(&bodies);
-            let work = shown.map(|(job, bodies)| status(job, None, bodies, Extent::Whole)).collect();
+            let work =
+                shown.map(|(job, bodies)| status(executors, job, None, bodies, Extent::Whole)).collect();
             Ok(respond(work, cut.as_ref().or(page.next.as_ref())))
         }
     }

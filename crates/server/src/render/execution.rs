@@ -55,7 +55,7 @@ fn managed(job: &Job) -> RawObject<'_> {
 fn execution<'a>(job: &'a Job, callers: RawObject<'a>, bodies: &Bodies, extent: Extent) -> RawObject<'a> {
     let spec = &job.spec;
     let mut execution = RawObject::default();
-    if extent == Extent::Whole && !job.purged {
+    if extent == Extent::Whole && job.purged_at.is_none() {
         match (bodies.named(job, BodyName::Prompt), callers.get("prompt")) {
             (Some(body), _) => execution.set("prompt", &Prompt { body, source: "inline" }),
             (None, Some(prompt)) => execution.set("prompt", prompt),

@@ -117,7 +117,7 @@ impl Writer {
         }
     }
 
-    /// One transaction for all: claims, checks, writes, sync.
+    /// One transaction for all: checks, writes, claims, sync.
     fn transact(&mut self, requests: &[Request]) -> Result<Vec<Result<Answer, StoreError>>, Failure> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut position = self.last_position;
