@@ -127,3 +127,22 @@ fn every_verb_teaches_with_examples() {
         assert!(expect(0, &binary(&["completions", shell]).output().unwrap()).contains("longhaul"));
     }
 }
+
+/// The one that retired or purged a job was killed before it had removed the files.
+#[test]
+fn output_whose_job_is_gone_is_removed_at_the_start_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let run = longhaul(dir.path(), &["run", "--detach", "--", "echo", "kept"]);
+    let kept = expect(0, &run).trim().to_owned();
+    ended(dir.path(), &kept, "completed");
+    daemon.kill();
+    let gone = dir.path().join("artifacts/work-00000000000000000000000000000000");
+    std::fs::create_dir_all(gone.join("attempt-1")).unwrap();
+    std::fs::write(gone.join("attempt-1/stdout"), "left").unwrap();
+    let _daemon = Daemon::start(dir.path());
+    while gone.exists() {
+        std::thread::yield_now();
+    }
+    assert_eq!(expect(0, &longhaul(dir.path(), &["jobs", "logs", &kept])), "kept\n");
+}
