@@ -1,6 +1,7 @@
 //! `/jobs` and `/work`: one file per thing that may be asked of a job.
 
 mod answer;
+mod artifact;
 mod batch;
 mod cancel;
 mod create;
@@ -16,6 +17,7 @@ mod visible;
 mod why;
 
 pub(crate) use answer::answer;
+pub(crate) use artifact::read_artifact;
 pub(crate) use batch::create_batch;
 pub(crate) use cancel::cancel;
 pub(crate) use create::create;

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use engine::Daemon;
+use engine::process::Artifacts;
 use futures::StreamExt;
 use store::Store;
 use tokio::net::TcpListener;
@@ -62,6 +63,7 @@ pub struct Server {
     pub(crate) slots: Slots,
     pub(crate) metrics: Metrics,
     pub(crate) closing: watch::Sender<bool>,
+    pub(crate) artifacts: Option<Arc<Artifacts>>,
 }
 
 impl Server {
@@ -75,7 +77,13 @@ impl Server {
             slots: Slots::new(&settings.limits),
             metrics: Metrics::default(),
             closing: watch::Sender::new(false),
+            artifacts: None,
         }
+    }
+
+    /// Also gives out what attempts have left in these.
+    pub fn with_artifacts(self, artifacts: Arc<Artifacts>) -> Self {
+        Self { artifacts: Some(artifacts), ..self }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -152,7 +160,8 @@ async fn admit(
     room: &mut Room,
 ) -> Result<Asked, Problem> {
     let (head, body) = request.into_parts();
-    let id = path.iter().next().map(|(_, id)| id.to_owned()).unwrap_or_default();
+    let part = |place| path.iter().nth(place).map(|(_, part)| part.to_owned()).unwrap_or_default();
+    let id = part(0);
     let principal = match (route.access, server.settings.auth) {
         (Access::Open, _) | (_, Auth::Off) => Arc::new(Principal::anybody()),
         (Access::Needs(permission), Auth::Required) => {
@@ -185,6 +194,7 @@ async fn admit(
         operation: route.operation,
         principal,
         id,
+        name: part(1),
         query: head.uri.query().unwrap_or_default().to_owned(),
         key: key_of(&head.headers)?,
         last_event_id: last_event_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
@@ -205,6 +215,7 @@ async fn carry_out(server: &Arc<Server>, asked: Asked, slot: Option<Slot>) -> Re
         Operation::ListJobs => jobs::list(server, asked).await,
         Operation::ReadStatus => jobs::read_status(server, asked).await,
         Operation::ReadResult => jobs::read_result(server, asked).await,
+        Operation::ReadArtifact => jobs::read_artifact(server, asked).await,
         Operation::UpdateJob => jobs::update(server, asked).await,
         Operation::RunJob => jobs::run(server, asked, domain::job::Trigger::Run).await,
         Operation::RetryJob => jobs::run(server, asked, domain::job::Trigger::Retry).await,

@@ -76,6 +76,7 @@ impl Slots {
             | Operation::ListJobs
             | Operation::ReadStatus
             | Operation::ReadResult
+            | Operation::ReadArtifact
             | Operation::UpdateJob
             | Operation::RunJob
             | Operation::RetryJob

@@ -101,6 +101,16 @@ impl Attempt {
                 }
                 Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
             },
+            Produced::StoppedWith(failure) => {
+                let state = match stop {
+                    Stop::Cancelled => JobStateName::Cancelled,
+                    Stop::TimeOver => JobStateName::Failed,
+                    Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
+                };
+                let retryable = failure.retryable;
+                let details = failed(failure, &mut kept);
+                self.report_of(attempt_id, state, details, retryable)
+            }
         };
         let mut order = self.order(command);
         order.bodies = kept.into_bodies();

@@ -2,8 +2,10 @@
 
 use api::{Problem, Why};
 use axum::response::Response;
-use domain::job::{ExecutorHere, Job, LaneHere, Reason, Surroundings};
+use domain::BodyName;
+use domain::job::{ExecutorHere, Job, JobState, LaneHere, Reason, Surroundings};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::visible::{Visible, visible_job};
 use crate::answer;
@@ -25,6 +27,7 @@ pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Probl
         lane: lane_here(server, job),
         error: error.as_deref(),
     };
+    let question = question(server, &visible).await?;
     let explanation = domain::job::why(job, around, server.now());
     Ok(answer::json(&Why {
         job_id: job.id.as_str().to_owned(),
@@ -32,7 +35,18 @@ pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Probl
         state: job.state.name().as_str().to_owned(),
         reasons: explanation.reasons.into_iter().map(reason).collect(),
         earliest_at: explanation.earliest_at.map(text),
+        question,
     }))
+}
+
+/// What the job waits to be answered, while it does.
+async fn question(server: &Server, visible: &Visible) -> Result<Option<Box<RawValue>>, Problem> {
+    let job = visible.job();
+    let asked = job.bodies.iter().rev().find(|body| body.name == BodyName::Question);
+    let (Some(asked), JobState::AwaitingInput) = (asked, &job.state) else { return Ok(None) };
+    let bytes = server.store().body(visible.id(), *asked).await.map_err(|error| of_store(&error))?;
+    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(text.and_then(|text| RawValue::from_string(text).ok()))
 }
 
 fn executor_here(server: &Server, job: &Job) -> ExecutorHere {
