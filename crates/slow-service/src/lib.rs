@@ -1,0 +1,28 @@
+//! Services that longhaul is tested against and that its demo runs: none of them knows longhaul.
+//!
+//! - [`SlowService`] is scripted: each start says how long the work takes, how it ends, and how the service misbehaves
+//!   meanwhile (`manner`, `zoo`).
+//! - `redaction` is a durable connector that answers "later" and keeps its word over a restart.
+//! - `delivery` sends artifacts with a ledger, retries and recovery, on the same durable `state`.
+//!
+//! `http` is the plain HTTP/1.1 under all of them.
+
+mod callback;
+mod clock;
+mod counters;
+mod digest;
+mod http;
+mod ledger;
+mod manner;
+mod measures;
+mod service;
+mod state;
+mod work;
+mod zoo;
+
+pub use clock::{Clock, HandClock};
+pub use counters::Requests;
+pub use ledger::{AfterRestart, Start};
+pub use manner::{Manner, Occasion, Sheet};
+pub use measures::Measures;
+pub use service::{Options, ServiceError, SlowService};
