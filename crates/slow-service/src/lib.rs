@@ -10,19 +10,24 @@
 mod callback;
 mod clock;
 mod counters;
+mod delivery;
 mod digest;
 mod http;
 mod ledger;
 mod manner;
 mod measures;
+mod redaction;
 mod service;
 mod state;
+mod tasks;
 mod work;
 mod zoo;
 
 pub use clock::{Clock, HandClock};
 pub use counters::Requests;
+pub use delivery::{Adapter, DeliveryOptions, DeliveryService, DirectoryAdapter, Parcel, Retry, Sent};
 pub use ledger::{AfterRestart, Start};
 pub use manner::{Manner, Occasion, Sheet};
 pub use measures::Measures;
+pub use redaction::{RedactionOptions, RedactionService, validate_response};
 pub use service::{Options, ServiceError, SlowService};

@@ -5,12 +5,10 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use thiserror::Error;
-use tokio::task::JoinSet;
 
 use crate::callback::{tell_now, tell_of_the_end};
 use crate::clock::Clock;
@@ -20,6 +18,7 @@ use crate::ledger::{AfterRestart, Ledger, Start, Taken};
 use crate::manner::{Manner, Occasion};
 use crate::measures::Measures;
 use crate::state::StateError;
+use crate::tasks::Tasks;
 use crate::work::{Asked, Cancel, Script, Work, WorkState};
 use crate::zoo::{accepts, misanswer, told};
 
@@ -69,9 +68,8 @@ pub(crate) struct Inner {
     pub(crate) measures: Measures,
     pub(crate) counters: Counters,
     speed: f64,
-    stopped: AtomicBool,
     ledger: Mutex<Ledger>,
-    callbacks: Mutex<JoinSet<()>>,
+    callbacks: Tasks,
 }
 
 impl Default for Options {
@@ -102,9 +100,8 @@ impl SlowService {
             measures: options.measures,
             counters: Counters::default(),
             speed: options.speed,
-            stopped: AtomicBool::new(false),
             ledger: Mutex::new(ledger),
-            callbacks: Mutex::default(),
+            callbacks: Tasks::new(),
         });
         let server = Server::start(options.listen, Arc::new(Door(inner.clone()))).await?;
         for id in unfinished {
@@ -131,15 +128,14 @@ impl SlowService {
     /// Ends it: no connection, callback or open file is left.
     pub async fn stop(mut self) {
         self.server.stop().await;
-        let mut callbacks = self.inner.take_callbacks();
-        callbacks.shutdown().await;
+        self.inner.callbacks.stop().await;
     }
 }
 
 impl Drop for SlowService {
     fn drop(&mut self) {
         // The tasks hold the state; without this they would outlive the service.
-        self.inner.take_callbacks().abort_all();
+        self.inner.callbacks.abort();
     }
 }
 
@@ -150,19 +146,6 @@ impl Inner {
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take_callbacks(&self) -> JoinSet<()> {
-        self.stopped.store(true, Ordering::SeqCst);
-        std::mem::take(&mut *self.callbacks.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut callbacks = self.callbacks.lock().unwrap_or_else(PoisonError::into_inner);
-        while callbacks.try_join_next().is_some() {}
-        if !self.stopped.load(Ordering::SeqCst) {
-            callbacks.spawn(task);
-        }
     }
 
     fn status(&self, find: impl FnOnce(&mut Ledger) -> Option<&mut Work>) -> Answer {
@@ -365,7 +348,7 @@ fn cancel(inner: &Arc<Inner>, id: &str) -> Answer {
             return broken(&error).into();
         }
         let (inner_too, id) = (inner.clone(), id.to_owned());
-        inner.spawn(async move { tell_now(&inner_too, &id).await });
+        inner.callbacks.spawn(async move { tell_now(&inner_too, &id).await });
     }
     answer
 }
@@ -373,7 +356,7 @@ fn cancel(inner: &Arc<Inner>, id: &str) -> Answer {
 /// Whoever gave an address is told of the end, even if the answer to the start never arrives.
 fn promise_callback(inner: &Arc<Inner>, id: &str) {
     if inner.work(id).is_some_and(|work| work.script.callback_url.is_some()) {
-        inner.spawn(tell_of_the_end(inner.clone(), id.to_owned()));
+        inner.callbacks.spawn(tell_of_the_end(inner.clone(), id.to_owned()));
     }
 }
 

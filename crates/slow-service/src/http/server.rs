@@ -38,11 +38,6 @@ impl Server {
         Ok(Self { address, accepting: tokio::spawn(accept(listener, handler)) })
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     /// Where it is reached.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
