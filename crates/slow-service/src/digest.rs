@@ -1,5 +1,7 @@
 //! Digests of requests, as text.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
@@ -27,7 +29,7 @@ pub fn short_id_of(parts: &[&str]) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        text.push_str(&format!("{byte:02x}"));
+        write!(text, "{byte:02x}").expect("a text takes everything");
         text
     })
 }

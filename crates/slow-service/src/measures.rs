@@ -28,7 +28,7 @@ impl Default for Measures {
         Self {
             drip: Duration::from_secs(1),
             slow: Duration::from_secs(30),
-            hang: Duration::from_secs(3600),
+            hang: Duration::from_hours(1),
             callback_late: Duration::from_secs(10),
             huge_body_bytes: 256 << 20,
             bomb_bytes: 256 << 20,

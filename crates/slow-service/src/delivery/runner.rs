@@ -64,7 +64,7 @@ impl Default for Retry {
             max_attempts: 12,
             attempts_in_a_row: 4,
             base: Duration::from_secs(1),
-            cap: Duration::from_secs(60),
+            cap: Duration::from_mins(1),
         }
     }
 }

@@ -74,7 +74,7 @@ impl Default for DeliveryOptions {
             routes: BTreeMap::new(),
             retry: Retry::default(),
             stage_timeout: Duration::from_secs(10),
-            time_to_live: Duration::from_secs(900),
+            time_to_live: Duration::from_mins(15),
             recovery_interval: Some(Duration::from_secs(5)),
         }
     }

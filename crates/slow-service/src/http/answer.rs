@@ -91,7 +91,7 @@ impl Response {
     pub fn bytes_with(&self, length_lines: &str) -> Vec<u8> {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         for (name, value) in &self.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            head.extend([name, ": ", value, "\r\n"]);
         }
         head.push_str(length_lines);
         head.push_str("\r\n");

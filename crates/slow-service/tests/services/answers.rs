@@ -190,15 +190,15 @@ async fn honest_answers_go_one_after_the_other_over_one_connection() {
 
 async fn one_more(stream: &mut TcpStream, service: &SlowService, id: &str) -> String {
     let request = format!("GET /work/{id} HTTP/1.1\r\nHost: {}\r\n\r\n", service.url());
-    stream.write_all(request.as_bytes()).await.unwrap();
+    stream.write_all(request.as_bytes()).await.expect("the connection is open");
     let mut bytes = Vec::new();
     loop {
-        assert!(stream.read_buf(&mut bytes).await.unwrap() > 0);
+        assert!(stream.read_buf(&mut bytes).await.expect("the connection is open") > 0);
         let text = String::from_utf8_lossy(&bytes);
         if let Some((_, body)) = text.split_once("\r\n\r\n")
             && let Ok(body) = serde_json::from_str::<Value>(body)
         {
-            return body["state"].as_str().unwrap().to_owned();
+            return body["state"].as_str().expect("a status has a state").to_owned();
         }
     }
 }

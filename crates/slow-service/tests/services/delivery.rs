@@ -32,7 +32,7 @@ impl Target {
     }
 
     fn count(&self) -> usize {
-        self.sent.lock().unwrap().len()
+        self.sent.lock().expect("nobody panics with it").len()
     }
 }
 
@@ -50,7 +50,7 @@ impl Adapter for Target {
             if failing.is_ok() {
                 return Sent::Transient("busy".to_owned());
             }
-            self.sent.lock().unwrap().push(parcel.delivery_id.clone());
+            self.sent.lock().expect("nobody panics with it").push(parcel.delivery_id.clone());
             Sent::Delivered
         })
     }
@@ -100,7 +100,7 @@ async fn accepted(service: &DeliveryService, key: &str, targets: &[&str]) -> Str
     let reply = send(service, &envelope(key, json!({"stages": stages(targets)}))).await;
     assert_eq!(reply.status, 202, "{reply:?}");
     check(&deferred_operation(), &reply.json());
-    reply.json()["extensions"]["delivery/id"].as_str().unwrap().to_owned()
+    reply.json()["extensions"]["delivery/id"].as_str().expect("the handle names the delivery").to_owned()
 }
 
 async fn ledger(service: &DeliveryService, id: &str) -> Value {

@@ -112,17 +112,20 @@ pub struct Receiver {
 
 impl Receiver {
     pub async fn listen() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/told?token=t", listener.local_addr().unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}/told?token=t", listener.local_addr().expect("a bound address"));
         Self { listener, url }
     }
 
     /// The next callback, answered with 200.
     pub async fn next(&self) -> Value {
-        let (mut stream, _) = self.listener.accept().await.unwrap();
+        let (mut stream, _) = self.listener.accept().await.expect("the listener is open");
         let mut bytes = Vec::new();
         let body = loop {
-            assert!(stream.read_buf(&mut bytes).await.unwrap() > 0, "the callback is whole");
+            assert!(
+                stream.read_buf(&mut bytes).await.expect("the connection is open") > 0,
+                "the callback is whole"
+            );
             let text = String::from_utf8_lossy(&bytes);
             let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
             assert!(head.starts_with("POST /told?token=t HTTP/1.1\r\n"), "{head}");
@@ -130,7 +133,10 @@ impl Receiver {
                 break body;
             }
         };
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            .await
+            .expect("the connection is open");
         body
     }
 }

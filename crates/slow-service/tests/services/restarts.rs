@@ -15,7 +15,7 @@ async fn on(path: Option<&Path>, hand: &HandClock, after_restart: AfterRestart) 
         measures: Measures::small(),
         ..Options::default()
     };
-    SlowService::start(options).await.unwrap()
+    SlowService::start(options).await.expect("a free port")
 }
 
 #[tokio::test]
