@@ -12,7 +12,7 @@ use slow_service::{
     Adapter, DeliveryOptions, DeliveryService, DirectoryAdapter, HandClock, Parcel, Retry, Sent,
 };
 
-use crate::given::{Reply, ask, seconds};
+use crate::given::{Reply, ask, in_time, seconds};
 use crate::schemas::{check, deferred_operation, deferred_operation_status};
 
 const SEND: &str = "/v1/host/capabilities/artifact.delivery.send?mode=deferred";
@@ -116,15 +116,23 @@ async fn operation(service: &DeliveryService, id: &str) -> Value {
     status
 }
 
+/// Asks until the ledger says something like that.
+async fn until_it(service: &DeliveryService, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    in_time(async {
+        loop {
+            let record = ledger(service, id).await;
+            if wanted(&record) {
+                return record;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+}
+
 /// Asks until the ledger says that.
 async fn until(service: &DeliveryService, id: &str, wanted: &str) -> Value {
-    loop {
-        let record = ledger(service, id).await;
-        if record["status"] == wanted {
-            return record;
-        }
-        tokio::task::yield_now().await;
-    }
+    until_it(service, id, |record| record["status"] == wanted).await
 }
 
 async fn recover(service: &DeliveryService, limit: &str) -> Reply {
@@ -188,9 +196,7 @@ async fn recovery_takes_up_what_waits_and_ends_what_has_been_tried_enough() {
     until(&service, &id, "failed-retryable").await;
     hand.advance(seconds(10));
     // Two attempts in a row, then it waits for recovery.
-    while ledger(&service, &id).await["attempts"] != 2 {
-        tokio::task::yield_now().await;
-    }
+    until_it(&service, &id, |record| record["attempts"] == 2).await;
     until(&service, &id, "failed-retryable").await;
     let pass = recover(&service, "1").await.json();
     let expected = json!({
@@ -260,10 +266,11 @@ async fn by_itself_the_service_recovers_only_what_is_due() {
         hand.advance(seconds(4));
         assert_eq!(ledger(&service, &id).await["attempts"], 1);
     }
-    while ledger(&service, &id).await["status"] != "succeeded" {
+    until_it(&service, &id, |record| {
         hand.advance(seconds(4));
-        tokio::task::yield_now().await;
-    }
+        record["status"] == "succeeded"
+    })
+    .await;
     assert_eq!(target.count(), 1);
 }
 

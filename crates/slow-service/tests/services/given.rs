@@ -8,6 +8,8 @@ use slow_service::{HandClock, Measures, Options, SlowService};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// What came back, read by the rules.
 #[derive(Debug)]
 pub struct Reply {
@@ -104,6 +106,11 @@ pub fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
+/// What is waited for comes, or the test says that it did not. Nothing depends on how soon.
+pub async fn in_time<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, wait).await.expect("what was waited for never came")
+}
+
 /// Someone who waits for callbacks.
 pub struct Receiver {
     listener: TcpListener,
@@ -119,7 +126,7 @@ impl Receiver {
 
     /// The next callback, answered with 200.
     pub async fn next(&self) -> Value {
-        let (mut stream, _) = self.listener.accept().await.expect("the listener is open");
+        let (mut stream, _) = in_time(self.listener.accept()).await.expect("the listener is open");
         let mut bytes = Vec::new();
         let body = loop {
             assert!(

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use slow_service::{HandClock, RedactionOptions, RedactionService, validate_response};
 
-use crate::given::{Reply, ask, seconds};
+use crate::given::{Reply, ask, in_time, seconds};
 use crate::schemas::{check, connector_deferred, connector_status};
 
 /// Stands in the raw text and must stand nowhere else.
@@ -78,13 +78,16 @@ async fn cancel(service: &RedactionService, id: &str) -> Reply {
 
 /// Asks until it says that; the work itself waits on the clock, and only has to notice.
 async fn until(service: &RedactionService, id: &str, wanted: &str) -> Value {
-    loop {
-        let status = status(service, id).await;
-        if status["status"] == wanted {
-            return status;
+    in_time(async {
+        loop {
+            let status = status(service, id).await;
+            if status["status"] == wanted {
+                return status;
+            }
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
-    }
+    })
+    .await
 }
 
 // conforms: O58 O60 O97
