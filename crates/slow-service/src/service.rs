@@ -180,7 +180,7 @@ impl Inner {
             Some(_) if work.script.manner == Manner::ResultOnSecondTry && turn == 0 => {
                 Response::refusal(503, "result_not_ready", "ask again").with("Retry-After", "1")
             }
-            Some(result) => Response::json(200, &json!({"id": id, "result": result})),
+            Some(result) => Response::json(200, &result),
             None => Response::refusal(409, "no_result", "the work is not done"),
         };
         misanswer(work, Occasion::Result, turn, response, &self.measures)
