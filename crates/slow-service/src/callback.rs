@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::signature::WebhookSecret;
+
 use crate::counters::count;
 use crate::http::post_json;
 use crate::manner::Manner;
@@ -32,31 +34,41 @@ pub(crate) async fn tell_of_the_end(inner: Arc<Inner>, id: String) {
     if manner == Manner::CallbackLate {
         tokio::time::sleep(inner.measures.callback_late).await;
     }
+    if manner == Manner::CallbackForged {
+        let forger = WebhookSecret::of_bytes(b"somebody else's");
+        tell(&inner, &work, honest(&inner, &work).contradicted(), "forged", Some(&forger)).await;
+        return;
+    }
+    let secret = inner.callback_secret.as_ref();
     let repetitions = if manner == Manner::CallbackRepeats { REPETITIONS } else { 1 };
     for _ in 0..repetitions {
-        tell(&inner, &work, honest(&inner, &work)).await;
+        tell(&inner, &work, honest(&inner, &work), "end", secret).await;
     }
     if manner == Manner::CallbackContradicts {
-        tell(&inner, &work, honest(&inner, &work).contradicted()).await;
+        tell(&inner, &work, honest(&inner, &work).contradicted(), "contradiction", secret).await;
     }
 }
 
 /// Tells how the work stands now.
 pub(crate) async fn tell_now(inner: &Inner, id: &str) {
     if let Some(work) = inner.work(id) {
-        tell(inner, &work, honest(inner, &work)).await;
+        tell(inner, &work, honest(inner, &work), "end", inner.callback_secret.as_ref()).await;
     }
 }
 
-async fn tell(inner: &Inner, work: &Work, view: View) {
+/// Tells it, some times if need be; `name` makes the id of the message, the same for every repetition.
+async fn tell(inner: &Inner, work: &Work, view: View, name: &str, secret: Option<&WebhookSecret>) {
     let Some(url) = &work.script.callback_url else { return };
     let mut body = view.body(&work.id);
     body["key"] = work.key.clone().map_or(Value::Null, Value::String);
+    let body = body.to_string();
     for attempt in 0..TRIES {
         if attempt > 0 {
             tokio::time::sleep(PAUSE).await;
         }
-        if matches!(post_json(url, &body).await, Ok(200..=299)) {
+        let seconds = inner.clock.now_micros() / 1_000_000;
+        let headers = secret.map(|secret| secret.headers(&format!("{}.{name}", work.id), seconds, &body));
+        if matches!(post_json(url, &headers.unwrap_or_default(), &body).await, Ok(200..=299)) {
             count(&inner.counters.callbacks);
             return;
         }

@@ -73,6 +73,8 @@ pub enum Manner {
     CallbackBeforeAnswer,
     /// Sends the callback long after the end. The poll came first; it changes nothing.
     CallbackLate,
+    /// Sends a callback with the opposite end and a wrong signature, and never a right one. The poller finds the end; done.
+    CallbackForged,
     /// Promises a callback and sends none. The poller finds the end; done.
     CallbackNever,
 }
@@ -113,7 +115,7 @@ pub struct UnknownManner(String);
 
 impl Manner {
     /// All of them.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Honest,
         Self::NeverEnds,
         Self::Flips,
@@ -145,6 +147,7 @@ impl Manner {
         Self::CallbackContradicts,
         Self::CallbackBeforeAnswer,
         Self::CallbackLate,
+        Self::CallbackForged,
         Self::CallbackNever,
     ];
 
@@ -284,6 +287,11 @@ impl Manner {
                 "callback_late",
                 "the callback long after the end",
                 "done by a poll; the callback changes nothing",
+            ),
+            Self::CallbackForged => sheet(
+                "callback_forged",
+                "a callback with the opposite end under a wrong signature, and no right one",
+                "refused where the service signs; done by a poll",
             ),
             Self::CallbackNever => {
                 sheet("callback_never", "takes a callback address and uses it not", "done by a poll")

@@ -17,6 +17,7 @@ use crate::http::{Answer, Handler, Request, Response, Server};
 use crate::ledger::{AfterRestart, Ledger, Start, Taken};
 use crate::manner::{Manner, Occasion};
 use crate::measures::Measures;
+use crate::signature::WebhookSecret;
 use crate::state::StateError;
 use crate::tasks::Tasks;
 use crate::work::{Asked, Cancel, Script, Work, WorkState};
@@ -37,6 +38,8 @@ pub struct Options {
     pub clock: Clock,
     /// How many seconds of work go by in one second.
     pub speed: f64,
+    /// With which callbacks are signed, as Standard Webhooks has it (`whsec_` and base64); without it they are not.
+    pub callback_secret: Option<WebhookSecret>,
     /// How slow, late and large the misbehaviour is.
     pub measures: Measures,
 }
@@ -67,6 +70,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) measures: Measures,
     pub(crate) counters: Counters,
+    pub(crate) callback_secret: Option<WebhookSecret>,
     speed: f64,
     ledger: Mutex<Ledger>,
     callbacks: Tasks,
@@ -80,6 +84,7 @@ impl Default for Options {
             after_restart: AfterRestart::default(),
             clock: Clock::real(),
             speed: 1.0,
+            callback_secret: None,
             measures: Measures::default(),
         }
     }
@@ -99,6 +104,7 @@ impl SlowService {
             clock: options.clock,
             measures: options.measures,
             counters: Counters::default(),
+            callback_secret: options.callback_secret,
             speed: options.speed,
             ledger: Mutex::new(ledger),
             callbacks: Tasks::new(),

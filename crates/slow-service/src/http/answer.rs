@@ -125,10 +125,10 @@ pub(super) async fn send(stream: &mut TcpStream, answer: Answer) -> std::io::Res
             for byte in response.bytes() {
                 stream.write_all(&[byte]).await?;
                 if client_left_within(stream, pause).await {
-                    break;
+                    return Ok(Then::Close);
                 }
             }
-            Ok(Then::Close)
+            Ok(Then::KeepOpen)
         }
         Answer::Silence(length) => {
             client_left_within(stream, length).await;
@@ -145,7 +145,7 @@ pub(super) async fn send(stream: &mut TcpStream, answer: Answer) -> std::io::Res
         }
         Answer::Flood { prefix, filler, count, suffix } => {
             flood(stream, &prefix, filler, count, &suffix).await?;
-            Ok(Then::Close)
+            Ok(Then::KeepOpen)
         }
         Answer::Bytes(bytes, then) => {
             stream.write_all(&bytes).await?;

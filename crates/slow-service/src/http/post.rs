@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -28,11 +27,11 @@ pub enum PostError {
 }
 
 /// Posts the body and gives the status of the answer.
-pub async fn post_json(url: &str, body: &Value) -> Result<u16, PostError> {
-    tokio::time::timeout(TIME_LIMIT, exchange(url, body)).await.map_err(|_| PostError::TooLate)?
+pub async fn post_json(url: &str, headers: &[(&str, String)], body: &str) -> Result<u16, PostError> {
+    tokio::time::timeout(TIME_LIMIT, exchange(url, headers, body)).await.map_err(|_| PostError::TooLate)?
 }
 
-async fn exchange(url: &str, body: &Value) -> Result<u16, PostError> {
+async fn exchange(url: &str, headers: &[(&str, String)], body: &str) -> Result<u16, PostError> {
     let bad_address = || PostError::Address(url.to_owned());
     let rest = url.strip_prefix("http://").ok_or_else(bad_address)?;
     let (authority, path) = match rest.find('/') {
@@ -42,10 +41,11 @@ async fn exchange(url: &str, body: &Value) -> Result<u16, PostError> {
     let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let target = if has_port { authority.to_owned() } else { format!("{authority}:80") };
     let mut stream = TcpStream::connect(target).await?;
-    let body = body.to_string();
+    let headers: String =
+        headers.iter().flat_map(|(name, value)| [*name, ": ", value.as_str(), "\r\n"]).collect();
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: {authority}\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+         Content-Length: {}\r\nConnection: close\r\n{headers}\r\n{body}",
         body.len()
     );
     stream.write_all(head.as_bytes()).await?;

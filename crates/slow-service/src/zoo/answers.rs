@@ -84,6 +84,7 @@ pub fn misanswer(
         | Manner::CallbackContradicts
         | Manner::CallbackBeforeAnswer
         | Manner::CallbackLate
+        | Manner::CallbackForged
         | Manner::CallbackNever => response.into(),
     }
 }

@@ -53,6 +53,7 @@ pub fn told(work: &mut Work, now: i64) -> Option<View> {
         | Manner::CallbackContradicts
         | Manner::CallbackBeforeAnswer
         | Manner::CallbackLate
+        | Manner::CallbackForged
         | Manner::CallbackNever => Some(honest),
     }
 }

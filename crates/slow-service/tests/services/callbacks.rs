@@ -1,7 +1,7 @@
 //! Telling of the end, and the manners that do it wrong.
 
 use serde_json::{Value, json};
-use slow_service::{HandClock, SlowService};
+use slow_service::{HandClock, Options, SlowService, WebhookSecret};
 
 use crate::given::{Receiver, cancel, raw, seconds, service, start, status};
 
@@ -72,6 +72,40 @@ async fn callback_late_tells_what_a_poll_already_knows() {
     assert_eq!(status(&service, &id).await.state(), "done");
     assert_eq!(service.requests().callbacks, 0);
     assert_eq!(receiver.next().await["state"], "done");
+}
+
+#[tokio::test]
+async fn callback_forged_tells_the_opposite_under_a_signature_that_does_not_fit() {
+    let (service, hand, receiver, id) = given("callback_forged").await;
+    hand.advance(seconds(10));
+    let (headers, told) = receiver.next_with_headers().await;
+    assert_eq!(told["state"], "failed");
+    assert!(headers.contains("webhook-signature: v1,"), "{headers}");
+    assert_eq!(status(&service, &id).await.state(), "done");
+}
+
+#[tokio::test]
+async fn a_service_with_a_secret_signs_and_a_repetition_has_the_same_id() {
+    let (hand, receiver) = (HandClock::new(), Receiver::listen().await);
+    let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    let options = Options { clock: hand.clock(), callback_secret: Some(secret), ..Options::default() };
+    let service = SlowService::start(options).await.unwrap();
+    let script = json!({"seconds": 10, "manner": "callback_repeats", "callback_url": receiver.url});
+    let id = start(&service, "k", script).await;
+    hand.advance(seconds(10));
+    let (first, _) = receiver.next_with_headers().await;
+    let (second, _) = receiver.next_with_headers().await;
+    assert_eq!(first, second);
+    assert!(first.contains(&format!("webhook-id: {id}.end\r\n")), "{first}");
+    assert!(first.contains("webhook-timestamp: 1767225610\r\n"), "{first}");
+    assert!(first.contains("webhook-signature: v1,"), "{first}");
+}
+
+#[tokio::test]
+async fn a_service_without_a_secret_signs_nothing() {
+    let (_service, hand, receiver, _) = given("honest").await;
+    hand.advance(seconds(10));
+    assert!(!receiver.next_with_headers().await.0.contains("webhook-"));
 }
 
 #[tokio::test]

@@ -126,24 +126,24 @@ impl Receiver {
 
     /// The next callback, answered with 200.
     pub async fn next(&self) -> Value {
+        self.next_with_headers().await.1
+    }
+
+    /// The same with the head of the request.
+    pub async fn next_with_headers(&self) -> (String, Value) {
         let (mut stream, _) = in_time(self.listener.accept()).await.expect("the listener is open");
         let mut bytes = Vec::new();
-        let body = loop {
-            assert!(
-                stream.read_buf(&mut bytes).await.expect("the connection is open") > 0,
-                "the callback is whole"
-            );
+        let told = loop {
+            assert!(stream.read_buf(&mut bytes).await.expect("the connection is open") > 0, "it is whole");
             let text = String::from_utf8_lossy(&bytes);
             let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
             assert!(head.starts_with("POST /told?token=t HTTP/1.1\r\n"), "{head}");
             if let Ok(body) = serde_json::from_str::<Value>(body) {
-                break body;
+                break (format!("{head}\r\n"), body);
             }
         };
-        stream
-            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-            .await
-            .expect("the connection is open");
-        body
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        stream.write_all(answer).await.expect("the connection is open");
+        told
     }
 }
