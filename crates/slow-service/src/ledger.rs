@@ -78,13 +78,14 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Accepts a start, once per key.
-    pub(crate) fn take(&mut self, work: Work) -> Result<Taken, StateError> {
+    /// Accepts a start, once per key, and gives it an id.
+    pub(crate) fn take(&mut self, mut work: Work) -> Result<Taken, StateError> {
         if let Some(known) = work.key.as_ref().and_then(|key| self.by_key.get(key)) {
             let known = &self.works[*known];
             let same = known.input == work.input;
             return Ok(if same { Taken::Known(known.id.clone()) } else { Taken::Conflict });
         }
+        work.id = self.new_id(&work);
         if let Some(state) = &self.state
             && state.accept(record_of(&work))? == Accepted::Conflict
         {
@@ -145,8 +146,9 @@ impl Ledger {
     }
 
     /// An id that another service, or this one without its state, has never given.
-    pub(crate) fn new_id(&self, key: Option<&str>, now: i64) -> String {
-        let parts = [key.unwrap_or_default(), &self.works.len().to_string(), &now.to_string()];
+    fn new_id(&self, work: &Work) -> String {
+        let key = work.key.as_deref().unwrap_or_default();
+        let parts = [key, &self.works.len().to_string(), &work.started_at.to_string()];
         format!("work-{}", short_id_of(&parts))
     }
 }

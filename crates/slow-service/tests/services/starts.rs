@@ -1,5 +1,7 @@
 //! Manners that show at the start: did it happen or not?
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use crate::given::{ask, raw, seconds, service, start, start_reply, status};
@@ -46,6 +48,18 @@ async fn a_service_that_breaks_at_the_start_may_have_accepted() {
     assert_eq!(service.starts().len(), 1);
     assert_eq!(start_reply(&service, "k", &script).await.status, 202);
     assert_eq!(service.starts().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn starts_without_a_key_at_the_same_time_never_share_an_id() {
+    let (service, _hand) = service().await;
+    let mut starts = tokio::task::JoinSet::new();
+    for _ in 0..200 {
+        let url = service.url();
+        starts.spawn(async move { ask(&url, "POST", "/work", "", "{}").await.json()["id"].to_string() });
+    }
+    let ids: BTreeSet<String> = starts.join_all().await.into_iter().collect();
+    assert_eq!((ids.len(), service.starts().len()), (200, 200));
 }
 
 #[tokio::test]
