@@ -48,6 +48,12 @@ pub enum Refusal {
     /// Only whoever has taken the record may order this.
     #[error("only whoever has taken the record may order this; take its claim first")]
     ClaimRequired,
+    /// An earlier request to the service is open.
+    #[error("an earlier request to the service is open; ask again under its key")]
+    SubmitOpen,
+    /// Nothing of it may run outside.
+    #[error("nothing of this operation may still run outside; there is nothing to settle")]
+    NotOrphaned,
     /// A policy asks for the impossible.
     #[error("the policy field {field} is outside what the host allows")]
     InvalidPolicy {
@@ -101,6 +107,9 @@ pub enum Refusal {
         /// The state that it is in.
         state: JobStateName,
     },
+    /// What it was asked to do was deleted on request.
+    #[error("what the job was asked to do was deleted by a purge; create a new job")]
+    Purged,
     /// A dispatched job is reported on only with its attempt's id.
     #[error("attempt_id is required for reports on a dispatched job")]
     AttemptRequired,
@@ -150,6 +159,8 @@ impl Refusal {
             Self::TooLarge { .. } => "too_large",
             Self::WrongBody { .. } => "wrong_body",
             Self::ClaimRequired => "claim_required",
+            Self::SubmitOpen => "submit_open",
+            Self::NotOrphaned => "not_orphaned",
             Self::InvalidPolicy { .. } => "invalid_policy",
             Self::DeadlineElapsed => "deadline_elapsed",
             Self::NotDue { .. } => "not_due",
@@ -159,6 +170,7 @@ impl Refusal {
             Self::LeaseHeld { .. } => "lease_held",
             Self::NotRunnable { .. } => "not_runnable",
             Self::NotRetryable { .. } => "not_retryable",
+            Self::Purged => "purged",
             Self::AttemptRequired => "attempt_required",
             Self::StaleAttempt => "stale_attempt",
             Self::CancelPending => "cancel_pending",

@@ -1,6 +1,8 @@
 //! The attempts that run on this node: their slots, their leases, their end.
 
+mod adopt;
 mod asked;
+mod outside;
 mod report;
 mod run;
 
@@ -8,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::policy::HostPolicy;
-use domain::{JobId, Lease, OwnerId, Record, RecordId};
+use domain::{JobId, Lease, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, Taken};
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -35,6 +37,7 @@ pub struct Attempts {
     lane_limits: BTreeMap<String, usize>,
     /// What the host grants to work outside.
     policy: HostPolicy,
+    strangers_from: Timestamp,
     /// The places of each executor, whatever lane its jobs come from.
     slots: BTreeMap<String, Arc<Semaphore>>,
     running: Mutex<Running>,
@@ -74,6 +77,7 @@ impl Attempts {
             executors,
             owner: settings.owner.clone(),
             lease: settings.lease,
+            strangers_from: timer.now().plus_seconds(settings.grace_seconds),
             timer,
             spawn,
             wakes,
@@ -96,8 +100,13 @@ impl Attempts {
     }
 
     /// Whether a lane is named after an executor of ours, or has a limit of its own.
-    pub(crate) fn serves(&self, lane: &str) -> bool {
+    pub fn serves(&self, lane: &str) -> bool {
         self.executors.get(lane).is_some() || self.lane_limits.contains_key(lane)
+    }
+
+    /// Before this time nothing is done about executors and lanes that are not known here: they may still come.
+    pub fn strangers_from(&self) -> Timestamp {
+        self.strangers_from
     }
 
     /// How many attempts may begin in this lane now.
@@ -124,16 +133,17 @@ impl Attempts {
         let RecordId::Job(job_id) = taken.id.clone() else { return };
         // Should this process lose sight of it, the end of the lease brings it back.
         self.wakes.due(taken.claim.lease_expires_at);
-        let (link, told, stopper) = crate::Link::new(run::PROGRESS_WAITING);
+        let (link, far_end) = crate::Link::new(run::PROGRESS_WAITING);
+        let stopper = far_end.stopper.clone();
         let number = {
             let mut running = self.running();
             *running.by_lane.entry(lane.clone()).or_default() += 1;
             running.begun += 1;
             let number = running.begun;
-            running.by_job.insert(job_id.clone(), (number, stopper.clone()));
+            running.by_job.insert(job_id.clone(), (number, stopper));
             number
         };
-        let attempt = Attempt::new(self.clone(), taken, link, told, stopper);
+        let attempt = Attempt::new(self.clone(), taken, link, far_end);
         let (attempts, lane) = (self.clone(), lane.clone());
         self.spawn.spawn(Box::pin(async move {
             attempt.run(origin).await;

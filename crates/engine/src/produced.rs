@@ -22,8 +22,12 @@ pub enum Produced {
     },
     /// It goes on outside, and is asked about from now on.
     Deferred(Deferral),
+    /// A request under an intent may have arrived at its service, and nobody knows.
+    SubmitUnknown(Failure),
     /// It has stopped, as asked.
     Stopped,
+    /// The same, with what there is to see of it.
+    StoppedWith(Failure),
     /// Something that is none of these; what it was.
     Unexpected(String),
 }
@@ -84,6 +88,8 @@ pub struct Failure {
     pub reason: String,
     /// For people.
     pub message: String,
+    /// More of it for machines: a JSON object.
+    pub details: Option<serde_json::Value>,
     /// Whether another attempt may help.
     pub retryable: Retryable,
     /// What there is to see of it: the list of artifacts, as JSON.
@@ -111,6 +117,7 @@ impl Failure {
         Self {
             reason: reason.to_owned(),
             message: message.into(),
+            details: None,
             retryable: Retryable::Yes,
             artifacts: None,
         }

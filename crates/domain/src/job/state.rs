@@ -8,6 +8,7 @@ use super::attempt::Attempt;
 use super::cancel::CancelRequest;
 use super::details::{Note, ResultRefs};
 use super::fact::StaleReport;
+use super::intent::Intent;
 use super::spec::{JobSpec, NewJob};
 use crate::body::BodyRef;
 use crate::time::earliest;
@@ -115,6 +116,9 @@ pub struct Job {
     /// The executor must be called again with what has come in.
     #[serde(default, skip_serializing_if = "is_false")]
     pub resume_pending: bool,
+    /// The request to a service of which nobody knows yet what came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Box<Intent>>,
     /// The request to stop it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<CancelRequest>,
@@ -133,6 +137,9 @@ pub struct Job {
     /// Whether its bodies were deleted on request, and none has come since.
     #[serde(default, skip_serializing_if = "is_false")]
     pub purged: bool,
+    /// When its bodies were last deleted on request. Such a job is not done again: what it was asked to do is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purged_at: Option<Timestamp>,
     /// When it was accepted.
     pub created_at: Timestamp,
     /// When anything last happened to it.
@@ -156,12 +163,14 @@ impl Job {
             attempt_count: 0,
             attempts: Vec::new(),
             resume_pending: false,
+            intent: None,
             cancel: None,
             result: ResultRefs::default(),
             bodies: new.bodies.clone(),
             answers: Vec::new(),
             evidence: Vec::new(),
             purged: false,
+            purged_at: None,
             created_at: at,
             updated_at: at,
             completed_at: None,

@@ -28,6 +28,16 @@ const MAX_HINT_BYTES: usize = 1_024;
 pub(super) struct Question<'a> {
     polls: &'a Polls,
     taken: Taken,
+    urgency: Urgency,
+}
+
+/// Whether an operation waits for its time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// It is asked about when it is due.
+    WhenDue,
+    /// Somebody wants to know now.
+    Now,
 }
 
 /// What an operation needs now.
@@ -41,8 +51,8 @@ enum Due {
 }
 
 impl<'a> Question<'a> {
-    pub(super) fn new(polls: &'a Polls, taken: Taken) -> Self {
-        Self { polls, taken }
+    pub(super) fn new(polls: &'a Polls, taken: Taken, urgency: Urgency) -> Self {
+        Self { polls, taken, urgency }
     }
 
     /// Does what is due. Nothing is left to the caller.
@@ -61,7 +71,7 @@ impl<'a> Question<'a> {
             return Err(Refusal::WrongRecordKind.into());
         };
         let operation = Arc::new((**operation).clone());
-        let due = due(&operation, self.polls.timer.now());
+        let due = due(&operation, self.polls.timer.now(), self.urgency);
         if matches!(due, Due::Attention) {
             engine.attend(&self.taken, Arc::from(ACTOR)).await?;
             return Ok(());
@@ -77,7 +87,10 @@ impl<'a> Question<'a> {
                 return Ok(());
             }
         };
-        let handle = engine.store().body(&self.taken.id, operation.handle).await?.unwrap_or_default();
+        let handle = match operation.handle {
+            Some(handle) => engine.store().body(&self.taken.id, handle).await?.unwrap_or_default(),
+            None => Vec::new(),
+        };
         let outside = Outside { operation: operation.clone(), handle };
         let order = match due {
             Due::Cancel => self.ask_to_stop(executor, outside).await,
@@ -214,14 +227,17 @@ impl<'a> Question<'a> {
     }
 }
 
-fn due(operation: &Operation, now: Timestamp) -> Due {
-    if operation.ended.is_some() || operation.expires_at <= now {
-        return Due::Attention;
-    }
+fn due(operation: &Operation, now: Timestamp, urgency: Urgency) -> Due {
     let stop_at = operation.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
-    if stop_at.is_some_and(|at| at <= now) {
+    let stop_due = stop_at.is_some_and(|at| at <= now);
+    if operation.ended.is_some() {
+        return if stop_due && operation.orphan().is_some() { Due::Cancel } else { Due::Attention };
+    }
+    if operation.expires_at <= now {
+        Due::Attention
+    } else if stop_due {
         Due::Cancel
-    } else if operation.next_poll_at <= now {
+    } else if operation.next_poll_at <= now || urgency == Urgency::Now {
         Due::Status
     } else {
         Due::Attention

@@ -68,10 +68,16 @@ fn orphaned(
     operation: &NewOperation,
     refusal: Refusal,
 ) -> Decision<JobFact> {
-    let deferred = Details::because("deferred");
-    let Some(evidence) = report::evidence(job, attempt_id, JobStateName::AwaitingExternal, &deferred) else {
+    // A later attempt asks for the same work under the same key: it is not lost.
+    if job.intent.as_ref().is_some_and(|intent| intent.operation_id == *operation_id) {
         return refusal.into();
-    };
+    }
+    let deferred = Details::because("deferred");
+    let evidence = report::evidence(job, attempt_id, JobStateName::AwaitingExternal, &deferred);
+    // Reports are kept up to a limit; what may still run outside is always written down.
+    if evidence.is_none() && !report::may_be_ours(job, attempt_id) {
+        return refusal.into();
+    }
     let operation = NewOperation {
         job_id: job.id.clone(),
         attempt_id: attempt_id.clone(),
@@ -80,8 +86,7 @@ fn orphaned(
     };
     let orphan =
         OperationCommand::AcceptOrphan { operation: Box::new(operation), reason: refusal.code().to_owned() };
-    Decision::Refused { refusal, evidence: Some(evidence), consequences: Vec::new() }
-        .then(operation_id.clone(), orphan)
+    Decision::Refused { refusal, evidence, consequences: Vec::new() }.then(operation_id.clone(), orphan)
 }
 
 /// A job that has moved on takes no notice: the operation's own record keeps how it ended.
