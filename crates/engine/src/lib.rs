@@ -14,6 +14,7 @@ mod ids;
 mod kept;
 mod link;
 mod order;
+pub mod outbound;
 mod plan;
 mod polls;
 mod produced;
