@@ -9,6 +9,7 @@ mod decide;
 mod details;
 mod ends;
 mod fact;
+mod intent;
 mod report;
 mod spec;
 mod state;
@@ -25,6 +26,7 @@ pub use details::{Details, Note, ResultRefs};
 pub use fact::{
     AnswerKept, CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability,
 };
+pub use intent::{Intent, Resubmit};
 pub use spec::{JobSpec, MAX_PRIORITY, NewJob, UNASSIGNED_LANE};
 pub(crate) use state::is_false;
 pub use state::{AfterExternal, Job, JobState, JobStateName};

@@ -16,7 +16,7 @@ pub use command::{
     CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollHints,
 };
 pub use decide::{decide, decide_new};
-pub use fact::{Accepted, Ending, ExpiryCause, OperationFact, Polled};
+pub use fact::{Accepted, Ending, ExpiryCause, OperationFact, Polled, Settlement};
 pub use state::{
     Diagnostic, Ended, How, Operation, OperationCancel, OperationLink, OperationStatus, OrphanReason,
     ReportedStatus,

@@ -48,6 +48,12 @@ pub enum Refusal {
     /// Only whoever has taken the record may order this.
     #[error("only whoever has taken the record may order this; take its claim first")]
     ClaimRequired,
+    /// An earlier request to the service is open.
+    #[error("an earlier request to the service is open; ask again under its key")]
+    SubmitOpen,
+    /// Nothing of it may run outside.
+    #[error("nothing of this operation may still run outside; there is nothing to settle")]
+    NotOrphaned,
     /// A policy asks for the impossible.
     #[error("the policy field {field} is outside what the host allows")]
     InvalidPolicy {
@@ -150,6 +156,8 @@ impl Refusal {
             Self::TooLarge { .. } => "too_large",
             Self::WrongBody { .. } => "wrong_body",
             Self::ClaimRequired => "claim_required",
+            Self::SubmitOpen => "submit_open",
+            Self::NotOrphaned => "not_orphaned",
             Self::InvalidPolicy { .. } => "invalid_policy",
             Self::DeadlineElapsed => "deadline_elapsed",
             Self::NotDue { .. } => "not_due",

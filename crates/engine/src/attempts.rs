@@ -1,6 +1,7 @@
 //! The attempts that run on this node: their slots, their leases, their end.
 
 mod asked;
+mod outside;
 mod report;
 mod run;
 
@@ -124,16 +125,17 @@ impl Attempts {
         let RecordId::Job(job_id) = taken.id.clone() else { return };
         // Should this process lose sight of it, the end of the lease brings it back.
         self.wakes.due(taken.claim.lease_expires_at);
-        let (link, told, stopper) = crate::Link::new(run::PROGRESS_WAITING);
+        let (link, far_end) = crate::Link::new(run::PROGRESS_WAITING);
+        let stopper = far_end.stopper.clone();
         let number = {
             let mut running = self.running();
             *running.by_lane.entry(lane.clone()).or_default() += 1;
             running.begun += 1;
             let number = running.begun;
-            running.by_job.insert(job_id.clone(), (number, stopper.clone()));
+            running.by_job.insert(job_id.clone(), (number, stopper));
             number
         };
-        let attempt = Attempt::new(self.clone(), taken, link, told, stopper);
+        let attempt = Attempt::new(self.clone(), taken, link, far_end);
         let (attempts, lane) = (self.clone(), lane.clone());
         self.spawn.spawn(Box::pin(async move {
             attempt.run(origin).await;

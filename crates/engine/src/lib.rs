@@ -31,7 +31,7 @@ pub use engine::{CommitWatch, Engine};
 pub use error::EngineError;
 pub use executors::{Executor, Executors, process};
 pub use ids::{Ids, RandomIds};
-pub use link::{Link, Progress, Stop};
+pub use link::{Intended, Intent, Link, Progress, Stop};
 pub use order::{Order, OrderBody, OrderKey, Outcome, RenderAnswer};
 pub use polls::Polls;
 pub use produced::{Deferral, Failure, Output, Polled, Produced};

@@ -1,13 +1,25 @@
 //! The line between a running attempt and the engine.
 
-use domain::Json;
-use tokio::sync::{mpsc, watch};
+use domain::job::Resubmit;
+use domain::{Digest, Json, OperationId};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// The line between a running attempt and the engine.
 #[derive(Clone, Debug)]
 pub struct Link {
     progress: mpsc::Sender<Progress>,
+    intents: mpsc::Sender<Asked>,
     stop: watch::Receiver<Stop>,
+}
+
+/// The engine's end of the line.
+pub(crate) struct FarEnd {
+    /// How it goes.
+    pub(crate) told: mpsc::Receiver<Progress>,
+    /// What it is about to do outside.
+    pub(crate) intents: mpsc::Receiver<Asked>,
+    /// Tells it to stop.
+    pub(crate) stopper: watch::Sender<Stop>,
 }
 
 /// Word of a running attempt.
@@ -19,6 +31,30 @@ pub struct Progress {
     pub note: Option<String>,
     /// A free label.
     pub phase: Option<String>,
+}
+
+/// A request to a service that is about to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Intent {
+    /// The digest of the request; the request itself may hold secrets.
+    pub request_sha256: Digest,
+    /// Whether it may be made again when nobody knows what came of it.
+    pub resubmit: Resubmit,
+}
+
+/// An intent that is written down: now the request may be made.
+#[derive(Clone, Debug)]
+pub struct Intended {
+    /// The key to give to the service: a repeated request for the same work has the same one.
+    pub key: OperationId,
+    /// Whether an earlier attempt intended the same and nobody knows what came of it: look it up first, if that is possible.
+    pub again: bool,
+}
+
+/// An intent that waits to be written down.
+pub(crate) struct Asked {
+    pub(crate) intent: Intent,
+    pub(crate) answer: oneshot::Sender<Result<Intended, Stop>>,
 }
 
 /// Whether an attempt may go on.
@@ -38,15 +74,25 @@ pub enum Stop {
 
 impl Link {
     /// Both ends of a line.
-    pub(crate) fn new(limit: usize) -> (Self, mpsc::Receiver<Progress>, watch::Sender<Stop>) {
+    pub(crate) fn new(limit: usize) -> (Self, FarEnd) {
         let (progress, told) = mpsc::channel(limit);
+        let (intents, asked) = mpsc::channel(1);
         let (stopper, stop) = watch::channel(Stop::GoOn);
-        (Self { progress, stop }, told, stopper)
+        (Self { progress, intents, stop }, FarEnd { told, intents: asked, stopper })
     }
 
     /// Tells how it goes. When too much is told at once, the rest is dropped: progress is a courtesy.
     pub fn tell(&self, progress: Progress) {
         let _ = self.progress.try_send(progress);
+    }
+
+    /// Writes down that work is about to be given to a service. Only then may it be: a crash before the answer is recorded finds the
+    /// intent, and the next attempt asks under the same key or not at all.
+    pub async fn intend(&self, intent: Intent) -> Result<Intended, Stop> {
+        let (answer, answered) = oneshot::channel();
+        // Nobody listens once the lease was lost.
+        self.intents.send(Asked { intent, answer }).await.map_err(|_| Stop::LeaseLost)?;
+        answered.await.unwrap_or(Err(Stop::LeaseLost))
     }
 
     /// Waits until the attempt must stop, and says why.

@@ -22,6 +22,8 @@ pub enum Produced {
     },
     /// It goes on outside, and is asked about from now on.
     Deferred(Deferral),
+    /// A request under an intent may have arrived at its service, and nobody knows.
+    SubmitUnknown(Failure),
     /// It has stopped, as asked.
     Stopped,
     /// Something that is none of these; what it was.

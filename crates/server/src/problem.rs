@@ -98,9 +98,11 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
         }
         Refusal::StaleAttempt => (Code::StaleAttempt, "stale attempt_id".to_owned()),
         Refusal::CancelPending => (Code::CancelPending, refusal.to_string()),
-        Refusal::NoCancelPending | Refusal::NotCancelable { .. } | Refusal::OperationOpen => {
-            (Code::Refused, refusal.to_string())
-        }
+        Refusal::NoCancelPending
+        | Refusal::NotCancelable { .. }
+        | Refusal::OperationOpen
+        | Refusal::SubmitOpen
+        | Refusal::NotOrphaned => (Code::Refused, refusal.to_string()),
         Refusal::NotAwaitingInput { .. } => (Code::NotAwaitingInput, refusal.to_string()),
     };
     code.because(detail)

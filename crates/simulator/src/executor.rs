@@ -202,7 +202,7 @@ fn defer(world: &mut World, node: &Node, held: &Held, then: AfterExternal) -> Or
         attempt_id: held.attempt.clone(),
         kind: "outside".to_owned(),
         specialist: "scripted".to_owned(),
-        handle: body_ref(BodyName::Handle, &handle),
+        handle: Some(body_ref(BodyName::Handle, &handle)),
         cancelability: if world.rng.chance(700) {
             Cancelability::Cancelable
         } else {
@@ -216,7 +216,7 @@ fn defer(world: &mut World, node: &Node, held: &Held, then: AfterExternal) -> Or
         policy: world.setting.policy.clone(),
         jitter: Jitter(0),
     };
-    let body = NewBody { body: operation.handle, bytes: handle };
+    let body = NewBody { body: body_ref(BodyName::Handle, &handle), bytes: handle };
     world.connectors.insert(operation_id.clone(), connector);
     let command = JobCommand::Defer {
         attempt_id: held.attempt.clone(),

@@ -208,6 +208,8 @@ impl OrderTrace {
                 JobCommand::Resume { attempt_id }
                 | JobCommand::Deliver { attempt_id }
                 | JobCommand::Heartbeat { attempt_id }
+                | JobCommand::IntendSubmit { attempt_id, .. }
+                | JobCommand::LoseSubmit { attempt_id, .. }
                 | JobCommand::Defer { attempt_id, .. }
                 | JobCommand::RecordCancelAnswer { attempt_id, .. }
                 | JobCommand::LoseLease { attempt_id, .. },

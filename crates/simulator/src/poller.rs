@@ -49,10 +49,13 @@ fn due(node: &Node, operation: &Operation) -> Due {
     let retention = node.sim.with(|world| world.setting.retention);
     let stop_due =
         operation.cancel.as_ref().and_then(|cancel| cancel.next_try_at).is_some_and(|at| at <= now);
-    if operation.ended.is_some() || operation.due_command(retention, now).is_some() {
+    let may_run_on = operation.ended.is_none() || operation.orphan().is_some();
+    if operation.due_command(retention, now).is_some() {
         Due::ByTime
-    } else if stop_due {
+    } else if stop_due && may_run_on {
         Due::Cancel
+    } else if operation.ended.is_some() {
+        Due::ByTime
     } else if operation.next_poll_at <= now {
         Due::Poll
     } else {

@@ -28,7 +28,9 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
         JobFact::Started(details) => job.report(JobState::Running, details, at),
         JobFact::InputAwaited(details) => job.report(JobState::AwaitingInput, details, at),
         JobFact::Blocked(details) => job.report(JobState::Blocked, details, at),
+        JobFact::SubmitIntended(intent) => job.intent = Some(intent.clone()),
         JobFact::Deferred { operation_id, then } => {
+            job.intent = None;
             let state = JobState::AwaitingExternal { operation: operation_id.clone(), then: *then };
             job.go(state, Some("awaiting_external"));
         }
@@ -51,7 +53,11 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
             let reason = match cause {
                 RequeueCause::AttemptFailed => "attempt_failed",
                 RequeueCause::LeaseLost => "lease_lost",
+                RequeueCause::SubmitUnknown => "submit_outcome_unknown",
             };
+            if *cause == RequeueCause::AttemptFailed {
+                job.intent = None;
+            }
             job.requeue(*due_at, details, reason, at);
         }
         JobFact::CancelRequested { by, reason, limit_at } => {
@@ -73,7 +79,7 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
         JobFact::Cancelled(end) => {
             let reason = match end.cause {
                 CancelCause::NeverStarted | CancelCause::Confirmed => "cancelled",
-                CancelCause::TimedOut => "cancel_unconfirmed",
+                CancelCause::TimedOut | CancelCause::SubmitUnknown => "cancel_unconfirmed",
                 CancelCause::LeaseLost => "cancel_unconfirmed_lease_lost",
             };
             job.end(JobState::Cancelled, &end.details, Some(reason), at);
@@ -158,6 +164,8 @@ impl Job {
     fn end(&mut self, state: JobState, details: &Details, reason: Option<&str>, at: Timestamp) {
         let name = state.name();
         self.state = state;
+        // The executor has said how it ended, or the orphan ledger has it.
+        self.intent = None;
         self.state_reason = details.reason.clone().or(reason.map(str::to_owned));
         self.resume_pending = false;
         self.completed_at = Some(at);

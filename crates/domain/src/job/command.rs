@@ -3,6 +3,7 @@
 use super::attempt::Trigger;
 use super::cancel::CancelAnswer;
 use super::details::{Details, ResultRefs};
+use super::intent::Intent;
 use super::spec::NewJob;
 use super::state::{AfterExternal, JobStateName};
 use crate::body::BodyRef;
@@ -33,6 +34,22 @@ pub enum JobCommand {
     },
     /// The executor, or the doer of unmanaged work, says where it is.
     Report(Box<Report>),
+    /// The executor is about to give the work to a service.
+    IntendSubmit {
+        /// The current attempt.
+        attempt_id: AttemptId,
+        /// What it is about to do.
+        intent: Box<Intent>,
+    },
+    /// The executor gave the work to a service, and nobody knows whether it arrived.
+    LoseSubmit {
+        /// The current attempt.
+        attempt_id: AttemptId,
+        /// What there is to say of it.
+        details: Details,
+        /// For the wait before another attempt.
+        jitter: Jitter,
+    },
     /// The executor left the work outside, under a handle.
     Defer {
         /// The current attempt.
@@ -102,6 +119,8 @@ impl JobCommand {
             | Self::Deliver { .. }
             | Self::Heartbeat { .. }
             | Self::Report(_)
+            | Self::IntendSubmit { .. }
+            | Self::LoseSubmit { .. }
             | Self::Defer { .. }
             | Self::ConcludeOperation { .. }
             | Self::Answer { .. }

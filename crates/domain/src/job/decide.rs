@@ -1,6 +1,6 @@
 //! What may happen to a job: one function per command, each naming every state.
 //!
-//! `dispatch.rs` has attempts, `external.rs` work outside, `cancel.rs` cancels, `report.rs` beside it reports; the rest is here.
+//! `dispatch.rs` has attempts, `submit.rs` what is given to services, `external.rs` what goes on there, `cancel.rs` cancels, `report.rs` beside it reports; the rest is here.
 //!
 //! Three answers: facts, nothing ("already so"), or a refusal with a stable code. `docs/lifecycle.md` is rendered
 //! from this file by a test that walks every state and command.
@@ -8,6 +8,7 @@
 mod cancel;
 mod dispatch;
 mod external;
+mod submit;
 
 use super::command::JobCommand;
 use super::ends::{self, expired};
@@ -32,6 +33,8 @@ pub fn decide_new(id: &JobId, command: &JobCommand, now: Timestamp) -> Decision 
         | JobCommand::Deliver { .. }
         | JobCommand::Heartbeat { .. }
         | JobCommand::Report(_)
+        | JobCommand::IntendSubmit { .. }
+        | JobCommand::LoseSubmit { .. }
         | JobCommand::Defer { .. }
         | JobCommand::Answer { .. }
         | JobCommand::RequestCancel { .. }
@@ -53,6 +56,10 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
         JobCommand::Deliver { attempt_id } => dispatch::deliver(job, attempt_id),
         JobCommand::Heartbeat { attempt_id } => dispatch::heartbeat(job, attempt_id),
         JobCommand::Report(report) => report::decide(job, report, now),
+        JobCommand::IntendSubmit { attempt_id, intent } => submit::intend(job, attempt_id, intent),
+        JobCommand::LoseSubmit { attempt_id, details, jitter } => {
+            submit::lose(job, attempt_id, details, *jitter, now)
+        }
         JobCommand::Defer { attempt_id, operation_id, operation, then } => {
             external::defer(job, attempt_id, operation_id, operation, *then)
         }

@@ -3,10 +3,15 @@
 use super::command::Retryable;
 use super::details::Details;
 use super::fact::{CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause};
+use super::intent::Intent;
 use super::state::{Job, JobState, JobStateName};
-use crate::operation::OperationCommand;
+use crate::operation::{Cancelability, NewOperation, OperationCommand};
 use crate::planted::{Bug, planted};
+use crate::policy::{Hint, KindPolicy};
 use crate::{AttemptId, Decision, Jitter, Refusal, Timestamp};
+
+/// The reason of a job whose request to a service may have arrived.
+pub(super) const SUBMIT_OUTCOME_UNKNOWN: &str = "submit_outcome_unknown";
 
 /// Whether this attempt is the current one. An attempt that was sent back to the queue never is again.
 pub(super) fn current(job: &Job, attempt_id: &AttemptId) -> Result<(), Refusal> {
@@ -44,9 +49,13 @@ pub(super) fn failed_or_requeued(
     }
 }
 
-/// An end that leaves nobody waiting for the open operation, if there is one: the host gives it up.
+/// An end that leaves nobody waiting for what may go on outside: the host gives up an open operation, and writes down a request of
+/// which nobody knows what came.
 pub(super) fn abandoning(job: &Job, end: JobFact, reason: &str) -> Decision<JobFact> {
-    let decision = Decision::fact(end);
+    let decision = match &job.intent {
+        None => Decision::fact(end),
+        Some(intent) => Decision::fact(end).then(intent.operation_id.clone(), unknown_outside(job, intent)),
+    };
     match &job.state {
         JobState::AwaitingExternal { operation, .. } => {
             decision.then(operation.clone(), OperationCommand::Abandon { reason: reason.to_owned() })
@@ -62,6 +71,29 @@ pub(super) fn abandoning(job: &Job, end: JobFact, reason: &str) -> Decision<JobF
         | JobState::Cancelled
         | JobState::Expired
         | JobState::Unavailable { .. } => decision,
+    }
+}
+
+/// A request may have arrived, and nobody waits for an answer: an operation without a handle, over at once.
+fn unknown_outside(job: &Job, intent: &Intent) -> OperationCommand {
+    let attempt_id = job.last_attempt().map_or_else(|| AttemptId::new(""), |attempt| attempt.id.clone());
+    OperationCommand::AcceptOrphan {
+        operation: Box::new(NewOperation {
+            job_id: job.id.clone(),
+            attempt_id,
+            kind: intent.kind.clone(),
+            specialist: intent.specialist.clone(),
+            handle: None,
+            cancelability: Cancelability::NotCancelable("nobody knows its handle".to_owned()),
+            retry_after: Hint::Absent,
+            fail_after: Hint::Absent,
+            action_ttl: Hint::Absent,
+            deadline_at: None,
+            progress_hint: None,
+            policy: KindPolicy::default(),
+            jitter: Jitter::default(),
+        }),
+        reason: SUBMIT_OUTCOME_UNKNOWN.to_owned(),
     }
 }
 

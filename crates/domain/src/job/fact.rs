@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::attempt::Trigger;
 use super::cancel::CancelAnswer;
 use super::details::Details;
+use super::intent::Intent;
 use super::spec::NewJob;
 use super::state::{AfterExternal, JobStateName};
 use crate::body::BodyRef;
@@ -36,6 +37,8 @@ pub enum JobFact {
     InputAwaited(Details),
     /// It paused for a decision.
     Blocked(Details),
+    /// It is about to be given to a service.
+    SubmitIntended(Box<Intent>),
     /// It went on outside.
     Deferred {
         /// The operation that follows it.
@@ -113,6 +116,8 @@ pub enum CancelCause {
     TimedOut,
     /// The attempt's lease ended while a cancel was pending: the work may still run.
     LeaseLost,
+    /// Nobody knows whether a service has the work since the last attempt: it may run there.
+    SubmitUnknown,
 }
 
 /// Why a job expired.
@@ -145,6 +150,8 @@ pub enum RequeueCause {
     AttemptFailed,
     /// The lease ended without a heartbeat and attempts are left.
     LeaseLost,
+    /// Nobody knows whether a service took the work; it is asked again under the same key.
+    SubmitUnknown,
 }
 
 /// An answer to a waiting job.

@@ -8,6 +8,7 @@ use super::attempt::Attempt;
 use super::cancel::CancelRequest;
 use super::details::{Note, ResultRefs};
 use super::fact::StaleReport;
+use super::intent::Intent;
 use super::spec::{JobSpec, NewJob};
 use crate::body::BodyRef;
 use crate::time::earliest;
@@ -115,6 +116,9 @@ pub struct Job {
     /// The executor must be called again with what has come in.
     #[serde(default, skip_serializing_if = "is_false")]
     pub resume_pending: bool,
+    /// The request to a service of which nobody knows yet what came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Box<Intent>>,
     /// The request to stop it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<CancelRequest>,
@@ -156,6 +160,7 @@ impl Job {
             attempt_count: 0,
             attempts: Vec::new(),
             resume_pending: false,
+            intent: None,
             cancel: None,
             result: ResultRefs::default(),
             bodies: new.bodies.clone(),

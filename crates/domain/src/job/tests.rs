@@ -14,6 +14,7 @@ mod history;
 mod lease;
 mod report;
 mod retry;
+mod submit;
 
 use super::*;
 use crate::body::{BodyName, BodyRef, Digest};
@@ -222,7 +223,7 @@ fn new_operation() -> NewOperation {
         attempt_id: attempt(1),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
-        handle: body(BodyName::Handle, 7),
+        handle: Some(body(BodyName::Handle, 7)),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Seconds(5),
         fail_after: Hint::Absent,

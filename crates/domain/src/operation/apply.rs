@@ -36,6 +36,16 @@ pub fn apply(operation: &mut Operation, fact: &OperationFact, at: Timestamp) -> 
         }
         OperationFact::Cancelled => operation.end(How::Cancelled, at),
         OperationFact::Expired { cause } => operation.end(How::Expired(cause.clone()), at),
+        OperationFact::HandleLearned { handle, cancelability } => {
+            operation.handle = Some(*handle);
+            operation.cancelability = cancelability.clone();
+        }
+        OperationFact::Settled(how) => {
+            operation.settled = Some(how.clone());
+            if let Some(cancel) = &mut operation.cancel {
+                cancel.next_try_at = None;
+            }
+        }
         OperationFact::Contradicted { status } => {
             operation.diagnose(LATE_STATUS_IGNORED, &format!("the service said {status}"), at);
         }

@@ -46,6 +46,13 @@ pub enum OperationCommand {
         /// For the wait before the next try.
         jitter: Jitter,
     },
+    /// Somebody has looked outside and vouches that nothing of it runs there any more.
+    Settle {
+        /// Who.
+        by: Option<String>,
+        /// What they found.
+        note: String,
+    },
     /// The life that the host granted is over.
     Expire,
     /// Its job has ended without it.
@@ -77,8 +84,8 @@ pub struct NewOperation {
     pub kind: String,
     /// The specialist that dispatched it; kept for the record, never used to look one up.
     pub specialist: String,
-    /// The service's own id of the work: private.
-    pub handle: BodyRef,
+    /// The service's own id of the work: private. None if nobody knows whether the service took it.
+    pub handle: Option<BodyRef>,
     /// Whether it can be stopped.
     pub cancelability: Cancelability,
     /// When to ask first.

@@ -7,8 +7,10 @@ use super::command::PollHints;
 use super::command::{
     CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError,
 };
-use super::fact::{Accepted, Ending, ExpiryCause, OperationFact, Polled};
-use super::state::{LATE_STATUS_IGNORED, Operation, OperationLink, OperationStatus, ReportedStatus};
+use super::fact::{Accepted, Ending, ExpiryCause, OperationFact, Polled, Settlement};
+use super::state::{
+    LATE_STATUS_IGNORED, Operation, OperationCancel, OperationLink, OperationStatus, ReportedStatus,
+};
 use crate::job::{CancelAnswer, JobCommand, OperationEnding, Retryable};
 use crate::limits::{
     MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional, check_text,
@@ -16,6 +18,9 @@ use crate::limits::{
 use crate::planted::{Bug, planted};
 use crate::policy::{CancelPolicy, Clamped, Hint, TtlHints, UnknownPolicy};
 use crate::{BodyName, Jitter, Json, OperationId, RecordId, Refusal, Timestamp};
+
+/// How often a service that cannot be reached is asked to stop what the host has given up.
+const MAX_LATE_CANCEL_TRIES: u32 = 10;
 
 type Decision = crate::Decision<OperationFact>;
 
@@ -30,6 +35,7 @@ pub fn decide_new(id: &OperationId, command: &OperationCommand, now: Timestamp) 
         | OperationCommand::RecordPollError { .. }
         | OperationCommand::RequestCancel { .. }
         | OperationCommand::RecordCancelAnswer { .. }
+        | OperationCommand::Settle { .. }
         | OperationCommand::Expire
         | OperationCommand::Retire => Decision::refuse(Refusal::UnknownRecord),
     }
@@ -39,8 +45,7 @@ pub fn decide_new(id: &OperationId, command: &OperationCommand, now: Timestamp) 
 pub fn decide(operation: &Operation, command: &OperationCommand, now: Timestamp) -> Decision {
     match command {
         OperationCommand::Accept(_) => Decision::refuse(Refusal::AlreadyExists),
-        // It is known already; its own record says how it stands.
-        OperationCommand::AcceptOrphan { .. } => Decision::Nothing,
+        OperationCommand::AcceptOrphan { operation: new, .. } => learn_handle(operation, new),
         OperationCommand::RecordPoll(poll) => record_poll(operation, poll, now),
         OperationCommand::RecordPollError { error, jitter } => {
             record_poll_error(operation, error, *jitter, now)
@@ -51,6 +56,7 @@ pub fn decide(operation: &Operation, command: &OperationCommand, now: Timestamp)
         OperationCommand::RecordCancelAnswer { answer, jitter } => {
             record_cancel_answer(operation, answer, *jitter, now)
         }
+        OperationCommand::Settle { by, note } => settle(operation, by.as_deref(), note),
         OperationCommand::Expire => expire(operation, now),
         OperationCommand::Abandon { reason } => abandon(operation, reason),
         OperationCommand::Retire => retire(operation),
@@ -59,6 +65,9 @@ pub fn decide(operation: &Operation, command: &OperationCommand, now: Timestamp)
 
 fn accept(id: &OperationId, new: &NewOperation, now: Timestamp) -> Decision {
     match accepted(id, new, now) {
+        Ok(_) if new.handle.is_none() => {
+            Refusal::WrongBody { expected: BodyName::Handle.as_str(), given: "nothing" }.into()
+        }
         Ok(fact) => Decision::fact(fact),
         Err(refusal) => refusal.into(),
     }
@@ -67,8 +76,42 @@ fn accept(id: &OperationId, new: &NewOperation, now: Timestamp) -> Decision {
 /// Nobody waits for it and nobody polls it: it is over for the host as soon as it is known.
 fn accept_orphan(id: &OperationId, new: &NewOperation, reason: &str, now: Timestamp) -> Decision {
     match accepted(id, new, now) {
+        Ok(fact) if new.handle.is_none() => {
+            let cause = ExpiryCause::SubmitOutcomeUnknown;
+            Decision::facts([fact, OperationFact::Expired { cause }])
+        }
         Ok(fact) => Decision::facts([fact, abandoned(reason)]),
         Err(refusal) => refusal.into(),
+    }
+}
+
+/// It is known already; only a handle that nobody knew is news.
+fn learn_handle(operation: &Operation, new: &NewOperation) -> Decision {
+    match (operation.handle, new.handle) {
+        (None, Some(handle)) => match handle.check_named(BodyName::Handle) {
+            Ok(()) => Decision::fact(OperationFact::HandleLearned {
+                handle,
+                cancelability: new.cancelability.clone(),
+            }),
+            Err(refusal) => refusal.into(),
+        },
+        (None, None) | (Some(_), _) => Decision::Nothing,
+    }
+}
+
+fn settle(operation: &Operation, by: Option<&str>, note: &str) -> Decision {
+    let checked =
+        check_text("note", note, MAX_NOTE_BYTES).and_then(|()| check_optional("by", by, MAX_LABEL_BYTES));
+    if let Err(refusal) = checked {
+        return refusal.into();
+    }
+    match (operation.orphan(), &operation.settled) {
+        (Some(_), _) => Decision::fact(OperationFact::Settled(Settlement::ByHand {
+            by: by.map(str::to_owned),
+            note: note.to_owned(),
+        })),
+        (None, Some(_)) => Decision::Nothing,
+        (None, None) => Refusal::NotOrphaned.into(),
     }
 }
 
@@ -80,7 +123,7 @@ fn accepted(id: &OperationId, new: &NewOperation, now: Timestamp) -> Result<Oper
         .and_then(|()| check_text("specialist", &new.specialist, MAX_LABEL_BYTES))
         .and_then(|()| check_optional("progress_hint", new.progress_hint.as_deref(), MAX_NOTE_BYTES))
         .and_then(|()| new.cancelability.check())
-        .and_then(|()| new.handle.check_named(BodyName::Handle))?;
+        .and_then(|()| new.handle.map_or(Ok(()), |handle| handle.check_named(BodyName::Handle)))?;
     let hints =
         TtlHints { fail_after: new.fail_after, action_ttl: new.action_ttl, deadline_at: new.deadline_at };
     let expires_at = new.policy.expires_at(hints, now)?;
@@ -222,13 +265,18 @@ fn request_cancel(operation: &Operation, by: Option<&str>, reason: &str, origin:
     if let Err(refusal) = checked {
         return refusal.into();
     }
-    if operation.ended.is_some() {
+    if operation.ended.is_some() && operation.orphan().is_none() {
         return Decision::Nothing;
     }
     let requested = OperationFact::CancelRequested { by: by.map(str::to_owned), reason: reason.to_owned() };
+    // A cancel that is still being tried, or that open work has taken in, is not asked for twice.
+    let asked = operation
+        .cancel
+        .as_ref()
+        .is_some_and(|cancel| cancel.next_try_at.is_some() || operation.ended.is_none());
     match (uncancelable_because(operation), origin) {
         (Some(reason), CancelOrigin::Caller) => Refusal::NotCancelable { reason }.into(),
-        (None, _) | (Some(_), CancelOrigin::ParentJob) if operation.cancel.is_some() => Decision::Nothing,
+        (None, _) | (Some(_), CancelOrigin::ParentJob) if asked => Decision::Nothing,
         (None, _) => Decision::fact(requested),
         // The job's cancel goes on; the record says that the work outside was not stopped.
         (Some(reason), CancelOrigin::ParentJob) => Decision::facts([
@@ -251,7 +299,7 @@ fn record_cancel_answer(
         return Refusal::NoCancelPending.into();
     };
     if operation.ended.is_some() {
-        return Decision::Nothing;
+        return record_late_cancel_answer(operation, cancel, answer, jitter, now);
     }
     match answer {
         CancelAnswer::Cancelled => conclude(operation, OperationFact::Cancelled, OperationEnding::Cancelled),
@@ -264,6 +312,30 @@ fn record_cancel_answer(
             Decision::fact(OperationFact::CancelAnswered { answer: answer.clone(), next_try_at })
         }
     }
+}
+
+/// What the host had given up answers its cancel: it is settled, or tried a few times more.
+fn record_late_cancel_answer(
+    operation: &Operation,
+    cancel: &OperationCancel,
+    answer: &CancelAnswer,
+    jitter: Jitter,
+    now: Timestamp,
+) -> Decision {
+    if operation.orphan().is_none() {
+        return Decision::Nothing;
+    }
+    let next_try_at = match answer {
+        CancelAnswer::Cancelled => {
+            return Decision::fact(OperationFact::Settled(Settlement::Stopped));
+        }
+        CancelAnswer::Accepted | CancelAnswer::Refused(_) => None,
+        CancelAnswer::Unreachable if cancel.tries.saturating_add(1) >= MAX_LATE_CANCEL_TRIES => None,
+        CancelAnswer::Unreachable => {
+            Some(operation.policy.next_poll_after_error(cancel.tries.saturating_add(1), jitter, now))
+        }
+    };
+    Decision::fact(OperationFact::CancelAnswered { answer: answer.clone(), next_try_at })
 }
 
 fn expire(operation: &Operation, now: Timestamp) -> Decision {
@@ -281,7 +353,16 @@ fn abandon(operation: &Operation, reason: &str) -> Decision {
         return Decision::Nothing;
     }
     // The job ordered this: it has ended already and needs no word of it.
-    Decision::fact(abandoned(reason))
+    let mut facts = vec![abandoned(reason)];
+    facts.extend(reach_out(operation, reason));
+    Decision::facts(facts)
+}
+
+/// What the host gives up is asked to stop, if nobody has asked for that yet.
+fn reach_out(operation: &Operation, reason: &str) -> Option<OperationFact> {
+    let asks =
+        operation.cancel.is_none() && operation.handle.is_some() && uncancelable_because(operation).is_none();
+    asks.then(|| OperationFact::CancelRequested { by: None, reason: reason.to_owned() })
 }
 
 fn abandoned(reason: &str) -> OperationFact {
@@ -313,7 +394,11 @@ fn resolve(operation: &Operation, ending: Ending, for_job: OperationEnding, jitt
 }
 
 fn give_up(operation: &Operation, cause: ExpiryCause) -> Decision {
-    conclude(operation, OperationFact::Expired { cause }, OperationEnding::Expired)
+    let mut decision = conclude(operation, OperationFact::Expired { cause }, OperationEnding::Expired);
+    if let Decision::Facts { facts, .. } = &mut decision {
+        facts.extend(reach_out(operation, "operation_expired"));
+    }
+    decision
 }
 
 /// An end after which the job is never tried again by itself.
@@ -332,11 +417,11 @@ fn polled_or_given_up(operation: &Operation, polled: Polled) -> Decision {
     if operation.polls.saturating_add(1) < operation.policy.max_attempts {
         return Decision::fact(polled);
     }
-    let expired = OperationFact::Expired { cause: ExpiryCause::MaxAttemptsExhausted };
-    Decision::facts([polled, expired]).then(
-        operation.link.job_id.clone(),
-        conclusion(operation, OperationEnding::Expired, Jitter::default()),
-    )
+    let mut decision = give_up(operation, ExpiryCause::MaxAttemptsExhausted);
+    if let Decision::Facts { facts, .. } = &mut decision {
+        facts.insert(0, polled);
+    }
+    decision
 }
 
 /// Work that has begun does not un-begin, whatever the service says.

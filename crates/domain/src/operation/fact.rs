@@ -43,6 +43,15 @@ pub enum OperationFact {
         /// Why.
         cause: ExpiryCause,
     },
+    /// It was given up before its handle was known; this is the handle.
+    HandleLearned {
+        /// The service's own id of the work.
+        handle: BodyRef,
+        /// Whether it can be stopped.
+        cancelability: Cancelability,
+    },
+    /// Nothing of it runs outside any more, although the host had given it up.
+    Settled(Settlement),
     /// After its end the service said something else; nothing changed.
     Contradicted {
         /// What it said.
@@ -58,7 +67,8 @@ pub struct Accepted {
     /// What it belongs to; never changes.
     pub link: OperationLink,
     /// The service's own id of the work.
-    pub handle: BodyRef,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<BodyRef>,
     /// Whether it can be stopped.
     pub cancelability: Cancelability,
     /// Seconds between polls, clamped.
@@ -142,4 +152,22 @@ pub enum ExpiryCause {
     MaxAttemptsExhausted,
     /// The job has ended without it.
     Abandoned(String),
+    /// Nobody knows whether its service ever took it.
+    SubmitOutcomeUnknown,
+}
+
+/// How it is known that nothing runs outside any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settlement {
+    /// Its service has stopped it.
+    Stopped,
+    /// Somebody has looked.
+    ByHand {
+        /// Who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// What they found.
+        note: String,
+    },
 }

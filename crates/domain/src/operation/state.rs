@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::command::{Cancelability, PollError};
-use super::fact::{Accepted, Ending, ExpiryCause};
+use super::fact::{Accepted, Ending, ExpiryCause, Settlement};
 use crate::body::BodyRef;
 use crate::job::KeptCancelAnswer;
 use crate::policy::KindPolicy;
@@ -22,7 +22,8 @@ pub struct Operation {
     /// What it belongs to.
     pub link: OperationLink,
     /// The service's own id of the work: private.
-    pub handle: BodyRef,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<BodyRef>,
     /// Whether it can be stopped.
     pub cancelability: Cancelability,
     /// What the host granted when it was accepted.
@@ -59,6 +60,9 @@ pub struct Operation {
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
+    /// How it is known that nothing of it runs outside any more, although the host had given it up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Settlement>,
     /// What is worth knowing and changed nothing, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
@@ -163,6 +167,10 @@ pub enum OrphanReason {
     ExpiredWhileOpen,
     /// Its service does not know it.
     Unknown,
+    /// Somebody asked to stop it, and nobody confirmed that it has.
+    CancelUnconfirmed,
+    /// Nobody knows whether its service ever took it.
+    SubmitOutcomeUnknown,
 }
 
 /// The diagnostic of a status that came after the end.
@@ -192,6 +200,7 @@ impl Operation {
             expires_at: accepted.expires_at,
             cancel: None,
             ended: None,
+            settled: None,
             diagnostics: Vec::new(),
             updated_at: at,
         };
@@ -226,16 +235,38 @@ impl Operation {
             How::Expired(ExpiryCause::LifetimeOver) => Some("the life granted by the host is over"),
             How::Expired(ExpiryCause::MaxAttemptsExhausted) => Some("max-attempts-exhausted"),
             How::Expired(ExpiryCause::Abandoned(reason)) => Some(reason),
+            How::Expired(ExpiryCause::SubmitOutcomeUnknown) => {
+                Some("nobody knows whether the service took the work")
+            }
         }
     }
 
     /// Why the work may still run outside, if it may.
     pub fn orphan(&self) -> Option<OrphanReason> {
+        if self.settled.is_some() {
+            return None;
+        }
         match &self.ended.as_ref()?.how {
+            How::Expired(ExpiryCause::SubmitOutcomeUnknown) => Some(OrphanReason::SubmitOutcomeUnknown),
+            How::Expired(ExpiryCause::Abandoned(reason)) if reason == "cancel_unconfirmed" => {
+                Some(OrphanReason::CancelUnconfirmed)
+            }
             How::Expired(_) => Some(OrphanReason::ExpiredWhileOpen),
             How::Resolved(Ending::Unknown) => Some(OrphanReason::Unknown),
             How::Resolved(Ending::Completed { .. } | Ending::Failed { .. } | Ending::TimedOut)
             | How::Cancelled => None,
+        }
+    }
+}
+
+impl OrphanReason {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ExpiredWhileOpen => "expired_while_live",
+            Self::Unknown => "unknown",
+            Self::CancelUnconfirmed => "cancel_unconfirmed",
+            Self::SubmitOutcomeUnknown => "submit_outcome_unknown",
         }
     }
 }

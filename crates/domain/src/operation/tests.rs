@@ -7,6 +7,7 @@ mod accept;
 mod cancel;
 mod ends;
 mod expiry;
+mod orphans;
 mod poll;
 
 use super::*;
@@ -98,7 +99,7 @@ fn accepted() -> OperationFact {
 fn accepted_with(change: impl FnOnce(&mut Accepted)) -> OperationFact {
     let mut accepted = Accepted {
         link: link(),
-        handle: body(BodyName::Handle, 7),
+        handle: Some(body(BodyName::Handle, 7)),
         cancelability: Cancelability::Cancelable,
         interval_seconds: 5,
         progress_hint: None,
@@ -166,6 +167,11 @@ fn ends() -> Vec<(OperationStatus, OperationFact)> {
     ]
 }
 
+/// The ends after which nothing may run outside.
+fn ends_with_nothing_left() -> impl Iterator<Item = (OperationStatus, OperationFact)> {
+    ends().into_iter().filter(|(_, end)| operation(&[accepted(), end.clone()]).orphan().is_none())
+}
+
 // Commands.
 
 fn new_operation() -> NewOperation {
@@ -174,7 +180,7 @@ fn new_operation() -> NewOperation {
         attempt_id: AttemptId::new("attempt-1"),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
-        handle: body(BodyName::Handle, 7),
+        handle: Some(body(BodyName::Handle, 7)),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Absent,
         fail_after: Hint::Absent,

@@ -72,7 +72,9 @@ const JOB: &[Rule] = &[
     (LEASE_BOUND, &["cancelled"], &["lease lost"]),
     // The end of a lease; a retryable failure with attempts left.
     (LEASE_BOUND, &["unavailable"], &["lease lost"]),
-    (LEASE_BOUND, &["queued"], &["lease lost", "report"]),
+    (LEASE_BOUND, &["queued"], &["lease lost", "report", "submit"]),
+    // Nobody knows whether a service took the work: asked again under the same key, or not at all.
+    (LEASE_BOUND, &["failed"], &["submit"]),
     // Documented repairs.
     (&["failed", "unavailable", "unavailable, lease lost"], &["dispatching"], &["run", "retry"]),
     (&["delivered"], &["dispatching"], &["retry"]),

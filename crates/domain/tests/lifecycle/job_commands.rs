@@ -2,14 +2,14 @@
 
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
-    AfterExternal, CancelAnswer, Details, Dispatch, Job, JobCommand, JobStateName, OperationEnding, Report,
-    ResultRefs, Retryable, Trigger,
+    AfterExternal, CancelAnswer, Details, Dispatch, Intent, Job, JobCommand, JobStateName, OperationEnding,
+    Report, Resubmit, ResultRefs, Retryable, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation};
 use domain::policy::{Hint, KindPolicy};
 use domain::{AttemptId, Jitter, OperationId, OwnerId, Timestamp};
 
-use crate::job_situations::{EARLY, LATE, NOW, answer, attempt, new_job, operation_id};
+use crate::job_situations::{EARLY, LATE, NOW, answer, attempt, intent, new_job, operation_id};
 
 /// Commands that belong together: one table of the page.
 pub(crate) struct Topic {
@@ -30,7 +30,7 @@ pub(crate) struct Order {
 }
 
 /// How many commands there are.
-pub(crate) const NAMES: usize = 16;
+pub(crate) const NAMES: usize = 18;
 
 pub(crate) fn name(command: &JobCommand) -> &'static str {
     match command {
@@ -40,6 +40,8 @@ pub(crate) fn name(command: &JobCommand) -> &'static str {
         JobCommand::Deliver { .. } => "deliver",
         JobCommand::Heartbeat { .. } => "heartbeat",
         JobCommand::Report(_) => "report",
+        JobCommand::IntendSubmit { .. } => "intend submit",
+        JobCommand::LoseSubmit { .. } => "lose submit",
         JobCommand::Defer { .. } => "defer",
         JobCommand::ConcludeOperation { .. } => "conclude operation",
         JobCommand::Answer { .. } => "answer",
@@ -76,6 +78,13 @@ pub(crate) fn topics() -> Vec<Topic> {
                 }),
                 order("heartbeat, other attempt", "heartbeat", NOW, |_| JobCommand::Heartbeat {
                     attempt_id: attempt(9),
+                }),
+                order("intend to submit", "submit", NOW, |job| intend(job, "op-1")),
+                order("intend, other operation", "submit", NOW, |job| intend(job, "op-2")),
+                order("submit outcome unknown", "submit", NOW, |job| JobCommand::LoseSubmit {
+                    attempt_id: current(job),
+                    details: note(),
+                    jitter: Jitter(0),
                 }),
                 order("defer", "defer", NOW, |job| defer(job, "op-1")),
                 order("defer, other operation", "defer", NOW, |job| defer(job, "op-2")),
@@ -211,6 +220,11 @@ fn lose_lease(attempt_id: AttemptId) -> JobCommand {
     JobCommand::LoseLease { attempt_id, jitter: Jitter(0) }
 }
 
+fn intend(job: &Job, operation: &str) -> JobCommand {
+    let intent = Intent { operation_id: OperationId::new(operation), ..intent(Resubmit::SameKey) };
+    JobCommand::IntendSubmit { attempt_id: current(job), intent: Box::new(intent) }
+}
+
 fn defer(job: &Job, operation: &str) -> JobCommand {
     let attempt_id = current(job);
     let new = NewOperation {
@@ -218,7 +232,7 @@ fn defer(job: &Job, operation: &str) -> JobCommand {
         attempt_id: attempt_id.clone(),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
-        handle: BodyRef { name: BodyName::Handle, sha256: Digest([7; 32]), size: 7 },
+        handle: Some(BodyRef { name: BodyName::Handle, sha256: Digest([7; 32]), size: 7 }),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Absent,
         fail_after: Hint::Absent,

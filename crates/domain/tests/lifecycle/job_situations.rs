@@ -2,8 +2,8 @@
 
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
-    AfterExternal, AnswerKept, CancelCause, Conclusion, Details, ExpiryCause, Job, JobFact, JobSpec, NewJob,
-    RequeueCause, Trigger, Unavailability, apply,
+    AfterExternal, AnswerKept, CancelCause, Conclusion, Details, ExpiryCause, Intent, Job, JobFact, JobSpec,
+    NewJob, RequeueCause, Resubmit, Trigger, Unavailability, apply,
 };
 use domain::{AttemptId, JobId, OperationId, OwnerId, RetryPolicy, Timestamp};
 
@@ -32,6 +32,11 @@ pub(crate) fn all() -> Vec<Situation> {
     let mut all = vec![
         at("queued, never dispatched", "", &[]),
         at("queued, to be tried again", "", &[dispatched(1), sent_back()]),
+        at(
+            "queued, to be tried again",
+            "a service may have it",
+            &[dispatched(1), intended(Resubmit::SameKey), lease_lost()],
+        ),
     ];
     for (class, arrival) in [
         ("dispatching", None),
@@ -50,6 +55,16 @@ pub(crate) fn all() -> Vec<Situation> {
             &[vec![dispatched(1), sent_back()], on_attempt_2(&arrived)].concat(),
         ));
         all.push(at(class, "cancel pending", &with(cancel_requested())));
+        if class == "dispatching" {
+            for (besides, resubmit) in [
+                ("a service may have it", Resubmit::SameKey),
+                ("a service may have it, once", Resubmit::Never),
+            ] {
+                all.push(at(class, besides, &with(intended(resubmit))));
+            }
+            let asked_to_stop = [dispatched(1), intended(Resubmit::SameKey), cancel_requested()];
+            all.push(at(class, "a service may have it, cancel pending", &asked_to_stop));
+        }
         if class == "running" {
             let answered = JobFact::Answered(AnswerKept { answer: answer() });
             let to_be_resumed = [dispatched(1), JobFact::InputAwaited(said()), answered];
@@ -123,6 +138,25 @@ fn dispatched(number: u32) -> JobFact {
 
 fn started() -> JobFact {
     JobFact::Started(said())
+}
+
+fn intended(resubmit: Resubmit) -> JobFact {
+    JobFact::SubmitIntended(Box::new(intent(resubmit)))
+}
+
+/// What an executor is about to ask of a service.
+pub(crate) fn intent(resubmit: Resubmit) -> Intent {
+    Intent {
+        operation_id: OperationId::new("op-1"),
+        kind: "render".to_owned(),
+        specialist: "render-farm".to_owned(),
+        request: Digest([9; 32]),
+        resubmit,
+    }
+}
+
+fn lease_lost() -> JobFact {
+    JobFact::Requeued { due_at: DUE, cause: RequeueCause::LeaseLost, details: Details::default() }
 }
 
 fn sent_back() -> JobFact {

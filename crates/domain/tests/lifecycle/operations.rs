@@ -36,7 +36,7 @@ pub(crate) struct Order {
 }
 
 /// How many commands there are.
-pub(crate) const NAMES: usize = 9;
+pub(crate) const NAMES: usize = 10;
 
 pub(crate) fn name(command: &OperationCommand) -> &'static str {
     match command {
@@ -46,6 +46,7 @@ pub(crate) fn name(command: &OperationCommand) -> &'static str {
         OperationCommand::RecordPollError { .. } => "record poll error",
         OperationCommand::RequestCancel { .. } => "request cancel",
         OperationCommand::RecordCancelAnswer { .. } => "record cancel answer",
+        OperationCommand::Settle { .. } => "settle",
         OperationCommand::Expire => "expire",
         OperationCommand::Abandon { .. } => "abandon",
         OperationCommand::Retire => "retire",
@@ -83,6 +84,7 @@ pub(crate) fn situations() -> Vec<Situation> {
         OperationFact::Resolved(Ending::TimedOut),
         OperationFact::Cancelled,
         OperationFact::Expired { cause: ExpiryCause::LifetimeOver },
+        OperationFact::Expired { cause: ExpiryCause::Abandoned("cancel_unconfirmed".to_owned()) },
         OperationFact::Resolved(Ending::Unknown),
     ] {
         all.push(at("", plain(), cancelable.clone(), &[requested(), end]));
@@ -133,6 +135,12 @@ pub(crate) fn topics() -> Vec<Topic> {
                 cancel_answer("answer: accepted", CancelAnswer::Accepted),
                 cancel_answer("answer: refused", CancelAnswer::Refused("too late".to_owned())),
                 cancel_answer("answer: unreachable", CancelAnswer::Unreachable),
+                order(
+                    "settled by hand",
+                    "cancel",
+                    NOW,
+                    OperationCommand::Settle { by: None, note: "looked".to_owned() },
+                ),
             ],
         ),
         topic(
@@ -160,7 +168,7 @@ pub(crate) fn new_operation() -> NewOperation {
         attempt_id: attempt(1),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
-        handle: handle(),
+        handle: Some(handle()),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Absent,
         fail_after: Hint::Absent,
@@ -185,7 +193,7 @@ fn at(
             kind: "render".to_owned(),
             specialist: "render-farm".to_owned(),
         },
-        handle: handle(),
+        handle: Some(handle()),
         cancelability,
         interval_seconds: 5,
         progress_hint: None,

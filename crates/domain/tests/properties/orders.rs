@@ -252,7 +252,7 @@ impl Step {
             attempt_id: attempt_id.clone(),
             kind: "render".to_owned(),
             specialist: "render-farm".to_owned(),
-            handle: body(BodyName::Handle, number),
+            handle: Some(body(BodyName::Handle, number)),
             cancelability,
             retry_after: self.hint(),
             fail_after: if self.what < 224 { Hint::Absent } else { self.hint() },

@@ -63,7 +63,7 @@ fn new_operation(number: u32) -> NewOperation {
         attempt_id: attempt(number),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
-        handle: BodyRef { name: BodyName::Handle, sha256: Digest([7; 32]), size: 7 },
+        handle: Some(BodyRef { name: BodyName::Handle, sha256: Digest([7; 32]), size: 7 }),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Seconds(5),
         fail_after: Hint::Absent,
@@ -206,7 +206,7 @@ fn a_cancel_that_nobody_confirms_leaves_an_orphan() {
     world.execute(job_id(), JobCommand::TimeOutCancel, after(1 + CANCEL_LIMIT_SECONDS));
     assert_eq!(states(&world), (JobStateName::Cancelled, OperationStatus::Expired));
     assert_eq!(world.job().state_reason.as_deref(), Some("cancel_unconfirmed"));
-    assert_eq!(operation(&world, 1).orphan(), Some(OrphanReason::ExpiredWhileOpen));
+    assert_eq!(operation(&world, 1).orphan(), Some(OrphanReason::CancelUnconfirmed));
 }
 
 #[test]

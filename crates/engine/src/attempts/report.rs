@@ -1,13 +1,12 @@
 //! The end of an attempt, in one commit with its bodies. A result is not thrown away because the store cannot take it just now.
 
 use domain::job::{CancelAnswer, Details, Job, JobCommand, JobStateName, Retryable};
-use domain::operation::NewOperation;
-use domain::{AttemptId, BodyName, OperationId, Refusal};
-use store::{StoreError, sha256};
+use domain::{AttemptId, BodyName, Refusal};
+use store::StoreError;
 
 use super::run::Attempt;
 use crate::kept::Kept;
-use crate::{Deferral, EngineError, Failure, Order, Produced, Stop};
+use crate::{EngineError, Failure, Order, Produced, Stop};
 
 /// How long to wait before a report is given again.
 const AGAIN_AFTER_SECONDS: u64 = 1;
@@ -76,6 +75,11 @@ impl Attempt {
                 self.report_of(attempt_id, JobStateName::AwaitingInput, details, Retryable::No)
             }
             Produced::Deferred(deferral) => return Some(self.deferring(job, attempt_id, deferral)),
+            Produced::SubmitUnknown(failure) => {
+                let jitter = self.attempts.engine.ids().jitter();
+                let details = failed(failure, &mut kept);
+                JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details, jitter }
+            }
             Produced::Unexpected(what) => {
                 let details = failed(unexpected(&what), &mut kept);
                 self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No)
@@ -96,37 +100,6 @@ impl Attempt {
         let mut order = self.order(command);
         order.bodies = kept.into_bodies();
         Some(order)
-    }
-
-    /// The order that leaves the work outside, under an operation of its own, in the commit in which the job begins to wait.
-    fn deferring(&self, job: &Job, attempt_id: &AttemptId, deferral: Deferral) -> Order {
-        let operation_id = operation_id(job, attempt_id);
-        let mut kept = Kept::of(operation_id.clone());
-        let kind = job.spec.executor.clone().unwrap_or_default();
-        let executor = self.attempts.executors.get(&kind);
-        let operation = NewOperation {
-            job_id: job.id.clone(),
-            attempt_id: attempt_id.clone(),
-            handle: kept.keep(BodyName::Handle, deferral.handle),
-            cancelability: deferral.cancelability,
-            retry_after: deferral.retry_after,
-            fail_after: deferral.fail_after,
-            action_ttl: deferral.action_ttl,
-            deadline_at: None,
-            progress_hint: deferral.progress_hint,
-            policy: self.attempts.policy.for_kind(&kind),
-            specialist: executor.map_or_else(String::new, |one| one.specialist.name().to_owned()),
-            kind,
-            jitter: self.attempts.engine.ids().jitter(),
-        };
-        let mut order = self.order(JobCommand::Defer {
-            attempt_id: attempt_id.clone(),
-            operation_id,
-            operation: Box::new(operation),
-            then: deferral.then,
-        });
-        order.bodies = kept.into_bodies();
-        order
     }
 }
 
@@ -169,11 +142,4 @@ fn failed(failure: Failure, kept: &mut Kept) -> Details {
 fn unexpected(what: &str) -> Failure {
     let message = format!("the attempt was answered with {what}, which is no answer");
     Failure::permanent("produce_returned_unexpected_type", message)
-}
-
-/// The id of the operation that one call of the executor may leave behind: a repeat of the call is the same operation.
-fn operation_id(job: &Job, attempt_id: &AttemptId) -> OperationId {
-    let call = format!("{attempt_id}/{}", job.updated_at.micros());
-    let digest = sha256(call.as_bytes()).to_string();
-    OperationId::new(format!("op-{}", &digest[..32]))
 }

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::asked::Origin;
 use super::{Attempts, replace};
+use crate::link::{Asked, FarEnd};
 use crate::{Assignment, EngineError, Executor, Failure, Link, Order, Produced, Progress, Stop};
 
 /// Words of progress that may wait; more are dropped.
@@ -33,19 +34,15 @@ pub(super) struct Attempt {
     pub(super) renew_at: Timestamp,
     link: Link,
     told: mpsc::Receiver<Progress>,
+    intents: mpsc::Receiver<Asked>,
     pub(super) stopper: watch::Sender<Stop>,
 }
 
 impl Attempt {
-    pub(super) fn new(
-        attempts: Arc<Attempts>,
-        taken: Taken,
-        link: Link,
-        told: mpsc::Receiver<Progress>,
-        stopper: watch::Sender<Stop>,
-    ) -> Self {
+    pub(super) fn new(attempts: Arc<Attempts>, taken: Taken, link: Link, far_end: FarEnd) -> Self {
         let renew_at = attempts.lease.renew_at(taken.claim.heartbeat_at);
-        Self { fence: taken.claim.fence(), id: taken.id, renew_at, attempts, link, told, stopper }
+        let FarEnd { told, intents, stopper } = far_end;
+        Self { fence: taken.claim.fence(), id: taken.id, renew_at, attempts, link, told, intents, stopper }
     }
 
     /// Runs it to its end. Nothing is left to the caller.
@@ -143,6 +140,11 @@ impl Attempt {
                 }
                 Some(progress) = self.told.recv() => {
                     newest = Some(newest.map_or_else(|| progress.clone(), |older| merge(older, progress.clone())));
+                }
+                Some(asked) = self.intents.recv() => {
+                    let answer = self.intend(job, attempt_id, asked.intent).await;
+                    // Whoever asked may have been dropped.
+                    let _ = asked.answer.send(answer);
                 }
                 () = timer.sleep_until(self.renew_at) => {
                     if !self.renew().await {

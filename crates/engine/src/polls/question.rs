@@ -77,7 +77,10 @@ impl<'a> Question<'a> {
                 return Ok(());
             }
         };
-        let handle = engine.store().body(&self.taken.id, operation.handle).await?.unwrap_or_default();
+        let handle = match operation.handle {
+            Some(handle) => engine.store().body(&self.taken.id, handle).await?.unwrap_or_default(),
+            None => Vec::new(),
+        };
         let outside = Outside { operation: operation.clone(), handle };
         let order = match due {
             Due::Cancel => self.ask_to_stop(executor, outside).await,
@@ -215,11 +218,14 @@ impl<'a> Question<'a> {
 }
 
 fn due(operation: &Operation, now: Timestamp) -> Due {
-    if operation.ended.is_some() || operation.expires_at <= now {
-        return Due::Attention;
-    }
     let stop_at = operation.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
-    if stop_at.is_some_and(|at| at <= now) {
+    let stop_due = stop_at.is_some_and(|at| at <= now);
+    if operation.ended.is_some() {
+        return if stop_due && operation.orphan().is_some() { Due::Cancel } else { Due::Attention };
+    }
+    if operation.expires_at <= now {
+        Due::Attention
+    } else if stop_due {
         Due::Cancel
     } else if operation.next_poll_at <= now {
         Due::Status

@@ -11,7 +11,7 @@ use crate::steps::Step;
 use crate::twins::Answer;
 
 /// Every command; a new variant does not compile until it has its word in `word_of`, and belongs here.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 28] = [
     "create",
     "dispatch",
     "resume",
@@ -37,13 +37,16 @@ const COMMANDS: [&str; 25] = [
     "expire operation",
     "abandon",
     "retire operation",
+    "intend submit",
+    "lose submit",
+    "settle",
 ];
 
 /// Every code that an order can be refused with.
 ///
 /// Left out: `invalid_json`, `duplicate_key` and `nul_in_json` (said at the door, before there is an order), `contended` and `outcome_unknown`
 /// (need others at the same time, or a failing disk: `execute` and `crash`), `too_many_consequences` (no order has so many).
-const REFUSALS: [&str; 26] = [
+const REFUSALS: [&str; 28] = [
     "unknown_record",
     "wrong_record_kind",
     "already_exists",
@@ -70,6 +73,8 @@ const REFUSALS: [&str; 26] = [
     "claim_held",
     "claim_lost",
     "idempotency_key_taken",
+    "submit_open",
+    "not_orphaned",
 ];
 
 #[derive(Default)]
@@ -115,6 +120,8 @@ const fn word_of(command: &Command) -> &'static str {
             JobCommand::Deliver { .. } => "deliver",
             JobCommand::Heartbeat { .. } => "heartbeat",
             JobCommand::Report(_) => "report",
+            JobCommand::IntendSubmit { .. } => "intend submit",
+            JobCommand::LoseSubmit { .. } => "lose submit",
             JobCommand::Defer { .. } => "defer",
             JobCommand::ConcludeOperation { .. } => "conclude operation",
             JobCommand::Answer { .. } => "answer",
@@ -133,6 +140,7 @@ const fn word_of(command: &Command) -> &'static str {
             OperationCommand::RecordPollError { .. } => "record poll error",
             OperationCommand::RequestCancel { .. } => "request cancel of operation",
             OperationCommand::RecordCancelAnswer { .. } => "record cancel answer of operation",
+            OperationCommand::Settle { .. } => "settle",
             OperationCommand::Expire => "expire operation",
             OperationCommand::Abandon { .. } => "abandon",
             OperationCommand::Retire => "retire operation",

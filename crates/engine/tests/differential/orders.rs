@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use domain::job::{
-    AfterExternal, CancelAnswer, Details, Dispatch, Job, JobCommand, JobSpec, JobState, JobStateName, NewJob,
-    OperationEnding, Report, ResultRefs, Retryable, Trigger,
+    AfterExternal, CancelAnswer, Details, Dispatch, Intent, Job, JobCommand, JobSpec, JobState, JobStateName,
+    NewJob, OperationEnding, Report, Resubmit, ResultRefs, Retryable, Trigger,
 };
 use domain::operation::{
     CancelOrigin, Cancelability, NewOperation, Operation, OperationCommand, Poll, PollAnswer, PollError,
@@ -108,8 +108,8 @@ fn with_company(chance: &mut Chance, mut order: Order) -> Order {
     order
 }
 
-/// The commands of a job, in the order of `JobCommand`.
-const JOB_COMMANDS: usize = 16;
+/// The commands of a job.
+const JOB_COMMANDS: usize = 18;
 const CREATE: usize = 0;
 const DISPATCH: usize = 1;
 const RESUME: usize = 2;
@@ -126,6 +126,8 @@ const LOSE_LEASE: usize = 12;
 const EXPIRE: usize = 13;
 const PURGE: usize = 14;
 const RETIRE: usize = 15;
+const INTEND: usize = 16;
+const LOSE_SUBMIT: usize = 17;
 
 fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestamp) -> JobCommand {
     let is_late = job.and_then(Job::expires_at).is_some_and(|limit| limit <= now);
@@ -143,7 +145,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
         ) if job.is_some_and(|job| job.cancel.is_some()) => {
             &[CANCEL_ANSWER, TIME_OUT_CANCEL, REPORT, DELIVER, DELIVER, DISPATCH, DISPATCH, DISPATCH, DEFER]
         }
-        Some(JobState::Running) if job.is_some_and(|job| job.resume_pending) => &[RESUME, REPORT],
+        Some(JobState::Running) if job.is_some_and(|job| job.resume_pending) => &[RESUME, RESUME, REPORT],
         Some(JobState::Dispatching | JobState::Delivered | JobState::Running) => &[
             DELIVER,
             DELIVER,
@@ -158,9 +160,10 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             REQUEST_CANCEL,
             CANCEL_ANSWER,
             LOSE_LEASE,
+            INTEND,
         ],
         Some(JobState::AwaitingInput | JobState::Blocked) => {
-            &[ANSWER, ANSWER, REPORT, REQUEST_CANCEL, CANCEL_ANSWER, TIME_OUT_CANCEL]
+            &[ANSWER, ANSWER, ANSWER, REPORT, REQUEST_CANCEL, CANCEL_ANSWER, TIME_OUT_CANCEL]
         }
         Some(JobState::AwaitingExternal { .. }) => {
             &[CONCLUDE, CONCLUDE, REQUEST_CANCEL, CANCEL_ANSWER, TIME_OUT_CANCEL]
@@ -203,6 +206,17 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             operation_id: operation_id(chance.below(OPERATIONS)),
             then: chance.pick(&[AfterExternal::Finish, AfterExternal::Resume]),
         },
+        INTEND => JobCommand::IntendSubmit {
+            attempt_id,
+            intent: Box::new(Intent {
+                operation_id: operation_id(chance.below(OPERATIONS)),
+                kind: "render".to_owned(),
+                specialist: "farm".to_owned(),
+                request: Digest([2; 32]),
+                resubmit: chance.pick(&[Resubmit::SameKey, Resubmit::Never]),
+            }),
+        },
+        LOSE_SUBMIT => JobCommand::LoseSubmit { attempt_id, details: Details::default(), jitter },
         CONCLUDE => JobCommand::ConcludeOperation {
             operation_id: match job.map(|job| &job.state) {
                 Some(JobState::AwaitingExternal { operation, .. }) if chance.percent(70) => operation.clone(),
@@ -241,7 +255,7 @@ fn operation_command(chance: &mut Chance, state: Option<&Operation>, now: Timest
             Some(_) => 7,
             None => chance.pick(&[1, 1, 5, 6]),
         },
-        Some(_) | None => chance.below(10),
+        Some(_) | None => chance.below(12),
     };
     match number {
         0 => {
@@ -269,6 +283,7 @@ fn operation_command(chance: &mut Chance, state: Option<&Operation>, now: Timest
             OperationCommand::Expire,
             OperationCommand::Abandon { reason: "job_expired".to_owned() },
         ]),
+        9 | 10 => OperationCommand::Settle { by: None, note: text(chance) },
         _ => OperationCommand::Retire,
     }
 }
@@ -308,7 +323,7 @@ fn new_operation(
         attempt_id: attempt_id.clone(),
         kind: "render".to_owned(),
         specialist: "farm".to_owned(),
-        handle: body_ref(BodyName::Handle, b"handle"),
+        handle: Some(body_ref(BodyName::Handle, b"handle")),
         cancelability: chance
             .pick(&[Cancelability::Cancelable, Cancelability::NotCancelable("no stop".to_owned())]),
         retry_after: hint(chance),

@@ -81,6 +81,7 @@ impl Checker {
             | JobFact::Started(_)
             | JobFact::InputAwaited(_)
             | JobFact::Blocked(_)
+            | JobFact::SubmitIntended(_)
             | JobFact::Deferred { .. }
             | JobFact::ExternalArrived(_)
             | JobFact::Answered(_)
@@ -171,6 +172,7 @@ impl Life {
             | JobFact::Started(_)
             | JobFact::InputAwaited(_)
             | JobFact::Blocked(_)
+            | JobFact::SubmitIntended(_)
             | JobFact::ExternalArrived(_)
             | JobFact::Answered(_)
             | JobFact::Resumed
@@ -205,7 +207,10 @@ fn has_cause(id: &RecordId, job: &Job, fact: &JobFact, at: Timestamp) -> Result<
         left && job.cancel.is_none() && (held || *cause == RequeueCause::AttemptFailed)
     } else if let JobFact::Cancelled(end) = fact {
         match end.cause {
-            CancelCause::NeverStarted => matches!(job.state, JobState::Queued { .. }),
+            CancelCause::NeverStarted => matches!(job.state, JobState::Queued { .. }) && job.intent.is_none(),
+            CancelCause::SubmitUnknown => {
+                matches!(job.state, JobState::Queued { .. }) && job.intent.is_some()
+            }
             CancelCause::TimedOut => job.cancel.as_ref().is_some_and(|cancel| cancel.limit_at <= at),
             CancelCause::LeaseLost => held && job.cancel.is_some(),
             CancelCause::Confirmed => true,
@@ -252,6 +257,7 @@ fn details(fact: &JobFact) -> Option<&Details> {
         JobFact::Created(_)
         | JobFact::Dispatched { .. }
         | JobFact::Delivered
+        | JobFact::SubmitIntended(_)
         | JobFact::Deferred { .. }
         | JobFact::Answered(_)
         | JobFact::Resumed

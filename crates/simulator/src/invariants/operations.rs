@@ -47,7 +47,14 @@ impl Checker {
                 self.ends_in_time(id, operation, at)
             }
             OperationFact::CancelRequested { .. } | OperationFact::CancelAnswered { .. } => {
-                is_open(id, operation, fact)
+                let reached = operation.ended.is_none() || operation.orphan().is_some();
+                must(reached, "I2", || format!("{id} was over, and then {fact:?}"))
+            }
+            OperationFact::HandleLearned { .. } => {
+                must(operation.handle.is_none(), "I2", || format!("{id} had a handle, and then {fact:?}"))
+            }
+            OperationFact::Settled(_) => {
+                must(operation.orphan().is_some(), "I2", || format!("{id} was no orphan, and then {fact:?}"))
             }
             OperationFact::Contradicted { .. } => {
                 counters.saw(Sometimes::ContradictionRecorded);
@@ -65,7 +72,8 @@ impl Checker {
         counters: &mut Counters,
     ) -> Result<(), Violation> {
         let policy = &self.policy;
-        must(accepted.policy == *policy, "I8", || format!("{id} was granted something else"))?;
+        let granted = accepted.policy == *policy || accepted.handle.is_none();
+        must(granted, "I8", || format!("{id} was granted something else"))?;
         let latest = at.plus_seconds(policy.max_ttl_seconds);
         must(accepted.expires_at > at && accepted.expires_at <= latest, "I8", || {
             format!("{id} may live until {:?}, the host grants {latest:?}", accepted.expires_at)

@@ -116,7 +116,7 @@ impl Checker {
 fn bodies_are_there(tables: &Tables, id: &RecordId, record: &Record) -> Result<(), Violation> {
     let bodies = match record {
         Record::Job(job) => job.bodies.as_slice(),
-        Record::Operation(operation) => std::slice::from_ref(&operation.handle),
+        Record::Operation(operation) => operation.handle.as_slice(),
     };
     let lost = bodies
         .iter()

@@ -57,7 +57,7 @@ fn columns(record: &Record) -> Vec<Value> {
 pub(super) fn bodies(record: &Record, found: &Bodies, differs: Tell<'_>) {
     let named: &[BodyRef] = match record {
         Record::Job(job) => &job.bodies,
-        Record::Operation(operation) => std::slice::from_ref(&operation.handle),
+        Record::Operation(operation) => operation.handle.as_slice(),
     };
     for body in named {
         if !found.contains(&(body.name.as_str().to_owned(), body.sha256.0)) {

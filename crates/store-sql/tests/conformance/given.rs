@@ -108,7 +108,7 @@ pub fn accepted(job: &RecordId, next_poll_at: Timestamp) -> Fact {
             kind: "render".to_owned(),
             specialist: "render-farm".to_owned(),
         },
-        handle: body_ref(BodyName::Handle, b"render-7"),
+        handle: Some(body_ref(BodyName::Handle, b"render-7")),
         cancelability: Cancelability::Cancelable,
         interval_seconds: 5,
         progress_hint: Some("in the queue".to_owned()),

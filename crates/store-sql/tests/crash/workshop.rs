@@ -119,7 +119,7 @@ impl Workshop {
             attempt_id: attempt_of(id),
             kind: "render".to_owned(),
             specialist: "farm".to_owned(),
-            handle: body_ref(BodyName::Handle, b"handle"),
+            handle: Some(body_ref(BodyName::Handle, b"handle")),
             cancelability: Cancelability::Cancelable,
             retry_after: Hint::Absent,
             fail_after: Hint::Absent,

@@ -38,7 +38,7 @@ fn accept() -> OperationCommand {
         attempt_id: AttemptId::new("attempt-1"),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
-        handle: body_ref(BodyName::Handle, b"render-7"),
+        handle: Some(body_ref(BodyName::Handle, b"render-7")),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Absent,
         fail_after: Hint::Absent,

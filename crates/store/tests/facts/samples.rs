@@ -2,18 +2,19 @@
 
 use domain::job::{
     AfterExternal, AnswerKept, CancelAnswer, CancelCause, Conclusion, Details, ExpiryCause as JobExpiry,
-    JobFact, JobSpec, JobStateName, NewJob, RequeueCause, ResultRefs, StaleReport, Trigger, Unavailability,
+    Intent, JobFact, JobSpec, JobStateName, NewJob, RequeueCause, Resubmit, ResultRefs, StaleReport, Trigger,
+    Unavailability,
 };
 use domain::operation::{
     Accepted, Cancelability, Ending, ExpiryCause, OperationFact, OperationLink, OperationStatus, PollError,
-    Polled, ReportedStatus,
+    Polled, ReportedStatus, Settlement,
 };
 use domain::policy::KindPolicy;
 use domain::{AttemptId, BodyName, BodyRef, Fact, JobId, Json, OperationId, OwnerId, RetryPolicy, Timestamp};
 use store::body_ref;
 
 /// Every kind of fact that this release writes.
-pub const KINDS: [&str; 31] = [
+pub const KINDS: [&str; 34] = [
     "job.created/1",
     "job.dispatched/1",
     "job.delivered/1",
@@ -45,6 +46,9 @@ pub const KINDS: [&str; 31] = [
     "operation.expired/1",
     "operation.contradicted/1",
     "operation.retired/1",
+    "job.submit_intended/1",
+    "operation.handle_learned/1",
+    "operation.settled/1",
 ];
 
 /// At least one fact of every kind.
@@ -81,6 +85,7 @@ pub fn place(fact: &Fact) -> usize {
             JobFact::StaleReportKept(_) => 19,
             JobFact::Purged => 20,
             JobFact::Retired => 21,
+            JobFact::SubmitIntended(_) => 31,
         },
         Fact::Operation(fact) => match fact {
             OperationFact::Dispatched(_) => 22,
@@ -92,6 +97,8 @@ pub fn place(fact: &Fact) -> usize {
             OperationFact::Expired { .. } => 28,
             OperationFact::Contradicted { .. } => 29,
             OperationFact::Retired => 30,
+            OperationFact::HandleLearned { .. } => 32,
+            OperationFact::Settled(_) => 33,
         },
     }
 }
@@ -116,26 +123,43 @@ fn job(kind: &str) -> Vec<JobFact> {
         "job.deferred/1" => [AfterExternal::Finish, AfterExternal::Resume]
             .map(|then| JobFact::Deferred { operation_id: OperationId::new("op-1"), then })
             .to_vec(),
+        "job.submit_intended/1" => [Resubmit::SameKey, Resubmit::Never]
+            .map(|resubmit| {
+                JobFact::SubmitIntended(Box::new(Intent {
+                    operation_id: OperationId::new("op-1"),
+                    kind: "render".to_owned(),
+                    specialist: "render-farm".to_owned(),
+                    request: body(BodyName::Handle).sha256,
+                    resubmit,
+                }))
+            })
+            .to_vec(),
         "job.external_arrived/1" => details().map(JobFact::ExternalArrived).to_vec(),
         "job.answered/1" => vec![JobFact::Answered(AnswerKept { answer: body(BodyName::Answer) })],
         "job.resumed/1" => vec![JobFact::Resumed],
         "job.noted/1" => details().map(JobFact::Noted).to_vec(),
         "job.completed/1" => details().map(JobFact::Completed).to_vec(),
         "job.failed/1" => details().map(JobFact::Failed).to_vec(),
-        "job.requeued/1" => [RequeueCause::AttemptFailed, RequeueCause::LeaseLost]
-            .into_iter()
-            .zip(details())
-            .map(|(cause, details)| JobFact::Requeued { due_at: time(), cause, details })
-            .collect(),
+        "job.requeued/1" => {
+            [RequeueCause::AttemptFailed, RequeueCause::LeaseLost, RequeueCause::SubmitUnknown]
+                .into_iter()
+                .zip(details().into_iter().cycle())
+                .map(|(cause, details)| JobFact::Requeued { due_at: time(), cause, details })
+                .collect()
+        }
         "job.cancel_requested/1" => [Some("ada".to_owned()), None]
             .map(|by| JobFact::CancelRequested { by, reason: "not needed".to_owned(), limit_at: time() })
             .to_vec(),
         "job.cancel_answered/1" => cancel_answers().into_iter().map(JobFact::CancelAnswered).collect(),
-        "job.cancelled/1" => {
-            [CancelCause::NeverStarted, CancelCause::Confirmed, CancelCause::TimedOut, CancelCause::LeaseLost]
-                .map(|cause| JobFact::Cancelled(Conclusion { cause, details: full_details() }))
-                .to_vec()
-        }
+        "job.cancelled/1" => [
+            CancelCause::NeverStarted,
+            CancelCause::Confirmed,
+            CancelCause::TimedOut,
+            CancelCause::LeaseLost,
+            CancelCause::SubmitUnknown,
+        ]
+        .map(|cause| JobFact::Cancelled(Conclusion { cause, details: full_details() }))
+        .to_vec(),
         "job.expired/1" => [JobExpiry::TimeOver, JobExpiry::OperationExpired, JobExpiry::Reported]
             .map(|cause| JobFact::Expired(Conclusion { cause, details: Details::default() }))
             .to_vec(),
@@ -195,6 +219,21 @@ fn operation(kind: &str) -> Vec<OperationFact> {
             OperationStatus::ALL.map(|status| OperationFact::Contradicted { status }).to_vec()
         }
         "operation.retired/1" => vec![OperationFact::Retired],
+        "operation.handle_learned/1" => {
+            [Cancelability::Cancelable, Cancelability::NotCancelable("no".to_owned())]
+                .map(|cancelability| OperationFact::HandleLearned {
+                    handle: body(BodyName::Handle),
+                    cancelability,
+                })
+                .to_vec()
+        }
+        "operation.settled/1" => [
+            Settlement::Stopped,
+            Settlement::ByHand { by: Some("ada".to_owned()), note: "looked".to_owned() },
+            Settlement::ByHand { by: None, note: "looked".to_owned() },
+        ]
+        .map(OperationFact::Settled)
+        .to_vec(),
         other => panic!("no sample of {other}"),
     }
 }
@@ -267,7 +306,7 @@ fn accepted(cancelability: Cancelability) -> Accepted {
             kind: "render".to_owned(),
             specialist: "render-farm".to_owned(),
         },
-        handle: body(BodyName::Handle),
+        handle: Some(body(BodyName::Handle)),
         invalid_hint: cancelability == Cancelability::Cancelable,
         progress_hint: (cancelability == Cancelability::Cancelable).then(|| "in the queue".to_owned()),
         cancelability,

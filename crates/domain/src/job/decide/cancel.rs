@@ -22,7 +22,18 @@ pub(super) fn request_cancel(job: &Job, by: Option<&str>, reason: &str, now: Tim
         limit_at: now.plus_seconds(CANCEL_LIMIT_SECONDS),
     };
     match &job.state {
-        JobState::Queued { .. } => Decision::facts([requested, cancelled(CancelCause::NeverStarted)]),
+        JobState::Queued { .. } if job.intent.is_none() => {
+            Decision::facts([requested, cancelled(CancelCause::NeverStarted)])
+        }
+        // A service may have it since the last attempt: only the orphan ledger can say so.
+        JobState::Queued { .. } => {
+            let mut decision =
+                ends::abandoning(job, cancelled(CancelCause::SubmitUnknown), "cancel_unconfirmed");
+            if let Decision::Facts { facts, .. } = &mut decision {
+                facts.insert(0, requested);
+            }
+            decision
+        }
         JobState::Completed
         | JobState::Failed
         | JobState::Cancelled

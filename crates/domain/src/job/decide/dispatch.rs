@@ -3,8 +3,9 @@
 use crate::job::attempt::Trigger;
 use crate::job::command::Dispatch;
 use crate::job::details::Details;
-use crate::job::ends::{self, cancelled};
+use crate::job::ends::{self, SUBMIT_OUTCOME_UNKNOWN, cancelled};
 use crate::job::fact::{CancelCause, Conclusion, JobFact, RequeueCause, Unavailability};
+use crate::job::intent::Resubmit;
 use crate::job::state::{Job, JobState, JobStateName};
 use crate::limits::{MAX_ID_BYTES, check_text};
 use crate::planted::{Bug, planted};
@@ -160,16 +161,23 @@ pub(super) fn lose_lease(
         JobState::Dispatching | JobState::Delivered | JobState::Running
             if ends::current(job, attempt_id).is_ok() && !job.resume_pending =>
         {
-            let details = Details::default();
-            Decision::fact(if job.cancel.is_some() {
-                cancelled(CancelCause::LeaseLost)
-            } else if job.may_retry_by_itself() {
+            let never_again = job.intent.as_ref().is_some_and(|intent| intent.resubmit == Resubmit::Never);
+            if job.cancel.is_some() {
+                ends::abandoning(job, cancelled(CancelCause::LeaseLost), SUBMIT_OUTCOME_UNKNOWN)
+            } else if job.may_retry_by_itself() && !never_again {
                 let wait = job.spec.retry.wait_micros(job.attempt_count, jitter);
                 let due_at = now.plus_micros(wait);
-                JobFact::Requeued { due_at, cause: RequeueCause::LeaseLost, details }
+                let details = Details::default();
+                Decision::fact(JobFact::Requeued { due_at, cause: RequeueCause::LeaseLost, details })
             } else {
-                JobFact::BecameUnavailable(Conclusion { cause: Unavailability::LeaseLost, details })
-            })
+                // A second start that nobody asked for would be worse than none.
+                let details = job
+                    .intent
+                    .as_ref()
+                    .map_or_else(Details::default, |_| Details::because(SUBMIT_OUTCOME_UNKNOWN));
+                let end = Conclusion { cause: Unavailability::LeaseLost, details };
+                ends::abandoning(job, JobFact::BecameUnavailable(end), SUBMIT_OUTCOME_UNKNOWN)
+            }
         }
         // Another attempt is current, or nobody needs a lease here any more.
         JobState::Dispatching

@@ -68,6 +68,10 @@ fn orphaned(
     operation: &NewOperation,
     refusal: Refusal,
 ) -> Decision<JobFact> {
+    // A later attempt asks for the same work under the same key: it is not lost.
+    if job.intent.as_ref().is_some_and(|intent| intent.operation_id == *operation_id) {
+        return refusal.into();
+    }
     let deferred = Details::because("deferred");
     let Some(evidence) = report::evidence(job, attempt_id, JobStateName::AwaitingExternal, &deferred) else {
         return refusal.into();

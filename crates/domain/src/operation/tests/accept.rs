@@ -137,7 +137,7 @@ fn every_limited_field_is_taken_at_its_limit_and_refused_over_it() {
         ("cancel/unavailable-reason", MAX_NOTE_BYTES, |new, n| {
             new.cancelability = Cancelability::NotCancelable("x".repeat(n));
         }),
-        ("handle", MAX_BODY_BYTES, |new, n| new.handle.size = n as u64),
+        ("handle", MAX_BODY_BYTES, |new, n| new.handle.as_mut().unwrap().size = n as u64),
     ];
     for (what, limit, set) in fields {
         let mut new = new_operation();

@@ -58,7 +58,7 @@ fn a_second_request_changes_nothing() {
 
 #[test]
 fn a_cancel_after_the_end_changes_nothing() {
-    for (_, end) in ends() {
+    for (_, end) in ends_with_nothing_left() {
         for origin in ORIGINS {
             check(&[accepted(), end.clone()], request_cancel(origin), Decision::Nothing);
         }
@@ -160,7 +160,7 @@ fn an_answer_that_nobody_asked_for_is_refused() {
 
 #[test]
 fn an_answer_after_the_end_changes_nothing() {
-    for (_, end) in ends() {
+    for (_, end) in ends_with_nothing_left() {
         check(&[accepted(), cancel_requested(), end], answer(CancelAnswer::Cancelled), Decision::Nothing);
     }
 }

@@ -8,16 +8,22 @@ fn expired(cause: ExpiryCause) -> OperationFact {
 }
 
 fn given_up() -> Decision<OperationFact> {
-    and_the_job([expired(ExpiryCause::LifetimeOver)], OperationEnding::Expired)
+    let reaches_out = OperationFact::CancelRequested { by: None, reason: "operation_expired".to_owned() };
+    and_the_job([expired(ExpiryCause::LifetimeOver), reaches_out], OperationEnding::Expired)
 }
 
 // conforms: O34
 #[test]
 fn an_operation_expires_when_its_life_is_over_and_not_before() {
-    for given in [vec![accepted()], vec![accepted(), running()], vec![accepted(), cancel_requested()]] {
+    let asked_already = and_the_job([expired(ExpiryCause::LifetimeOver)], OperationEnding::Expired);
+    for (given, then) in [
+        (vec![accepted()], given_up()),
+        (vec![accepted(), running()], given_up()),
+        (vec![accepted(), cancel_requested()], asked_already),
+    ] {
         let refusal = Refusal::NotDue { due_at: EXPIRES_AT };
         check_at(EXPIRES_AT.plus_micros(-1), &given, OperationCommand::Expire, Decision::refuse(refusal));
-        let operation = check_at(EXPIRES_AT, &given, OperationCommand::Expire, given_up()).unwrap();
+        let operation = check_at(EXPIRES_AT, &given, OperationCommand::Expire, then).unwrap();
         assert_eq!(
             (operation.status(), operation.completed_at()),
             (OperationStatus::Expired, Some(EXPIRES_AT))
@@ -117,7 +123,8 @@ fn an_end_does_not_expire() {
 #[test]
 fn an_operation_whose_job_has_ended_is_given_up_without_a_word_to_it() {
     let abandon = OperationCommand::Abandon { reason: "job_expired".to_owned() };
-    let then = Decision::fact(expired(ExpiryCause::Abandoned("job_expired".to_owned())));
+    let reaches_out = OperationFact::CancelRequested { by: None, reason: "job_expired".to_owned() };
+    let then = Decision::facts([expired(ExpiryCause::Abandoned("job_expired".to_owned())), reaches_out]);
     let operation = check(&[accepted()], abandon, then).unwrap();
     assert_eq!(operation.status(), OperationStatus::Expired);
 }

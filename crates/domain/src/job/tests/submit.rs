@@ -1,0 +1,178 @@
+//! Giving work to a service: what a crash around it leads to, and that it is never a blind second start.
+
+use super::*;
+use crate::Command;
+use crate::job::{Intent, Resubmit};
+use crate::operation::OperationCommand;
+
+fn operation_id() -> OperationId {
+    OperationId::new("op-1")
+}
+
+fn intent(resubmit: Resubmit) -> Intent {
+    Intent {
+        operation_id: operation_id(),
+        kind: "render".to_owned(),
+        specialist: "render-farm".to_owned(),
+        request: crate::Digest([9; 32]),
+        resubmit,
+    }
+}
+
+fn intend(number: u32) -> JobCommand {
+    let intent = Box::new(intent(Resubmit::SameKey));
+    JobCommand::IntendSubmit { attempt_id: attempt(number), intent }
+}
+
+fn intended(resubmit: Resubmit) -> JobFact {
+    JobFact::SubmitIntended(Box::new(intent(resubmit)))
+}
+
+fn lose(number: u32) -> JobCommand {
+    let details = Details::default();
+    JobCommand::LoseSubmit { attempt_id: attempt(number), details, jitter: Jitter(0) }
+}
+
+fn lease_lost() -> JobFact {
+    let cause = RequeueCause::LeaseLost;
+    JobFact::Requeued { due_at: NOW, cause, details: Details::default() }
+}
+
+/// The facts of a decision, and whether it writes down that the work may be outside.
+fn orphans(given: &[JobFact], command: &JobCommand) -> (Vec<JobFact>, bool) {
+    match decide(&job(given), command, NOW) {
+        Decision::Facts { facts, consequences } => {
+            let orphan = consequences.iter().any(|then| {
+                then.record == operation_id().into()
+                    && matches!(
+                        &then.command,
+                        Command::Operation(OperationCommand::AcceptOrphan { operation, .. })
+                            if operation.handle.is_none()
+                    )
+            });
+            (facts, orphan)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_intent_is_written_once_and_only_by_the_current_attempt_of_work_that_nobody_stops() {
+    let given = [created(), dispatched(1)];
+    let written = check(&given, intend(1), Decision::fact(intended(Resubmit::SameKey))).unwrap();
+    assert_eq!(written.intent, Some(Box::new(intent(Resubmit::SameKey))));
+    let open = [created(), dispatched(1), intended(Resubmit::SameKey)];
+    check(&open, intend(1), Decision::Nothing);
+    check(&given, intend(2), Decision::refuse(Refusal::StaleAttempt));
+    let stopping = [created(), dispatched(1), cancel_requested()];
+    check(&stopping, intend(1), Decision::refuse(Refusal::CancelPending));
+}
+
+#[test]
+fn another_request_is_not_begun_while_one_is_open() {
+    let other = Intent { operation_id: OperationId::new("op-2"), ..intent(Resubmit::SameKey) };
+    let command = JobCommand::IntendSubmit { attempt_id: attempt(1), intent: Box::new(other) };
+    let given = [created(), dispatched(1), intended(Resubmit::SameKey)];
+    check(&given, command, Decision::refuse(Refusal::SubmitOpen));
+}
+
+#[test]
+fn after_a_lost_lease_the_next_attempt_goes_on_under_the_same_key() {
+    let given = [created(), dispatched(1), intended(Resubmit::SameKey)];
+    let (facts, orphan) = orphans(&given, &lose_lease(1));
+    assert!(matches!(facts[..], [JobFact::Requeued { cause: RequeueCause::LeaseLost, .. }]));
+    assert!(!orphan);
+    let again = job(&[given.to_vec(), vec![lease_lost(), dispatched(2)]].concat());
+    assert_eq!(again.intent, Some(Box::new(intent(Resubmit::SameKey))));
+}
+
+#[test]
+fn what_may_not_be_asked_twice_is_not_tried_again_after_a_lost_lease() {
+    let given = [created(), dispatched(1), intended(Resubmit::Never)];
+    let (facts, orphan) = orphans(&given, &lose_lease(1));
+    assert!(matches!(facts[..], [JobFact::BecameUnavailable(_)]));
+    assert!(orphan);
+    let over = job(&[given.to_vec(), facts].concat());
+    assert_eq!(over.state, JobState::Unavailable { lease_lost: true });
+    assert_eq!(over.state_reason.as_deref(), Some("submit_outcome_unknown"));
+}
+
+#[test]
+fn an_unknown_outcome_is_asked_again_under_the_same_key_or_ends_the_job() {
+    let may = [created(), dispatched(1), intended(Resubmit::SameKey)];
+    let (facts, orphan) = orphans(&may, &lose(1));
+    assert!(matches!(facts[..], [JobFact::Requeued { cause: RequeueCause::SubmitUnknown, .. }]));
+    assert!(!orphan);
+    for given in [
+        [created(), dispatched(1), intended(Resubmit::Never)],
+        [created_for_one_attempt(), dispatched(1), intended(Resubmit::SameKey)],
+    ] {
+        let (facts, orphan) = orphans(&given, &lose(1));
+        assert!(matches!(&facts[..], [JobFact::Failed(details)]
+            if details.reason.as_deref() == Some("submit_outcome_unknown")));
+        assert!(orphan);
+    }
+}
+
+#[test]
+fn a_cancel_of_queued_work_that_a_service_may_have_does_not_say_that_it_never_started() {
+    let given = [created(), dispatched(1), intended(Resubmit::SameKey), lease_lost()];
+    let (facts, orphan) = orphans(&given, &request_cancel());
+    assert!(orphan);
+    let over = job(&[given.to_vec(), facts].concat());
+    assert_eq!(over.state, JobState::Cancelled);
+    assert_eq!(over.state_reason.as_deref(), Some("cancel_unconfirmed"));
+}
+
+#[test]
+fn no_end_without_the_executors_word_forgets_what_a_service_may_have() {
+    let open = [created_for_one_attempt(), dispatched(1), intended(Resubmit::SameKey)];
+    let stopping = [open.to_vec(), vec![cancel_requested()]].concat();
+    for (given, command) in [
+        (open.to_vec(), lose_lease(1)),
+        (stopping.clone(), lose_lease(1)),
+        (stopping, JobCommand::TimeOutCancel),
+    ] {
+        assert!(orphans_late(&given, &command), "{command:?}");
+    }
+}
+
+/// As `orphans`, after every limit has passed.
+fn orphans_late(given: &[JobFact], command: &JobCommand) -> bool {
+    match decide(&job(given), command, NOW.plus_seconds(86_400)) {
+        Decision::Facts { consequences, .. } => consequences
+            .iter()
+            .any(|then| matches!(&then.command, Command::Operation(OperationCommand::AcceptOrphan { .. }))),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_executors_word_closes_the_intent() {
+    let given = [created(), dispatched(1), intended(Resubmit::SameKey)];
+    for fact in [
+        JobFact::Completed(Details::default()),
+        JobFact::Failed(Details::default()),
+        JobFact::Deferred { operation_id: operation_id(), then: AfterExternal::Finish },
+        JobFact::Requeued { due_at: NOW, cause: RequeueCause::AttemptFailed, details: Details::default() },
+    ] {
+        assert_eq!(job(&[given.to_vec(), vec![fact]].concat()).intent, None);
+    }
+}
+
+#[test]
+fn a_late_handle_of_work_that_a_later_attempt_asks_for_again_is_no_orphan() {
+    let given = [created(), dispatched(1), intended(Resubmit::SameKey), lease_lost(), dispatched(2)];
+    let late = JobCommand::Defer {
+        attempt_id: attempt(1),
+        operation_id: operation_id(),
+        operation: Box::new(new_operation()),
+        then: AfterExternal::Finish,
+    };
+    match decide(&job(&given), &late, NOW) {
+        Decision::Refused { refusal: Refusal::StaleAttempt, consequences, .. } => {
+            assert!(consequences.is_empty());
+        }
+        other => panic!("{other:?}"),
+    }
+}

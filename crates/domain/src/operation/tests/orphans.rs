@@ -1,0 +1,150 @@
+//! What may still run outside after the host has given it up: asked to stop, looked at, settled.
+
+use super::*;
+use crate::attention::Retention;
+use crate::job::CancelAnswer;
+use crate::operation::{OrphanReason, Settlement};
+
+fn later() -> Timestamp {
+    EXPIRES_AT.plus_seconds(60)
+}
+
+fn expired() -> OperationFact {
+    OperationFact::Expired { cause: ExpiryCause::LifetimeOver }
+}
+
+fn orphan() -> Vec<OperationFact> {
+    vec![accepted(), expired()]
+}
+
+fn unknown_submit() -> Vec<OperationFact> {
+    vec![
+        accepted_with(|accepted| {
+            accepted.handle = None;
+            accepted.cancelability = Cancelability::NotCancelable("nobody knows its handle".to_owned());
+        }),
+        OperationFact::Expired { cause: ExpiryCause::SubmitOutcomeUnknown },
+    ]
+}
+
+fn settle() -> OperationCommand {
+    OperationCommand::Settle { by: Some("ada".to_owned()), note: "it is gone".to_owned() }
+}
+
+fn stopped() -> OperationFact {
+    OperationFact::Settled(Settlement::Stopped)
+}
+
+fn cancel_answer(answer: CancelAnswer) -> OperationCommand {
+    OperationCommand::RecordCancelAnswer { answer, jitter: Jitter(0) }
+}
+
+fn unreachable(next_try_at: Option<Timestamp>) -> OperationFact {
+    OperationFact::CancelAnswered { answer: CancelAnswer::Unreachable, next_try_at }
+}
+
+#[test]
+fn what_is_given_up_is_asked_to_stop_and_due_for_it_at_once() {
+    let given = [accepted(), expired(), cancel_requested()];
+    let attention = operation(&given).attention(Retention::DEFAULT);
+    assert_eq!(attention.due_at, operation(&given).cancel.unwrap().next_try_at);
+    let settled = [accepted(), expired(), cancel_requested(), stopped()];
+    let kept_until = operation(&settled).ended.unwrap().at.plus_seconds(Retention::DEFAULT.other_seconds);
+    assert_eq!(operation(&settled).attention(Retention::DEFAULT).due_at, Some(kept_until));
+}
+
+#[test]
+fn a_service_that_has_stopped_it_after_all_settles_it() {
+    let given = [accepted(), expired(), cancel_requested()];
+    let operation =
+        check_at(later(), &given, cancel_answer(CancelAnswer::Cancelled), Decision::fact(stopped())).unwrap();
+    assert_eq!((operation.orphan(), operation.status()), (None, OperationStatus::Expired));
+}
+
+#[test]
+fn a_service_that_cannot_be_reached_is_asked_a_few_times_more_and_no_further() {
+    let mut given = vec![accepted(), expired(), cancel_requested()];
+    for tries in 1..10 {
+        let next = KindPolicy::default().next_poll_after_error(tries, Jitter(0), later());
+        let then = Decision::fact(unreachable(Some(next)));
+        check_at(later(), &given, cancel_answer(CancelAnswer::Unreachable), then);
+        given.push(unreachable(Some(later())));
+    }
+    let then = Decision::fact(unreachable(None));
+    check_at(later(), &given, cancel_answer(CancelAnswer::Unreachable), then);
+}
+
+#[test]
+fn somebody_may_ask_again_when_nobody_tries_any_more() {
+    let given = [accepted(), expired(), cancel_requested(), unreachable(None)];
+    let again = OperationCommand::RequestCancel {
+        by: Some("ada".to_owned()),
+        reason: "not needed".to_owned(),
+        origin: CancelOrigin::Caller,
+    };
+    let asked =
+        OperationFact::CancelRequested { by: Some("ada".to_owned()), reason: "not needed".to_owned() };
+    check_at(later(), &given, again.clone(), Decision::fact(asked));
+    let being_tried = [accepted(), expired(), cancel_requested()];
+    check_at(later(), &being_tried, again.clone(), Decision::Nothing);
+    let reason = "nobody knows its handle".to_owned();
+    check_at(later(), &unknown_submit(), again, Decision::refuse(Refusal::NotCancelable { reason }));
+}
+
+#[test]
+fn somebody_who_has_looked_settles_it_once() {
+    let by_hand = OperationFact::Settled(Settlement::ByHand {
+        by: Some("ada".to_owned()),
+        note: "it is gone".to_owned(),
+    });
+    for given in [orphan(), unknown_submit(), vec![accepted(), OperationFact::Resolved(Ending::Unknown)]] {
+        let operation = check_at(later(), &given, settle(), Decision::fact(by_hand.clone())).unwrap();
+        assert_eq!(operation.orphan(), None);
+        let settled = [given, vec![by_hand.clone()]].concat();
+        check_at(later(), &settled, settle(), Decision::Nothing);
+    }
+}
+
+#[test]
+fn what_cannot_run_outside_is_not_settled() {
+    check(&[accepted()], settle(), Decision::refuse(Refusal::NotOrphaned));
+    for (_, end) in ends_with_nothing_left() {
+        check(&[accepted(), end], settle(), Decision::refuse(Refusal::NotOrphaned));
+    }
+}
+
+#[test]
+fn a_handle_that_comes_after_all_is_kept_once() {
+    let learn = |handle| OperationCommand::AcceptOrphan {
+        operation: Box::new(NewOperation { handle, ..new_operation() }),
+        reason: "stale_attempt".to_owned(),
+    };
+    let learned = OperationFact::HandleLearned {
+        handle: body(BodyName::Handle, 7),
+        cancelability: Cancelability::Cancelable,
+    };
+    let handle = Some(body(BodyName::Handle, 7));
+    let operation =
+        check_at(later(), &unknown_submit(), learn(handle), Decision::fact(learned.clone())).unwrap();
+    assert_eq!(operation.orphan(), Some(OrphanReason::SubmitOutcomeUnknown));
+    let known = [unknown_submit(), vec![learned]].concat();
+    check_at(later(), &known, learn(handle), Decision::Nothing);
+    check_at(later(), &unknown_submit(), learn(None), Decision::Nothing);
+}
+
+#[test]
+fn work_is_not_accepted_without_a_handle() {
+    let accept = OperationCommand::Accept(Box::new(NewOperation { handle: None, ..new_operation() }));
+    let refusal = Refusal::WrongBody { expected: "handle", given: "nothing" };
+    assert_eq!(decide_new(&id(), &accept, NOW), Decision::refuse(refusal));
+}
+
+#[test]
+fn a_submit_of_which_nobody_knows_is_written_down_as_an_orphan_without_a_handle() {
+    let orphan = OperationCommand::AcceptOrphan {
+        operation: Box::new(NewOperation { handle: None, ..new_operation() }),
+        reason: "submit_outcome_unknown".to_owned(),
+    };
+    let Decision::Facts { facts, .. } = decide_new(&id(), &orphan, NOW) else { panic!("it is kept") };
+    assert_eq!(operation(&facts).orphan(), Some(OrphanReason::SubmitOutcomeUnknown));
+}

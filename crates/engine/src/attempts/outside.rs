@@ -1,0 +1,96 @@
+//! What an attempt leaves outside: the intent before it gives work to a service, and the operation that follows the work there.
+
+use domain::job::{Intent, Job, JobCommand};
+use domain::operation::NewOperation;
+use domain::{AttemptId, BodyName, OperationId};
+use store::sha256;
+
+use super::run::Attempt;
+use crate::kept::Kept;
+use crate::{Deferral, EngineError, Intended, Order, Stop};
+
+impl Attempt {
+    /// Writes down what is about to be given to a service. While that cannot be written, it must not be given.
+    pub(super) async fn intend(
+        &self,
+        job: &Job,
+        attempt_id: &AttemptId,
+        asked: crate::Intent,
+    ) -> Result<Intended, Stop> {
+        let kind = job.spec.executor.clone().unwrap_or_default();
+        let key = operation_id(job, attempt_id);
+        let intent = Intent {
+            operation_id: key.clone(),
+            specialist: self.specialist(&kind),
+            kind,
+            request: asked.request_sha256,
+            resubmit: asked.resubmit,
+        };
+        let command = JobCommand::IntendSubmit { attempt_id: attempt_id.clone(), intent: Box::new(intent) };
+        match self.attempts.engine.execute(self.order(command)).await {
+            Ok(_) => Ok(Intended { key, again: job.intent.is_some() }),
+            Err(error) => {
+                tracing::info!(record = %self.id, code = error.code(), "nothing given to the service: {error}");
+                Err(why_not(&error))
+            }
+        }
+    }
+
+    /// The order that leaves the work outside, under an operation of its own, in the commit in which the job begins to wait.
+    pub(super) fn deferring(&self, job: &Job, attempt_id: &AttemptId, deferral: Deferral) -> Order {
+        let operation_id = operation_id(job, attempt_id);
+        let mut kept = Kept::of(operation_id.clone());
+        let kind = job.spec.executor.clone().unwrap_or_default();
+        let operation = NewOperation {
+            job_id: job.id.clone(),
+            attempt_id: attempt_id.clone(),
+            handle: Some(kept.keep(BodyName::Handle, deferral.handle)),
+            cancelability: deferral.cancelability,
+            retry_after: deferral.retry_after,
+            fail_after: deferral.fail_after,
+            action_ttl: deferral.action_ttl,
+            deadline_at: None,
+            progress_hint: deferral.progress_hint,
+            policy: self.attempts.policy.for_kind(&kind),
+            specialist: self.specialist(&kind),
+            kind,
+            jitter: self.attempts.engine.ids().jitter(),
+        };
+        let mut order = self.order(JobCommand::Defer {
+            attempt_id: attempt_id.clone(),
+            operation_id,
+            operation: Box::new(operation),
+            then: deferral.then,
+        });
+        order.bodies = kept.into_bodies();
+        order
+    }
+
+    fn specialist(&self, kind: &str) -> String {
+        let executor = self.attempts.executors.get(kind);
+        executor.map_or_else(String::new, |one| one.specialist.name().to_owned())
+    }
+}
+
+/// What the attempt is told when its intent was not written down.
+fn why_not(error: &EngineError) -> Stop {
+    match error {
+        EngineError::Refused(domain::Refusal::CancelPending) => Stop::Cancelled,
+        EngineError::Refused(_)
+        | EngineError::KeyTaken(_)
+        | EngineError::Contended
+        | EngineError::TooManyConsequences
+        | EngineError::Store(_) => Stop::LeaseLost,
+    }
+}
+
+/// The id of the operation that one call of the executor may leave behind: a repeat of the call is the same operation, and so is the
+/// call of a later attempt that goes on from an open intent.
+fn operation_id(job: &Job, attempt_id: &AttemptId) -> OperationId {
+    if let Some(open) = &job.intent {
+        return open.operation_id.clone();
+    }
+    let call = format!("{attempt_id}/{}", job.updated_at.micros());
+    let digest = sha256(call.as_bytes()).to_string();
+    OperationId::new(format!("op-{}", &digest[..32]))
+}
