@@ -1,5 +1,6 @@
 //! The executors that this node has, by name.
 
+pub mod http;
 pub mod process;
 
 use std::collections::BTreeMap;
