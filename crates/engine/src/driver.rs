@@ -225,7 +225,12 @@ async fn drive(
             biased;
             () = due => {}
             () = worker.woken() => {}
-            _ = stage.wait_for(|stage| *stage >= until) => {}
+            told = stage.wait_for(|stage| *stage >= until) => {
+                // A daemon that was dropped works no more.
+                if told.is_err() {
+                    return;
+                }
+            }
         }
     }
 }

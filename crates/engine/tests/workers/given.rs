@@ -118,13 +118,29 @@ impl Given {
 
     /// Lets everything that can go on go on.
     pub async fn settle(&self) {
-        for _ in 0..SETTLING_YIELDS {
-            tokio::task::yield_now().await;
-        }
+        settle().await;
     }
 
     pub fn store_calls(&self) -> u64 {
         self.store.calls.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs this in a runtime of its own that is then dropped with every task in it, as the end of a process would.
+pub fn in_a_process_that_dies<T: Send>(work: impl Future<Output = T> + Send) -> T {
+    std::thread::scope(|scope| {
+        let process = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(work)
+        });
+        process.join().expect("it ends as it should")
+    })
+}
+
+/// Lets every task that can go on go on.
+pub async fn settle() {
+    for _ in 0..SETTLING_YIELDS {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -261,7 +277,7 @@ impl Gate {
 /// A memory store that counts what is asked of it and tells of every write.
 #[derive(Default)]
 pub struct Counted {
-    inner: MemoryStore,
+    pub inner: MemoryStore,
     calls: AtomicU64,
     written: Notify,
 }

@@ -2,6 +2,8 @@
 
 mod asked;
 mod given;
+mod outside;
+mod submit;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
