@@ -96,8 +96,11 @@ impl<'a> Reading<'a> {
         &self,
         states: &std::collections::BTreeMap<String, State>,
     ) -> Result<State, PollError> {
-        let Found::Value(value) = self.find(self.call.read.status.as_ref()) else {
-            return Err(invalid("the answer names no state"));
+        let status = self.call.read.status.as_ref();
+        let Found::Value(value) = self.find(status) else {
+            let why = status.map(|template| template::render(template, &self.context, self.now));
+            let why = why.and_then(Result::err).map_or_else(String::new, |why| format!(": {why}"));
+            return Err(invalid(&format!("the answer names no state{why}")));
         };
         let Some(word) = plain_text(&value) else { return Err(invalid("the state is no word")) };
         states.get(&word).copied().ok_or_else(|| {
