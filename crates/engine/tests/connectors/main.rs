@@ -1,3 +1,9 @@
 //! Connectors: the recipes against their recorded exchanges, and connectors over the whole engine against a service on a real socket.
 
+mod cancels;
+mod polls;
 mod recipes;
+mod secrets;
+mod service;
+mod submits;
+mod world;

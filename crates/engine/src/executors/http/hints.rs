@@ -43,7 +43,6 @@ mod tests {
 
     use super::{of_text, of_value};
 
-    // conforms: O36
     #[test]
     fn whatever_is_said_about_time_is_seconds_or_nonsense() {
         let now = Timestamp::from_seconds(784_111_777);

@@ -90,6 +90,11 @@ impl Connector {
         &self.policy
     }
 
+    /// Targets that are not public and may be reached all the same.
+    pub fn allowed(&self) -> &[Target] {
+        &self.allow
+    }
+
     /// Where its secrets come from.
     pub fn secrets(&self) -> &BTreeMap<String, SecretSource> {
         &self.secrets
