@@ -17,7 +17,8 @@ use tokio::sync::{Mutex, mpsc};
 
 /// The lane of the bench's executor.
 pub const EXECUTOR: &str = "noop";
-const INPUT: &[u8] = br#"{"url":"https://example.org/a/b/c","width":1280,"height":720,"format":"png"}"#;
+/// What a no-op job is given.
+pub const INPUT: &[u8] = br#"{"url":"https://example.org/a/b/c","width":1280,"height":720,"format":"png"}"#;
 const RESULT: &[u8] = br#"{"ok":true,"path":"out/0001.png"}"#;
 const TAKE_BATCH: usize = 256;
 
@@ -92,16 +93,45 @@ pub fn engine(store: Arc<SqliteStore>) -> Engine {
     Engine::new(store, clock, Arc::new(RandomIds), Retention::DEFAULT)
 }
 
-/// Creates one job.
+/// Creates one no-op job.
 pub async fn create(engine: &Engine) -> Result<JobId> {
+    create_for(engine, EXECUTOR, INPUT).await
+}
+
+/// Creates this many jobs with this many callers.
+pub async fn create_many(
+    engine: &Engine,
+    callers: usize,
+    jobs: usize,
+    executor: &'static str,
+    input: &'static [u8],
+) -> Result<()> {
+    let mut tasks = Vec::new();
+    for caller in 0..callers {
+        let share = jobs / callers + usize::from(caller < jobs % callers);
+        let engine = engine.clone();
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..share {
+                create_for(&engine, executor, input).await?;
+            }
+            anyhow::Ok(())
+        }));
+    }
+    for task in tasks {
+        task.await??;
+    }
+    Ok(())
+}
+
+async fn create_for(engine: &Engine, executor: &str, bytes: &[u8]) -> Result<JobId> {
     let id = engine.ids().job_id();
-    let input = body_ref(BodyName::Input, INPUT);
+    let input = body_ref(BodyName::Input, bytes);
     let retry = RetryPolicy { max_attempts: 3, backoff_seconds: 1, max_backoff_seconds: 60 };
-    let mut spec = JobSpec::plain(Some(EXECUTOR), retry);
+    let mut spec = JobSpec::plain(Some(executor), retry);
     "render the cover".clone_into(&mut spec.title);
     let new = NewJob { spec, due_at: None, bodies: vec![input] };
     let mut order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), Arc::from("token:bench"));
-    order.bodies.push(body(&id, input, INPUT));
+    order.bodies.push(body(&id, input, bytes));
     engine.execute(order).await?;
     Ok(id)
 }

@@ -3,6 +3,7 @@
 //! It prints ratios; absolute figures differ from machine to machine.
 
 mod cycle;
+mod daemon;
 mod disk;
 mod latency;
 mod raw;
@@ -12,7 +13,7 @@ mod walks;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
 /// Measures create + claim + complete of no-op jobs on SQLite, and raw SQLite writing the same rows.
 #[derive(Parser)]
@@ -21,8 +22,16 @@ struct Arguments {
     #[arg(long, default_value_t = 60_000)]
     jobs: usize,
     /// Where the scratch databases go: the disk that is measured. They are deleted afterwards.
-    #[arg(long, default_value = ".")]
+    #[arg(long, default_value = ".", global = true)]
     dir: PathBuf,
+    #[command(subcommand)]
+    other: Option<Other>,
+}
+
+/// What else there is to measure.
+#[derive(Subcommand)]
+enum Other {
+    Daemon(daemon::Daemon),
 }
 
 const ROUNDS: usize = 3;
@@ -30,6 +39,9 @@ const ROUNDS: usize = 3;
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let scratch = tempfile::Builder::new().prefix("longhaul-bench-").tempdir_in(&arguments.dir)?;
+    if let Some(Other::Daemon(daemon)) = &arguments.other {
+        return daemon::run(daemon, scratch.path());
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
 
     let syncs = disk::syncs_per_second(scratch.path())?;

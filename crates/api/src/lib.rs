@@ -28,3 +28,5 @@ pub use why::{Reason, Why};
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The header on an answer that was given before and is repeated byte for byte.
 pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
+/// The header on a piece of an artifact: the attempt that left it.
+pub const ATTEMPT_ID: &str = "longhaul-attempt-id";

@@ -120,6 +120,8 @@ codes! {
     NotRunnable "not_runnable" 409 "The job cannot be run now";
     /// The state does not allow it.
     NotRetryable "not_retryable" 409 "The job cannot be retried now";
+    /// What it was asked to do was deleted on request.
+    Purged "purged" 409 "The job was purged";
     /// Someone asked to stop it.
     CancelPending "cancel_pending" 409 "A cancel is pending";
     /// It waits for no answer.
@@ -134,6 +136,8 @@ codes! {
     Refused "refused" 409 "The state does not allow it";
     /// The same key with another request.
     IdempotencyKeyReused "idempotency_key_reused" 409 "The idempotency key was used for another request";
+    /// The body did not come in time.
+    RequestTimeout "request_timeout" 408 "The request took too long to come";
     /// Too large.
     BodyTooLarge "body_too_large" 413 "The body is too large";
     /// Not JSON by its own word.
@@ -164,6 +168,10 @@ codes! {
     Internal "internal" 500 "Something is broken here";
     /// Too much waits; come back later.
     Busy "busy" 503 "Too much waits";
+    /// Too many at once; come back later.
+    Overloaded "overloaded" 503 "Too much is asked at once";
+    /// Too many streams at once; come back later.
+    TooManyStreams "too_many_streams" 503 "Too many streams are open";
     /// The disk is full.
     StoreFull "store_full" 503 "The disk is full";
     /// The outcome is unknown; repeat with the same key.

@@ -107,6 +107,9 @@ pub enum Refusal {
         /// The state that it is in.
         state: JobStateName,
     },
+    /// What it was asked to do was deleted on request.
+    #[error("what the job was asked to do was deleted by a purge; create a new job")]
+    Purged,
     /// A dispatched job is reported on only with its attempt's id.
     #[error("attempt_id is required for reports on a dispatched job")]
     AttemptRequired,
@@ -167,6 +170,7 @@ impl Refusal {
             Self::LeaseHeld { .. } => "lease_held",
             Self::NotRunnable { .. } => "not_runnable",
             Self::NotRetryable { .. } => "not_retryable",
+            Self::Purged => "purged",
             Self::AttemptRequired => "attempt_required",
             Self::StaleAttempt => "stale_attempt",
             Self::CancelPending => "cancel_pending",

@@ -1,5 +1,6 @@
 //! The attempts that run on this node: their slots, their leases, their end.
 
+mod adopt;
 mod asked;
 mod outside;
 mod report;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::policy::HostPolicy;
-use domain::{JobId, Lease, OwnerId, Record, RecordId};
+use domain::{JobId, Lease, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, Taken};
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -36,6 +37,7 @@ pub struct Attempts {
     lane_limits: BTreeMap<String, usize>,
     /// What the host grants to work outside.
     policy: HostPolicy,
+    strangers_from: Timestamp,
     /// The places of each executor, whatever lane its jobs come from.
     slots: BTreeMap<String, Arc<Semaphore>>,
     running: Mutex<Running>,
@@ -75,6 +77,7 @@ impl Attempts {
             executors,
             owner: settings.owner.clone(),
             lease: settings.lease,
+            strangers_from: timer.now().plus_seconds(settings.grace_seconds),
             timer,
             spawn,
             wakes,
@@ -97,8 +100,13 @@ impl Attempts {
     }
 
     /// Whether a lane is named after an executor of ours, or has a limit of its own.
-    pub(crate) fn serves(&self, lane: &str) -> bool {
+    pub fn serves(&self, lane: &str) -> bool {
         self.executors.get(lane).is_some() || self.lane_limits.contains_key(lane)
+    }
+
+    /// Before this time nothing is done about executors and lanes that are not known here: they may still come.
+    pub fn strangers_from(&self) -> Timestamp {
+        self.strangers_from
     }
 
     /// How many attempts may begin in this lane now.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use domain::attention::Retention;
 use domain::job::Trigger;
 use domain::policy::HostPolicy;
-use domain::{JobId, Lease, OwnerId, Record};
+use domain::{JobId, Lease, OperationId, OwnerId, Record};
 use store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -63,6 +63,7 @@ pub struct Daemon {
     attempts: Arc<Attempts>,
     polls: Arc<Polls>,
     changes: Arc<Changes>,
+    policy: HostPolicy,
     stop: watch::Sender<Stage>,
     loops: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -87,6 +88,7 @@ impl Daemon {
         let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
         let clock: Arc<dyn crate::Clock> = timer.clone();
         let mut base = Engine::new(store, clock, ids, settings.retention)
+            .leasing(settings.lease)
             .watched_by(wakes.clone())
             .watched_by(changes.clone());
         for watch in executors.watches() {
@@ -110,9 +112,11 @@ impl Daemon {
             wakes.clone(),
             &settings,
         ));
+        let policy = settings.policy.clone();
         let (stop, stage) = watch::channel(Stage::Running);
         let poll = PollOperations::new(engine.clone(), polls.clone(), wakes.clone());
-        let attend = AttendJobs::new(engine.clone(), settings.owner.clone(), settings.lease, wakes.clone());
+        let attend = AttendJobs::new(engine.clone(), settings.owner.clone(), settings.lease, wakes.clone())
+            .sparing(attempts.clone());
         let mut loops = vec![
             tokio::spawn(drive(Arc::new(attend), timer.clone(), stage.clone(), Stage::Ended)),
             tokio::spawn(drive(Arc::new(poll), timer.clone(), stage.clone(), Stage::Draining)),
@@ -123,7 +127,7 @@ impl Daemon {
                 DispatchJobs::new(engine.clone(), settings.owner, attempts.clone(), wakes, strangers_from);
             loops.push(tokio::spawn(drive(Arc::new(dispatch), timer, stage, Stage::Draining)));
         }
-        Self { engine, attempts, polls, changes, stop, loops: Mutex::new(loops) }
+        Self { engine, attempts, polls, changes, policy, stop, loops: Mutex::new(loops) }
     }
 
     /// The engine whose commits wake the workers.
@@ -149,6 +153,16 @@ impl Daemon {
         order: RunOrder,
     ) -> Result<Arc<Record>, EngineError> {
         self.attempts.run_now(job, trigger, order).await
+    }
+
+    /// Asks the service of an operation now, within the same limits as every poll.
+    pub async fn poll_now(&self, operation: &OperationId) -> Result<Arc<Record>, EngineError> {
+        self.polls.poll_now(operation).await
+    }
+
+    /// What the host grants to work outside.
+    pub fn policy(&self) -> &HostPolicy {
+        &self.policy
     }
 
     /// Whoever waits for a record or for the ledger.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use domain::attention::Retention;
+use domain::job::JobCommand;
 use domain::planted::{Bug, planted};
-use domain::{Command, Record, Refusal};
+use domain::{Command, Lease, Record, Refusal};
 use store::{Commit, Committed, Store, StoreError, Taken};
 
 use crate::plan::{Assume, Plan, Planner};
@@ -22,6 +23,7 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
     retention: Retention,
+    lease: Lease,
     watches: Vec<Arc<dyn CommitWatch>>,
 }
 
@@ -42,7 +44,13 @@ impl Engine {
         ids: Arc<dyn Ids>,
         retention: Retention,
     ) -> Self {
-        Self { store, clock, ids, retention, watches: Vec::new() }
+        Self { store, clock, ids, retention, lease: Lease::DEFAULT, watches: Vec::new() }
+    }
+
+    /// The same engine, whose callers have this lease.
+    pub fn leasing(mut self, lease: Lease) -> Self {
+        self.lease = lease;
+        self
     }
 
     /// The same engine, whose commits this one is told of.
@@ -105,6 +113,13 @@ impl Engine {
         Err(EngineError::Contended)
     }
 
+    /// Whether attending to this record would end its attempt because of the lease alone.
+    pub(crate) async fn would_lose_its_lease(&self, taken: &Taken) -> Result<bool, EngineError> {
+        let Some(loaded) = self.store.load(&taken.id).await? else { return Ok(false) };
+        let due = due_command(&loaded.record, self.retention, &*self.ids, self.clock.now());
+        Ok(matches!(due, Some(Command::Job(JobCommand::LoseLease { .. }))))
+    }
+
     /// Decides an order and commits it; none if another commit was first.
     async fn try_once(&self, order: &Order, assume: Assume<'_>) -> Result<Option<Outcome>, EngineError> {
         let plan = match self.planner().plan(order, assume).await {
@@ -147,6 +162,7 @@ impl Engine {
             changes: Vec::new(),
             keys: order.keys.iter().map(|key| key.answered(&order.record, record)).collect(),
             urgency: store::Urgency::Result,
+            lease: self.lease,
         };
         self.commit_surely(commit).await.map(|_| ())
     }
@@ -174,7 +190,13 @@ impl Engine {
     }
 
     fn planner(&self) -> Planner<'_> {
-        Planner { store: &*self.store, ids: &*self.ids, retention: self.retention, now: self.clock.now() }
+        Planner {
+            store: &*self.store,
+            ids: &*self.ids,
+            retention: self.retention,
+            now: self.clock.now(),
+            lease: self.lease,
+        }
     }
 }
 

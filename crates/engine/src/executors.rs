@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::RetryPolicy;
+use domain::policy::Hint;
 
 use crate::{CommitWatch, Specialist};
 
@@ -19,6 +20,43 @@ pub struct Executor {
     pub concurrency: usize,
     /// How jobs that do not say otherwise are tried.
     pub retry: RetryPolicy,
+    /// How it may be invoked.
+    pub modes: Modes,
+}
+
+/// How an executor may be invoked, and what it hints of work that goes on outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// Whether the caller waits for the result, gets a handle, or may choose.
+    pub support: ModeSupport,
+    /// When to ask first, as the executor would like it; the host clamps it.
+    pub retry_after: Hint,
+    /// How long such work may take, as the executor would like it; the host clamps it.
+    pub max_ttl: Hint,
+}
+
+/// Whether the caller of an executor waits for the result, gets a handle, or may choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModeSupport {
+    /// Waits.
+    #[default]
+    SyncOnly,
+    /// Chooses.
+    Either,
+    /// Gets a handle.
+    AsyncOnly,
+}
+
+impl ModeSupport {
+    /// The word of the contract.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SyncOnly => "sync-only",
+            Self::Either => "either",
+            Self::AsyncOnly => "async-only",
+        }
+    }
 }
 
 /// All executors of this node.

@@ -40,7 +40,10 @@ impl Kept {
 
     /// Keeps what there is to see of a failure.
     pub(crate) fn failure(&mut self, failure: Failure) -> ResultRefs {
-        let error = serde_json::json!({ "code": failure.reason, "message": failure.message });
+        let mut error = serde_json::json!({ "code": failure.reason, "message": failure.message });
+        if let Some(details) = failure.details {
+            error["details"] = details;
+        }
         ResultRefs {
             error: Some(self.keep(BodyName::Error, error.to_string().into_bytes())),
             artifacts: failure.artifacts.map(|list| self.keep(BodyName::Artifacts, list)),

@@ -11,7 +11,7 @@ use domain::attention::{Retention, attention};
 use domain::job::{JobCommand, JobFact};
 use domain::operation::OperationFact;
 use domain::record::{apply, decide};
-use domain::{Command, Consequence, Decision, Fact, Record, RecordId, Refusal, Timestamp};
+use domain::{Command, Consequence, Decision, Fact, Lease, Record, RecordId, Refusal, Timestamp};
 use store::{Change, Commit, Head, Loaded, NewFact, Removal, Store, Taken, Urgency};
 
 use crate::{EngineError, Ids, Order};
@@ -58,6 +58,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) ids: &'a dyn Ids,
     pub(crate) retention: Retention,
     pub(crate) now: Timestamp,
+    pub(crate) lease: Lease,
 }
 
 /// Why a plan was not finished.
@@ -166,6 +167,7 @@ impl Planner<'_> {
             changes: vec![change],
             keys: Vec::new(),
             urgency: Urgency::Result,
+            lease: self.lease,
         }
     }
 
@@ -237,6 +239,7 @@ impl Planner<'_> {
             changes,
             keys: Vec::new(),
             urgency,
+            lease: self.lease,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A service that hangs holds its own places and nobody else's: what is due at it meanwhile is put off, not waited for.
 
+mod asked;
 mod question;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use store::{Take, Taken};
 use tokio::sync::{Notify, watch};
 
 use crate::{DaemonSettings, Engine, Executors, Spawn, Timer, Wakes};
-use question::Question;
+use question::{Question, Urgency};
 
 /// What a question is thought to take until one was answered.
 const FIRST_GUESS_MICROS: i64 = 20_000;
@@ -104,11 +105,15 @@ impl Polls {
         self.places().taken += 1;
         let polls = self.clone();
         self.spawn.spawn(Box::pin(async move {
-            Question::new(&polls, taken).settle().await;
-            polls.places().taken -= 1;
-            polls.wakes.place_freed();
-            polls.ended.notify_waiters();
+            Question::new(&polls, taken, Urgency::WhenDue).settle().await;
+            polls.end();
         }));
+    }
+
+    fn end(&self) {
+        self.places().taken -= 1;
+        self.wakes.place_freed();
+        self.ended.notify_waiters();
     }
 
     /// Ends when none is under way any more.

@@ -1,7 +1,7 @@
 //! What comes of an attempt, and of a question about work outside.
 
 use domain::job::{AfterExternal, Retryable};
-use domain::operation::{Cancelability, PollHints, ReportedStatus};
+use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
 use domain::policy::Hint;
 
 /// What came of an attempt.
@@ -26,6 +26,8 @@ pub enum Produced {
     SubmitUnknown(Failure),
     /// It has stopped, as asked.
     Stopped,
+    /// The same, with what there is to see of it.
+    StoppedWith(Failure),
     /// Something that is none of these; what it was.
     Unexpected(String),
 }
@@ -64,6 +66,13 @@ pub enum Polled {
     Cancelled,
     /// The service does not know it.
     Unknown,
+    /// Nothing about the work: the service has no time, and may say when it will have.
+    NotNow {
+        /// What it said.
+        error: PollError,
+        /// When to ask again.
+        retry_after: Hint,
+    },
     /// Something that is none of these; what it was.
     Unexpected(String),
 }
@@ -86,6 +95,8 @@ pub struct Failure {
     pub reason: String,
     /// For people.
     pub message: String,
+    /// More of it for machines: a JSON object.
+    pub details: Option<serde_json::Value>,
     /// Whether another attempt may help.
     pub retryable: Retryable,
     /// What there is to see of it: the list of artifacts, as JSON.
@@ -113,6 +124,7 @@ impl Failure {
         Self {
             reason: reason.to_owned(),
             message: message.into(),
+            details: None,
             retryable: Retryable::Yes,
             artifacts: None,
         }

@@ -9,6 +9,7 @@
 //!   does besides, a download for instance, it must itself make safe to repeat.
 //! - `cancel` may be asked again as long as nobody has heard the answer.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use domain::AttemptId;
@@ -21,15 +22,15 @@ use crate::{Link, Polled, Produced};
 /// What can do a job.
 pub trait Specialist: Send + Sync {
     /// Who this is, for the record: an operation is never looked up by it.
-    fn name(&self) -> &str {
-        "builtin"
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed("builtin")
     }
 
     /// Does the work of one attempt, leaves it to someone outside, or says why not. Ends soon after `link` says stop.
-    fn produce<'a>(&'a self, assignment: Assignment, link: Link) -> BoxFuture<'a, Produced>;
+    fn produce(&self, assignment: Assignment, link: Link) -> BoxFuture<'_, Produced>;
 
     /// Asks how work that it left outside is going. An error says nothing about the work: it is asked again later.
-    fn poll<'a>(&'a self, outside: Outside) -> BoxFuture<'a, Result<Polled, PollError>> {
+    fn poll(&self, outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
         let _ = outside;
         let code = "poll_not_supported".to_owned();
         let message = "this executor leaves nothing outside and cannot be asked".to_owned();
@@ -37,7 +38,7 @@ pub trait Specialist: Send + Sync {
     }
 
     /// Asks to stop work that it left outside.
-    fn cancel<'a>(&'a self, outside: Outside) -> BoxFuture<'a, CancelAnswer> {
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
         let _ = outside;
         Box::pin(async { CancelAnswer::Refused("this executor cannot stop what it left outside".to_owned()) })
     }

@@ -31,7 +31,10 @@ pub fn register(executors: &mut Executors, host: &Arc<ProcessHost>, directory: &
     ];
     for (name, specialist) in all {
         let retry = Executors::DEFAULT_RETRY;
-        executors.register(name, Executor { specialist, concurrency: CONCURRENCY, retry });
+        executors.register(
+            name,
+            Executor { specialist, concurrency: CONCURRENCY, retry, modes: engine::Modes::default() },
+        );
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! No redirect is followed and no proxy used, so that the token goes nowhere but to the daemon that was named.
 
+mod artifact;
 mod connection;
 mod follow;
+mod output;
 mod result;
 mod stream;
 
@@ -15,14 +17,19 @@ use serde::de::DeserializeOwned;
 use ureq::http::{Request, Response};
 use ureq::{Agent, Body};
 
+pub use artifact::Stream;
 pub use connection::{Connection, DATA_DIR, DaemonFile};
 pub use follow::{ENDS, Followed, follow};
+pub use output::{Attempt, OutputFollower, Sink};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// A run answers after ten seconds at the latest, and the store may be slow.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// A page of a thousand jobs with their prompts.
 const MAX_ANSWER_BYTES: u64 = 64 * 1_048_576;
+
+/// The HTTP status of a daemon that has too much to do.
+const BUSY: u16 = 503;
 
 /// One daemon, and who asks.
 pub struct Client {
@@ -48,6 +55,17 @@ pub enum CallError {
     /// Whoever answered is no daemon of ours.
     #[error("{0}")]
     Unintelligible(String),
+}
+
+impl CallError {
+    /// Whether the same call may succeed soon: nobody answers, or the daemon has too much to do.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Refused(problem) => problem.status == BUSY,
+            Self::NotFound(_) | Self::Unintelligible(_) => false,
+        }
+    }
 }
 
 /// What is sent.

@@ -3,6 +3,7 @@
 //! A key that is not known is refused, with its place and the nearest key that is. Nothing in it can exceed the limits below.
 
 mod bounded;
+mod doubts;
 mod executor;
 mod mistake;
 
@@ -39,7 +40,7 @@ pub struct Config {
     durability: DurabilityWord,
     lease: Option<Spanned<LeaseConfig>>,
     retention: RetentionConfig,
-    lanes: BTreeMap<String, LaneConfig>,
+    lanes: BTreeMap<String, Spanned<LaneConfig>>,
     /// What can do jobs, besides what is built in.
     pub executors: Vec<Spanned<ExecutorConfig>>,
 }
@@ -150,7 +151,7 @@ impl Config {
 
     /// Attempts at the same time, per lane.
     pub fn lane_limits(&self) -> BTreeMap<String, usize> {
-        self.lanes.iter().map(|(name, lane)| (name.clone(), lane.limit.as_usize())).collect()
+        self.lanes.iter().map(|(name, lane)| (name.clone(), lane.value.limit.as_usize())).collect()
     }
 }
 

@@ -62,9 +62,10 @@ impl Running {
     pub async fn start(options: DaemonOptions) -> Result<Self> {
         // Before anything is written: a signal from now on is a graceful stop.
         let signals = Signals::listen()?;
+        // A daemon that cannot serve leaves nothing behind.
+        let listener = listen(options.listen.or(options.config.listen), &options.data_dir).await?;
         let data_dir = files::make_data_dir(&options.data_dir)?;
         let store = open_store(&data_dir, &options.config)?;
-        let listener = listen(options.listen.or(options.config.listen)).await?;
         let clock = Arc::new(SystemClock::starting_at(store.newest_fact()));
         let ended = sweep_leftovers(&data_dir);
         if ended > 0 {
@@ -84,16 +85,16 @@ impl Running {
             dispatching: options.dispatching,
         };
         let daemon = Arc::new(Daemon::start(store.clone(), clock, Arc::new(RandomIds), executors, settings));
-        tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts));
+        tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts.clone()));
         files::keep_admin_token(daemon.engine(), &data_dir).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let server = Arc::new(Server::new(daemon.clone(), ServerSettings::default()));
+        let server = Server::new(daemon.clone(), ServerSettings::default()).with_artifacts(artifacts.clone());
         let (stop_serving, mut stopped) = watch::channel(false);
         let until = async move {
             // The sender is kept until the end of the process.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
-        let served = tokio::spawn(server::serve(listener, server, until));
+        let served = tokio::spawn(server::serve(listener, Arc::new(server), until));
         files::write_daemon_file(&data_dir, &DaemonFile { url: url.clone(), pid: std::process::id() })?;
         Ok(Self { url, data_dir, store, daemon, signals, stop_serving, served })
     }
@@ -150,7 +151,7 @@ fn open_store(data_dir: &Path, config: &Config) -> Result<Arc<SqliteStore>> {
     Ok(Arc::new(SqliteStore::open(&options)?))
 }
 
-async fn listen(address: Option<SocketAddr>) -> Result<TcpListener> {
+async fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListener> {
     let default = || DEFAULT_LISTEN.parse().expect("the default is an address");
     let address = address.unwrap_or_else(default);
     if !address.ip().is_loopback() {
@@ -159,7 +160,18 @@ async fn listen(address: Option<SocketAddr>) -> Result<TcpListener> {
         );
     }
     TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address}; choose another with --listen, port 0 takes any that is free")
+        let told = format!(
+            "cannot listen on {address}; choose another with --listen, port 0 takes any that is free"
+        );
+        match DaemonFile::read(data_dir) {
+            Ok(daemon) => format!(
+                "{told} ({} says that process {} serves this data at {})",
+                DaemonFile::path(data_dir).display(),
+                daemon.pid,
+                daemon.url
+            ),
+            Err(_) => told,
+        }
     })
 }
 
@@ -174,7 +186,10 @@ fn executors(data_dir: &Path, config: &Config, artifacts: &Arc<Artifacts>) -> Re
             Kind::Process => Arc::new(ProcessExecutor::new(host.clone(), executor.settings())),
         };
         let (concurrency, retry) = (executor.concurrency(), executor.retry());
-        executors.register(&executor.name, Executor { specialist, concurrency, retry });
+        executors.register(
+            &executor.name,
+            Executor { specialist, concurrency, retry, modes: engine::Modes::default() },
+        );
     }
     executors.watched_by(artifacts.clone());
     Ok(executors)

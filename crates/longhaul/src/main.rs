@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use engine::process::{Limits, NewPrivileges};
 
 /// longhaul keeps work that outlives the request that asked for it.
 #[derive(Parser)]
@@ -32,6 +33,7 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs create 'say hello' --executor noop --input '{\"hello\": \"world\"}'
   longhaul jobs list                              what there is
   longhaul jobs wait work-0123                    until it is over
+  longhaul jobs logs work-0123 --follow           what its command says
   longhaul verify                                 compare every stored row with the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
 
@@ -102,9 +104,31 @@ struct Supervise {
     /// Between TERM and KILL
     #[arg(long)]
     grace_ms: u64,
+    #[arg(long)]
+    memory_bytes: Option<u64>,
+    #[arg(long)]
+    cpu_seconds: Option<u64>,
+    #[arg(long)]
+    open_files: Option<u64>,
+    #[arg(long)]
+    processes: Option<u64>,
+    #[arg(long)]
+    new_privileges: bool,
     /// The command
     #[arg(last = true, required = true)]
     argv: Vec<OsString>,
+}
+
+impl Supervise {
+    fn limits(&self) -> Limits {
+        Limits {
+            memory_bytes: self.memory_bytes,
+            cpu_seconds: self.cpu_seconds,
+            open_files: self.open_files,
+            processes: self.processes,
+            new_privileges: if self.new_privileges { NewPrivileges::Allowed } else { NewPrivileges::Never },
+        }
+    }
 }
 
 #[derive(Subcommand)]
@@ -152,8 +176,9 @@ fn main() -> ExitCode {
             commands::progress::run(note.as_deref(), phase.as_deref(), object.as_deref())
         }
         Command::Completions(completions) => commands::completions::run(&completions, Arguments::command()),
-        Command::Supervise(Supervise { grace_ms, argv }) => {
-            commands::supervise::run(&argv, Duration::from_millis(grace_ms))
+        Command::Supervise(supervise) => {
+            let grace = Duration::from_millis(supervise.grace_ms);
+            commands::supervise::run(&supervise.argv, grace, &supervise.limits())
         }
     };
     outcome.unwrap_or_else(|error| exit::exit(&error))

@@ -1,6 +1,7 @@
 //! Jobs for people: the text of one, the table of many, the line that moves. Machines get `--json` and never this.
 
 mod live;
+mod reason;
 mod table;
 
 use std::fmt::{self, Write as _};
@@ -12,21 +13,28 @@ use serde::Deserialize;
 use crate::exit::FAILED;
 
 pub use live::Live;
+pub use reason::in_words;
 pub use table::Table;
 
 /// What of the runner's record is shown.
 #[derive(Default, Deserialize)]
-struct Runner {
+pub struct Runner {
     #[serde(default)]
-    attempt_count: u32,
-    current_attempt_id: Option<String>,
+    pub attempt_count: u32,
+    pub current_attempt_id: Option<String>,
+    pub last_error: Option<String>,
+}
+
+impl Runner {
+    /// The runner's record of a job, if it was dispatched.
+    pub fn of(status: &JobStatus<'_>) -> Option<Self> {
+        serde_json::from_str(status.runner.as_deref()?.get()).ok()
+    }
 }
 
 /// A headline and what is known, empty fields left out.
 pub fn job(headline: &str, status: &JobStatus<'_>) -> String {
-    let runner =
-        status.runner.as_deref().and_then(|runner| serde_json::from_str::<Runner>(runner.get()).ok());
-    let attempt = runner.and_then(|runner| {
+    let attempt = Runner::of(status).and_then(|runner| {
         runner.current_attempt_id.map(|id| format!("{id} (number {})", runner.attempt_count))
     });
     let cancel = status.cancel_requested.then(|| {
@@ -37,8 +45,8 @@ pub fn job(headline: &str, status: &JobStatus<'_>) -> String {
             .map_or_else(|| reason.to_owned(), |by| format!("{reason}, by {by}"))
     });
     let state = match status.state_reason.as_deref() {
-        Some(reason) => format!("{} ({reason})", status.state),
-        None => status.state.to_string(),
+        Some(reason) if reason != status.state => format!("{} ({})", status.state, in_words(reason)),
+        Some(_) | None => status.state.to_string(),
     };
     let progress =
         status.progress.as_deref().map(|progress| progress.get().to_owned()).filter(|text| text != "{}");

@@ -17,6 +17,8 @@ pub(crate) struct Asked {
     pub(crate) principal: Arc<Principal>,
     /// The id in the path, if the route has one.
     pub(crate) id: String,
+    /// What of it, if the route has that too.
+    pub(crate) name: String,
     pub(crate) query: String,
     /// The idempotency key of the header, if there is one.
     pub(crate) key: Option<String>,

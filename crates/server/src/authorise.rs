@@ -39,6 +39,8 @@ pub enum Permission {
 
 /// The scope that lets a token use the executor `command`.
 pub const EXEC_SCOPE: &str = "exec";
+/// Every scope that a token may have.
+pub(crate) const SCOPES: [&str; 1] = [EXEC_SCOPE];
 /// The executor that needs it.
 pub const COMMAND_EXECUTOR: &str = "command";
 

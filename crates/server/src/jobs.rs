@@ -1,11 +1,13 @@
 //! `/jobs` and `/work`: one file per thing that may be asked of a job.
 
 mod answer;
+mod artifact;
 mod batch;
 mod cancel;
 mod create;
 mod draft;
 mod list;
+mod managed_execution;
 mod order;
 mod purge;
 mod read;
@@ -15,6 +17,7 @@ mod visible;
 mod why;
 
 pub(crate) use answer::answer;
+pub(crate) use artifact::read_artifact;
 pub(crate) use batch::create_batch;
 pub(crate) use cancel::cancel;
 pub(crate) use create::create;

@@ -1,6 +1,6 @@
 //! HTTP: thin, over one list of operations (`routes.rs`). The router, the authorisation and the API document are made from that list.
 //!
-//! A request passes `gate.rs` (who asks), `authorise.rs` (may they), `door.rs` (is the body fit to be kept), then one function per
+//! A connection is taken in by `listen.rs`, within the bounds of `slots.rs`. A request passes `gate.rs` (who asks), `authorise.rs` (may they), `door.rs` (is the body fit to be kept), then one function per
 //! operation, which gives an order to the engine or reads the store. Nothing here decides what may happen to a job.
 
 mod answer;
@@ -14,13 +14,16 @@ mod gate;
 mod health;
 mod jobs;
 mod keyed;
+mod listen;
 mod metrics;
 mod openapi;
+mod patient_stream;
 mod problem;
 mod render;
 mod routes;
 mod secret;
 mod serve;
+mod slots;
 mod tokens;
 
 pub use authorise::{Access, Permission, allows};
@@ -28,4 +31,5 @@ pub use openapi::document;
 pub use routes::{Operation, ROUTES, Route, Verb};
 pub use secret::Secret;
 pub use serve::{Auth, Server, ServerSettings, serve};
+pub use slots::ServerLimits;
 pub use tokens::first_admin;

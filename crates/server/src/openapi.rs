@@ -95,7 +95,14 @@ fn parameters(route: &Route) -> Value {
             parameters.extend([limit, cursor]);
         }
         Operation::ReadFacts => parameters.extend([limit, cursor]),
+        Operation::ReadArtifact => parameters.extend([
+            json!({ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } }),
+            text("attempt_id", "of this attempt; of the last if left out"),
+            json!({ "name": "offset", "in": "query", "description": "from this byte on; an empty answer is the end as of now",
+                "schema": { "type": "integer", "minimum": 0, "default": 0 } }),
+        ]),
         Operation::StreamFacts => parameters.extend([
+            text("job", "only the facts of this job"),
             json!({ "name": "after", "in": "query", "schema": { "type": "integer", "minimum": 0 } }),
             json!({ "name": "Last-Event-ID", "in": "header", "schema": { "type": "integer", "minimum": 0 } }),
         ]),
@@ -146,9 +153,18 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
         let has_body = route.body != Body::None;
         let applies = match status {
             401 | 403 => route.access != Access::Open,
-            404 => route.path.contains("{id}"),
-            409 | 413 | 415 => has_body,
-            400 | 422 => has_body || matches!(route.operation, Operation::ListJobs | Operation::ReadFacts),
+            404 => route.path.contains("{id}") || route.operation == Operation::StreamFacts,
+            408 | 409 | 413 | 415 => has_body,
+            400 => has_body,
+            422 => {
+                let reads = [
+                    Operation::ListJobs,
+                    Operation::ReadFacts,
+                    Operation::ReadArtifact,
+                    Operation::StreamFacts,
+                ];
+                has_body || reads.contains(&route.operation)
+            }
             405 => false,
             _ => route.access != Access::Open || route.operation == Operation::ReadReadiness,
         };
@@ -177,6 +193,7 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         Operation::ListJobs
         | Operation::ReadStatus
         | Operation::ReadResult
+        | Operation::ReadArtifact
         | Operation::PurgeJob
         | Operation::ReadFacts
         | Operation::ReadWhy
@@ -214,6 +231,7 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ListTokens => schemas.add::<api::TokenList>(),
         Operation::RevokeToken => schemas.add::<api::TokenRevoked>(),
         Operation::StreamFacts => return Answer::Other("text/event-stream"),
+        Operation::ReadArtifact => return Answer::Other("application/octet-stream"),
         Operation::ReadMetrics => return Answer::Other("text/plain"),
         Operation::ReadHealth | Operation::ReadReadiness | Operation::ReadDocument => {
             json!({ "type": "object" })

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use store::StoreError;
 
 /// Seconds after which whoever was turned away for load may come back.
-const RETRY_AFTER_SECONDS: &str = "1";
+pub(crate) const RETRY_AFTER_SECONDS: &str = "1";
 /// The longest id that an answer repeats.
 const MAX_ECHOED_ID: usize = 128;
 
@@ -97,6 +97,7 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
             (Code::AttemptRequired, "attempt_id is required for runner-managed job updates".to_owned())
         }
         Refusal::StaleAttempt => (Code::StaleAttempt, "stale attempt_id".to_owned()),
+        Refusal::Purged => (Code::Purged, refusal.to_string()),
         Refusal::CancelPending => (Code::CancelPending, refusal.to_string()),
         Refusal::NoCancelPending
         | Refusal::NotCancelable { .. }

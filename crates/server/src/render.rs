@@ -6,7 +6,7 @@ mod provenance;
 mod raw_object;
 mod status;
 
-pub(crate) use bodies::Bodies;
+pub(crate) use bodies::{Bodies, OF_STATUS};
 pub(crate) use execution::DEFAULT_EXECUTION;
 pub(crate) use provenance::end_provenance;
 pub(crate) use raw_object::{RawObject, raw};

@@ -51,6 +51,7 @@ pub enum Operation {
     ListJobs,
     ReadStatus,
     ReadResult,
+    ReadArtifact,
     UpdateJob,
     RunJob,
     RetryJob,
@@ -91,6 +92,7 @@ pub const ROUTES: &[Route] = &[
     route(Verb::Get, "/work/{id}/status", Op::ReadStatus, Access::Needs(May::Read), Body::None),
     route(Verb::Get, "/jobs/{id}/result", Op::ReadResult, Access::Needs(May::Read), Body::None),
     route(Verb::Get, "/work/{id}/result", Op::ReadResult, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/jobs/{id}/artifacts/{name}", Op::ReadArtifact, Access::Needs(May::Read), Body::None),
     route(
         Verb::Patch,
         "/jobs/{id}",
@@ -140,12 +142,13 @@ const fn route(verb: Verb, path: &'static str, operation: Operation, access: Acc
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
         Self::ReadStatus,
         Self::ReadResult,
+        Self::ReadArtifact,
         Self::UpdateJob,
         Self::RunJob,
         Self::RetryJob,
@@ -172,6 +175,7 @@ impl Operation {
             Self::ListJobs => "list_jobs",
             Self::ReadStatus => "read_status",
             Self::ReadResult => "read_result",
+            Self::ReadArtifact => "read_artifact",
             Self::UpdateJob => "update_job",
             Self::RunJob => "run_job",
             Self::RetryJob => "retry_job",
@@ -199,6 +203,7 @@ impl Operation {
             Self::ListJobs => "List jobs, newest change first",
             Self::ReadStatus => "Where a job is",
             Self::ReadResult => "The result of a job, or the word that there is none yet",
+            Self::ReadArtifact => "A piece of what an attempt has left, also while it runs",
             Self::UpdateJob => "Report where a job is",
             Self::RunJob => "Run a queued, failed or unavailable job now",
             Self::RetryJob => "Try a failed, unavailable or delivered job again",

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use api::{Problem, ProblemCode};
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::{RawPathParams, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use engine::Daemon;
+use engine::process::Artifacts;
 use futures::StreamExt;
 use store::Store;
 use tokio::net::TcpListener;
@@ -24,7 +24,8 @@ use crate::authorise::{self, Access};
 use crate::gate::{Gate, Principal};
 use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
-use crate::{door, facts, health, jobs, openapi, problem, tokens};
+use crate::slots::{Room, ServerLimits, Slot, Slots};
+use crate::{door, facts, health, jobs, listen, openapi, problem, tokens};
 
 /// How a server is set up.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,8 @@ pub struct ServerSettings {
     pub auth: Auth,
     /// How often a quiet stream shows that it lives.
     pub heartbeat: Duration,
+    /// How much is served at once, and how long clients may take.
+    pub limits: ServerLimits,
 }
 
 /// Whether callers must show a token.
@@ -47,7 +50,7 @@ pub enum Auth {
 
 impl Default for ServerSettings {
     fn default() -> Self {
-        Self { auth: Auth::Required, heartbeat: Duration::from_secs(15) }
+        Self { auth: Auth::Required, heartbeat: Duration::from_secs(15), limits: ServerLimits::default() }
     }
 }
 
@@ -57,8 +60,10 @@ pub struct Server {
     pub(crate) settings: ServerSettings,
     pub(crate) gate: Gate,
     pub(crate) audit: Audit,
+    pub(crate) slots: Slots,
     pub(crate) metrics: Metrics,
     pub(crate) closing: watch::Sender<bool>,
+    pub(crate) artifacts: Option<Arc<Artifacts>>,
 }
 
 impl Server {
@@ -69,9 +74,16 @@ impl Server {
             settings,
             gate: Gate::default(),
             audit: Audit::default(),
+            slots: Slots::new(&settings.limits),
             metrics: Metrics::default(),
             closing: watch::Sender::new(false),
+            artifacts: None,
         }
+    }
+
+    /// Also gives out what attempts have left in these.
+    pub fn with_artifacts(self, artifacts: Arc<Artifacts>) -> Self {
+        Self { artifacts: Some(artifacts), ..self }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -89,12 +101,13 @@ pub async fn serve(
     server: Arc<Server>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let closing = server.clone();
-    let shutdown = async move {
+    let (limits, closing) = (server.settings.limits, server.closing.subscribe());
+    let shutdown = async {
         shutdown.await;
-        closing.closing.send_replace(true);
+        server.closing.send_replace(true);
     };
-    axum::serve(listener, router(server)).with_graceful_shutdown(shutdown).await
+    tokio::join!(listen::listen(listener, router(server.clone()), limits, closing), shutdown);
+    Ok(())
 }
 
 fn router(server: Arc<Server>) -> Router {
@@ -127,8 +140,10 @@ async fn answer(
     request: Request,
 ) -> Response {
     let began = Instant::now();
-    let response = match admit(&server, route, &path, request).await {
-        Ok(asked) => carry_out(&server, asked).await,
+    // Held until the answer is there: what a body takes counts as long as it is in memory.
+    let mut room = server.slots.room();
+    let response = match admit(&server, route, &path, request, &mut room).await {
+        Ok(asked) => in_its_slot(&server, asked).await,
         Err(problem) => Err(problem),
     };
     let response = response.unwrap_or_else(|problem| problem::respond(&problem));
@@ -142,9 +157,11 @@ async fn admit(
     route: &Route,
     path: &RawPathParams,
     request: Request,
+    room: &mut Room,
 ) -> Result<Asked, Problem> {
     let (head, body) = request.into_parts();
-    let id = path.iter().next().map(|(_, id)| id.to_owned()).unwrap_or_default();
+    let part = |place| path.iter().nth(place).map(|(_, part)| part.to_owned()).unwrap_or_default();
+    let id = part(0);
     let principal = match (route.access, server.settings.auth) {
         (Access::Open, _) | (_, Auth::Off) => Arc::new(Principal::anybody()),
         (Access::Needs(permission), Auth::Required) => {
@@ -162,14 +179,22 @@ async fn admit(
     };
     let body = match route.body {
         Body::None => None,
-        Body::Json(limit) => body_text(&head.headers, body, limit).await?,
-        Body::Optional(limit) => body_text(&head.headers, body, limit).await?,
+        Body::Json(limit) | Body::Optional(limit) => {
+            let within = server.settings.limits.body_within;
+            let whole = whole(&head.headers, body, limit, room);
+            let whole = tokio::time::timeout(within, whole).await.map_err(|_| {
+                let seconds = within.as_secs();
+                ProblemCode::RequestTimeout.because(format!("the body did not come within {seconds} s"))
+            })?;
+            text_of(&head.headers, &whole?)?
+        }
     };
     let last_event_id = head.headers.get(HeaderName::from_static("last-event-id"));
     Ok(Asked {
         operation: route.operation,
         principal,
         id,
+        name: part(1),
         query: head.uri.query().unwrap_or_default().to_owned(),
         key: key_of(&head.headers)?,
         last_event_id: last_event_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
@@ -177,13 +202,20 @@ async fn admit(
     })
 }
 
-async fn carry_out(server: &Arc<Server>, asked: Asked) -> Result<Response, Problem> {
+/// Carries out what was asked, if there is room for one more.
+async fn in_its_slot(server: &Arc<Server>, asked: Asked) -> Result<Response, Problem> {
+    let slot = server.slots.take(asked.operation)?;
+    carry_out(server, asked, slot).await
+}
+
+async fn carry_out(server: &Arc<Server>, asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
     match asked.operation {
         Operation::CreateJob => jobs::create(server, asked).await,
         Operation::CreateBatch => jobs::create_batch(server, asked).await,
         Operation::ListJobs => jobs::list(server, asked).await,
         Operation::ReadStatus => jobs::read_status(server, asked).await,
         Operation::ReadResult => jobs::read_result(server, asked).await,
+        Operation::ReadArtifact => jobs::read_artifact(server, asked).await,
         Operation::UpdateJob => jobs::update(server, asked).await,
         Operation::RunJob => jobs::run(server, asked, domain::job::Trigger::Run).await,
         Operation::RetryJob => jobs::run(server, asked, domain::job::Trigger::Retry).await,
@@ -192,7 +224,8 @@ async fn carry_out(server: &Arc<Server>, asked: Asked) -> Result<Response, Probl
         Operation::PurgeJob => jobs::purge(server, asked).await,
         Operation::ReadFacts => facts::of_job(server, asked).await,
         Operation::ReadWhy => jobs::why(server, asked).await,
-        Operation::StreamFacts => facts::stream(server, asked).await,
+        // A stream goes on after its answer has begun, and keeps its slot.
+        Operation::StreamFacts => facts::stream(server, asked, slot).await,
         Operation::CreateToken => tokens::create(server, asked).await,
         Operation::ListTokens => tokens::list(server).await,
         Operation::RevokeToken => tokens::revoke(server, asked).await,
@@ -204,12 +237,7 @@ async fn carry_out(server: &Arc<Server>, asked: Asked) -> Result<Response, Probl
 }
 
 /// The compact text of a body; nothing if there is none.
-async fn body_text(
-    headers: &HeaderMap,
-    body: axum::body::Body,
-    limit: usize,
-) -> Result<Option<String>, Problem> {
-    let bytes = whole(headers, body, limit).await?;
+fn text_of(headers: &HeaderMap, bytes: &[u8]) -> Result<Option<String>, Problem> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -217,10 +245,15 @@ async fn body_text(
         return Err(ProblemCode::UnsupportedMediaType
             .because("send JSON with the header `Content-Type: application/json`"));
     }
-    door::admit(&bytes).map(Some)
+    door::admit(bytes).map(Some)
 }
 
-async fn whole(headers: &HeaderMap, body: axum::body::Body, limit: usize) -> Result<Bytes, Problem> {
+async fn whole(
+    headers: &HeaderMap,
+    body: axum::body::Body,
+    limit: usize,
+    room: &mut Room,
+) -> Result<Vec<u8>, Problem> {
     let too_large = || ProblemCode::BodyTooLarge.because(format!("the body may have at most {limit} bytes"));
     let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if declared.is_some_and(|length| length > limit as u64) {
@@ -233,9 +266,10 @@ async fn whole(headers: &HeaderMap, body: axum::body::Body, limit: usize) -> Res
         if whole.len() + part.len() > limit {
             return Err(too_large());
         }
+        room.grow(part.len())?;
         whole.extend_from_slice(&part);
     }
-    Ok(Bytes::from(whole))
+    Ok(whole)
 }
 
 fn says_json(headers: &HeaderMap) -> bool {

@@ -8,7 +8,7 @@ use store::{StoreError, Token};
 
 use crate::answer;
 use crate::asked::Asked;
-use crate::authorise::EXEC_SCOPE;
+use crate::authorise::{EXEC_SCOPE, SCOPES};
 use crate::clock_text::text;
 use crate::problem::of_store;
 use crate::secret::Secret;
@@ -66,6 +66,13 @@ pub(crate) async fn revoke(server: &Server, asked: Asked) -> Result<Response, Pr
 }
 
 fn check(sent: &CreateToken) -> Result<(), Problem> {
+    if let Some((index, unknown)) =
+        sent.scopes.iter().enumerate().find(|(_, scope)| !SCOPES.contains(&scope.as_str()))
+    {
+        let told = format!("there is no scope {unknown:?}; known scopes: {}", SCOPES.join(", "));
+        let error = FieldError::new("literal_error", &["body", "scopes", &index.to_string()], told.clone());
+        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+    }
     let doer = matches!(sent.role, Role::Peer | Role::Agent);
     if doer && sent.circle.is_none() {
         let told = "a token for a peer or an agent needs the circle that it works in";

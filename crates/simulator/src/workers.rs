@@ -63,7 +63,8 @@ impl Workers {
         ));
         let engine = engine.watched_by(attempts.clone());
         let strangers_from = timer.now().plus_seconds(settings.grace_seconds);
-        let attend = AttendJobs::new(engine.clone(), owner.clone(), lease, wakes.clone());
+        let attend =
+            AttendJobs::new(engine.clone(), owner.clone(), lease, wakes.clone()).sparing(attempts.clone());
         let dispatch =
             DispatchJobs::new(engine.clone(), owner.clone(), attempts, wakes.clone(), strangers_from);
         (Self { timer, attend: Arc::new(attend), dispatch: Arc::new(dispatch), wakes }, engine)
@@ -92,7 +93,15 @@ fn executors(sim: &Sim) -> Executors {
     let mut executors = Executors::default();
     for lane in LANES {
         let specialist = Arc::new(Scripted { sim: sim.clone(), lane });
-        executors.register(lane, Executor { specialist, concurrency: MAX_RUNNING, retry: RetryPolicy::ONCE });
+        executors.register(
+            lane,
+            Executor {
+                specialist,
+                concurrency: MAX_RUNNING,
+                retry: RetryPolicy::ONCE,
+                modes: engine::Modes::default(),
+            },
+        );
     }
     executors
 }

@@ -4,7 +4,7 @@
 //! above any that was ever given, so that no old owner is let in.
 
 use domain::attention::{Retention, attention};
-use domain::{Claim, OwnerId, Timestamp};
+use domain::{Claim, Lease, OwnerId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use store::{AgendaRow, StoreError, VIEW_FORMAT, encode_view};
 
@@ -99,10 +99,10 @@ fn write(
                 row.head, stream.head
             )));
         }
-        row.commit(stream.head, entry, now);
+        row.commit(stream.head, entry, now, Lease::DEFAULT);
         return update_agenda(connection, &stream.id, &row).map(Ok);
     }
-    let mut row = AgendaRow::new(stream.head, entry, now);
+    let mut row = AgendaRow::new(stream.head, entry, now, Lease::DEFAULT);
     row.claim = Some(Claim {
         owner: OwnerId::new("rebuild"),
         lease_expires_at: now,

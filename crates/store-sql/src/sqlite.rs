@@ -7,6 +7,7 @@ mod check;
 mod checkpoint;
 mod claims;
 mod connect;
+mod counts;
 mod failure;
 mod keys;
 mod lists;
@@ -34,6 +35,7 @@ use crate::OpenError;
 use crate::prepare::Prepared;
 use checkpoint::Checkpointer;
 use claims::ClaimRequest;
+use counts::Counts;
 use lock::FileLock;
 use queue::Queue;
 use readers::Readers;
@@ -74,6 +76,7 @@ pub struct SqliteStore {
     queue: Arc<Queue<Item>>,
     readers: Readers,
     recent: Arc<Recent>,
+    counts: Arc<Counts>,
     checkpointer: Checkpointer,
     writer: Option<JoinHandle<()>>,
     stopped: watch::Receiver<Option<String>>,
@@ -124,6 +127,7 @@ impl SqliteStore {
             queue: Arc::new(Queue::new()),
             readers: Readers::new(),
             recent: Arc::new(Recent::default()),
+            counts: Arc::new(Counts::default()),
             checkpointer: Checkpointer::new(),
             writer: None,
             stopped,
@@ -137,6 +141,7 @@ impl SqliteStore {
             stop.clone(),
             store.figures.clone(),
             store.recent.clone(),
+            store.counts.clone(),
             store.checkpointer.wake_up(),
         )?;
         // From here on a failure drops the store, which ends the threads that it has.
@@ -212,6 +217,9 @@ impl Store for SqliteStore {
     }
 
     fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
+        if let Some(bytes) = self.recent.body(id, body) {
+            return Box::pin(std::future::ready(Ok(Some(bytes.to_vec()))));
+        }
         let id = id.clone();
         self.readers.read(move |connection| reads::body(connection, &id, body))
     }
@@ -226,7 +234,11 @@ impl Store for SqliteStore {
     }
 
     fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
-        self.readers.read(reads::job_counts)
+        if let Some(counts) = self.counts.known() {
+            return Box::pin(std::future::ready(Ok(counts)));
+        }
+        let counts = self.counts.clone();
+        self.readers.read(move |connection| counts.count(connection))
     }
 
     fn facts_of<'a>(

@@ -39,15 +39,15 @@ pub struct Taken {
 
 impl AgendaRow {
     /// The row of a new record.
-    pub fn new(head: Head, entry: Entry, now: Timestamp) -> Self {
+    pub fn new(head: Head, entry: Entry, now: Timestamp, lease: Lease) -> Self {
         let mut row =
             Self { head, claim: None, held: false, place: None, ready: false, due_at: None, limit_at: None };
-        row.commit(head, entry, now);
+        row.commit(head, entry, now, lease);
         row
     }
 
     /// What a commit leaves: a lease-bound record stays with its holder, any other is released.
-    pub fn commit(&mut self, head: Head, entry: Entry, now: Timestamp) {
+    pub fn commit(&mut self, head: Head, entry: Entry, now: Timestamp, lease: Lease) {
         self.head = head;
         if planted(Bug::AgendaNotUpdated) && entry.holding == Holding::Free && self.held {
             return;
@@ -57,8 +57,8 @@ impl AgendaRow {
         self.limit_at = entry.limit_at;
         match entry.holding {
             Holding::LeaseBound => {
-                self.grant_if_released(now);
-                self.due_at = Some(self.limit_or_lease_end(now));
+                self.grant_if_released(now, lease);
+                self.due_at = Some(self.limit_or_lease_end(now, lease));
             }
             Holding::Free => {
                 self.release(now);
@@ -94,7 +94,7 @@ impl AgendaRow {
         let claim = claim::renew(held, fence, now, lease)?;
         self.hold(claim.clone());
         // A limit that has passed stays due: its owner does not push it away by staying alive.
-        self.due_at = Some(self.limit_or_lease_end(now));
+        self.due_at = Some(self.limit_or_lease_end(now, lease));
         Ok(claim)
     }
 
@@ -135,21 +135,37 @@ impl AgendaRow {
     }
 
     /// Work that goes on after a pause, or that nobody took, has the time of a lease to show that it is alive.
-    fn grant_if_released(&mut self, now: Timestamp) {
+    fn grant_if_released(&mut self, now: Timestamp, lease: Lease) {
         if self.held {
             return;
         }
         self.held = true;
         if let Some(claim) = &mut self.claim {
-            claim.lease_expires_at = Lease::DEFAULT.expires_at(now);
+            claim.lease_expires_at = lease.expires_at(now);
         }
     }
 
-    fn limit_or_lease_end(&self, now: Timestamp) -> Timestamp {
-        let lease_ends = self
-            .claim
-            .as_ref()
-            .map_or_else(|| Lease::DEFAULT.expires_at(now), |claim| claim.lease_expires_at);
+    fn limit_or_lease_end(&self, now: Timestamp, lease: Lease) -> Timestamp {
+        let lease_ends =
+            self.claim.as_ref().map_or_else(|| lease.expires_at(now), |claim| claim.lease_expires_at);
         self.limit_at.map_or(lease_ends, |limit| limit.min(lease_ends))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_goes_on_after_a_pause_has_the_lease_of_whoever_commits() {
+        let at = Timestamp::from_seconds;
+        let entry = |holding| Entry { holding, place: None, ready: false, due_at: None, limit_at: None };
+        let lease = Lease::new(120, 40).expect("that is within the bounds");
+        let mut row = AgendaRow::new(Head::default(), entry(Holding::Free), at(0), lease);
+        row.take(&OwnerId::new("node-1"), at(0), lease).expect("it is free");
+        row.commit(Head::default(), entry(Holding::Free), at(10), lease);
+        row.commit(Head::default(), entry(Holding::LeaseBound), at(50), lease);
+        assert_eq!(row.due_at, Some(at(170)));
+        assert_eq!(row.claim.map(|claim| claim.lease_expires_at), Some(at(170)));
     }
 }

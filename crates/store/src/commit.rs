@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::attention::Entry;
-use domain::{BodyRef, Fact, Fence, Record, RecordId, Timestamp};
+use domain::{BodyRef, Fact, Fence, Lease, Record, RecordId, Timestamp};
 
 use crate::query::Head;
 use crate::{FactId, IdempotencyKey, KeptKey, StoreError};
@@ -51,6 +51,8 @@ pub struct Commit {
     pub keys: Vec<KeptKey>,
     /// Whether it may be refused first when too many commits wait.
     pub urgency: Urgency,
+    /// The lease of whoever commits: for a record that goes on after a pause and has no lease of its own.
+    pub lease: Lease,
 }
 
 /// Who goes first when commits wait.

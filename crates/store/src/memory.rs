@@ -145,9 +145,9 @@ impl Tables {
         }
         let head = Head { version, checksum: Checksum::default() };
         if let Some(row) = self.agenda.get_mut(&change.id) {
-            row.commit(head, change.agenda.clone(), commit.at);
+            row.commit(head, change.agenda.clone(), commit.at, commit.lease);
         } else {
-            let row = AgendaRow::new(head, change.agenda.clone(), commit.at);
+            let row = AgendaRow::new(head, change.agenda.clone(), commit.at, commit.lease);
             self.agenda.insert(change.id.clone(), row);
         }
         for new in &change.bodies {

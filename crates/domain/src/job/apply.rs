@@ -13,17 +13,17 @@ use crate::{Misfold, Timestamp};
 pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold> {
     match fact {
         JobFact::Created(_) => return Err(Misfold("the job was created twice")),
-        JobFact::Dispatched { attempt_id, number, owner, trigger } => {
-            let attempt = Attempt {
+        JobFact::Dispatched { attempt_id, number, owner, trigger } => job.begin(
+            Attempt {
                 id: attempt_id.clone(),
                 number: *number,
                 owner: owner.clone(),
                 trigger: *trigger,
                 started_at: at,
                 end: None,
-            };
-            job.begin(attempt, at);
-        }
+            },
+            at,
+        ),
         JobFact::Delivered => job.go(JobState::Delivered, Some("delivered")),
         JobFact::Started(details) => job.report(JobState::Running, details, at),
         JobFact::InputAwaited(details) => job.report(JobState::AwaitingInput, details, at),
@@ -38,37 +38,21 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
             job.report(JobState::Running, details, at);
             job.resume_pending = true;
         }
-        JobFact::Answered(kept) => {
-            job.keep_body(kept.answer);
-            job.answers.push(kept.answer);
-            job.go(JobState::Running, Some("answered"));
-            // Unmanaged work has no executor to call: its doer reads the answer from the record.
-            job.resume_pending = !job.attempts.is_empty();
-        }
+        JobFact::Answered(kept) => job.take_answer(kept.answer),
         JobFact::Resumed => job.resume_pending = false,
         JobFact::Noted(details) => job.note(details, at),
         JobFact::Completed(details) => job.end(JobState::Completed, details, None, at),
         JobFact::Failed(details) => job.end(JobState::Failed, details, Some("failed"), at),
         JobFact::Requeued { due_at, cause, details } => {
-            let reason = match cause {
-                RequeueCause::AttemptFailed => "attempt_failed",
-                RequeueCause::LeaseLost => "lease_lost",
-                RequeueCause::SubmitUnknown => "submit_outcome_unknown",
-            };
             if *cause == RequeueCause::AttemptFailed {
                 job.intent = None;
             }
-            job.requeue(*due_at, details, reason, at);
+            job.requeue(*due_at, details, requeue_reason(*cause), at);
         }
         JobFact::CancelRequested { by, reason, limit_at } => {
-            job.state_reason = Some("cancel_requested".to_owned());
-            job.cancel = Some(CancelRequest {
-                requested_at: at,
-                by: by.clone(),
-                reason: reason.clone(),
-                limit_at: *limit_at,
-                answers: Vec::new(),
-            });
+            let (by, reason) = (by.clone(), reason.clone());
+            let answers = Vec::new();
+            job.ask_to_stop(CancelRequest { requested_at: at, by, reason, limit_at: *limit_at, answers });
         }
         JobFact::CancelAnswered(answer) => {
             if let Some(cancel) = &mut job.cancel {
@@ -77,20 +61,10 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
             }
         }
         JobFact::Cancelled(end) => {
-            let reason = match end.cause {
-                CancelCause::NeverStarted | CancelCause::Confirmed => "cancelled",
-                CancelCause::TimedOut | CancelCause::SubmitUnknown => "cancel_unconfirmed",
-                CancelCause::LeaseLost => "cancel_unconfirmed_lease_lost",
-            };
-            job.end(JobState::Cancelled, &end.details, Some(reason), at);
+            job.end(JobState::Cancelled, &end.details, Some(cancel_reason(end.cause)), at);
         }
         JobFact::Expired(end) => {
-            let reason = match end.cause {
-                ExpiryCause::TimeOver => "deadline_elapsed",
-                ExpiryCause::OperationExpired => "operation_expired",
-                ExpiryCause::Reported => "expired",
-            };
-            job.end(JobState::Expired, &end.details, Some(reason), at);
+            job.end(JobState::Expired, &end.details, Some(expiry_reason(end.cause)), at);
         }
         JobFact::BecameUnavailable(end) => {
             let lease_lost = end.cause == Unavailability::LeaseLost;
@@ -101,15 +75,35 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
             job.purged &= report.details.bodies().next().is_none();
             keep_last(&mut job.evidence, StaleReport { at, ..report.clone() }, KEPT_EVIDENCE);
         }
-        JobFact::Purged => {
-            job.purged = true;
-            job.bodies.clear();
-            job.answers.clear();
-        }
+        JobFact::Purged => job.purge(at),
         JobFact::Retired => {}
     }
     job.updated_at = at;
     Ok(())
+}
+
+const fn requeue_reason(cause: RequeueCause) -> &'static str {
+    match cause {
+        RequeueCause::AttemptFailed => "attempt_failed",
+        RequeueCause::LeaseLost => "lease_lost",
+        RequeueCause::SubmitUnknown => "submit_outcome_unknown",
+    }
+}
+
+const fn cancel_reason(cause: CancelCause) -> &'static str {
+    match cause {
+        CancelCause::NeverStarted | CancelCause::Confirmed => "cancelled",
+        CancelCause::TimedOut | CancelCause::SubmitUnknown => "cancel_unconfirmed",
+        CancelCause::LeaseLost => "cancel_unconfirmed_lease_lost",
+    }
+}
+
+const fn expiry_reason(cause: ExpiryCause) -> &'static str {
+    match cause {
+        ExpiryCause::TimeOver => "deadline_elapsed",
+        ExpiryCause::OperationExpired => "operation_expired",
+        ExpiryCause::Reported => "expired",
+    }
 }
 
 impl Job {
@@ -195,6 +189,28 @@ impl Job {
         }
         self.result.merge(&details.result);
         self.keep_bodies(details);
+    }
+
+    fn take_answer(&mut self, answer: BodyRef) {
+        self.keep_body(answer);
+        self.answers.push(answer);
+        self.go(JobState::Running, Some("answered"));
+        // Unmanaged work has no executor to call: its doer reads the answer from the record.
+        self.resume_pending = !self.attempts.is_empty();
+    }
+
+    fn ask_to_stop(&mut self, request: CancelRequest) {
+        self.state_reason = Some("cancel_requested".to_owned());
+        self.cancel = Some(request);
+    }
+
+    /// What it was asked to do is gone for good, whatever comes later. A title may repeat it.
+    fn purge(&mut self, at: Timestamp) {
+        self.purged = true;
+        self.purged_at = Some(at);
+        self.bodies.clear();
+        self.answers.clear();
+        self.spec.title.clear();
     }
 
     fn keep_bodies(&mut self, details: &Details) {

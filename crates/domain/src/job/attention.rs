@@ -13,6 +13,8 @@ impl Job {
     pub fn attention(&self, retention: Retention) -> Attention {
         let limit_at = earliest(self.expires_at(), self.cancel.as_ref().map(|cancel| cancel.limit_at));
         match self.state {
+            // Nobody may take it: see `Refusal::Purged`.
+            JobState::Queued { .. } if self.purged_at.is_some() => Attention::waiting(limit_at),
             JobState::Queued { due_at } => self.queued(due_at, limit_at),
             JobState::Running if self.resume_pending && self.cancel.is_some() => Attention::waiting(limit_at),
             JobState::Running if self.resume_pending => self.queued(self.updated_at, limit_at),

@@ -46,7 +46,7 @@ pub enum JobCommand {
         /// The current attempt.
         attempt_id: AttemptId,
         /// What there is to say of it.
-        details: Details,
+        details: Box<Details>,
         /// For the wait before another attempt.
         jitter: Jitter,
     },

@@ -63,7 +63,7 @@ pub(super) fn evidence(
     state: JobStateName,
     details: &Details,
 ) -> Option<JobFact> {
-    let ours = job.attempts.iter().any(|attempt| attempt.id == *attempt_id);
+    let ours = is_kept(job, attempt_id);
     (ours && job.evidence.len() < KEPT_EVIDENCE).then(|| {
         JobFact::StaleReportKept(StaleReport {
             attempt_id: attempt_id.clone(),
@@ -72,6 +72,16 @@ pub(super) fn evidence(
             details: details.clone(),
         })
     })
+}
+
+/// Whether an attempt is one of this job's, as far as the record remembers.
+pub(super) fn may_be_ours(job: &Job, attempt_id: &AttemptId) -> bool {
+    let some_are_forgotten = usize::try_from(job.attempt_count).is_ok_and(|count| count > job.attempts.len());
+    is_kept(job, attempt_id) || some_are_forgotten
+}
+
+fn is_kept(job: &Job, attempt_id: &AttemptId) -> bool {
+    job.attempts.iter().any(|attempt| attempt.id == *attempt_id)
 }
 
 /// The same state again, terminal or not, adds notes and bounded metadata.

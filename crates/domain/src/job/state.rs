@@ -137,6 +137,9 @@ pub struct Job {
     /// Whether its bodies were deleted on request, and none has come since.
     #[serde(default, skip_serializing_if = "is_false")]
     pub purged: bool,
+    /// When its bodies were last deleted on request. Such a job is not done again: what it was asked to do is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purged_at: Option<Timestamp>,
     /// When it was accepted.
     pub created_at: Timestamp,
     /// When anything last happened to it.
@@ -167,6 +170,7 @@ impl Job {
             answers: Vec::new(),
             evidence: Vec::new(),
             purged: false,
+            purged_at: None,
             created_at: at,
             updated_at: at,
             completed_at: None,

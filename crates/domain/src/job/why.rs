@@ -7,13 +7,15 @@ use crate::time::earliest;
 
 /// What the record does not know of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct Surroundings<'a> {
     /// When the lease of whoever holds it ends.
     pub lease_expires_at: Option<Timestamp>,
     /// Whether this node has its executor.
     pub executor: ExecutorHere,
     /// Whether its lane has room.
     pub lane: LaneHere,
+    /// What its error says for people, if it has one.
+    pub error: Option<&'a str>,
 }
 
 /// Whether a node has the executor of a job.
@@ -21,8 +23,11 @@ pub struct Surroundings {
 pub enum ExecutorHere {
     /// It has.
     Registered,
-    /// It has not.
-    Missing,
+    /// It has not, and does not wait for one longer than this.
+    Missing {
+        /// From then on the job fails.
+        until: Timestamp,
+    },
 }
 
 /// Whether a lane has room for another attempt.
@@ -30,6 +35,11 @@ pub enum ExecutorHere {
 pub enum LaneHere {
     /// It has.
     Free,
+    /// No config names it; this node asks it from this time on.
+    Unknown {
+        /// When.
+        until: Timestamp,
+    },
     /// Every slot is taken.
     Full,
 }
@@ -55,7 +65,7 @@ pub struct Reason {
 }
 
 /// Why the job is not moving now.
-pub fn why(job: &Job, around: Surroundings, now: Timestamp) -> Explanation {
+pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
     let mut reasons = Vec::new();
     let mut earliest_at = None;
     if let (Some(cancel), false) = (&job.cancel, job.state.name().is_terminal()) {
@@ -106,7 +116,7 @@ pub fn why(job: &Job, around: Surroundings, now: Timestamp) -> Explanation {
         | JobState::Cancelled
         | JobState::Expired
         | JobState::Failed
-        | JobState::Unavailable { .. } => over(job, &mut reasons),
+        | JobState::Unavailable { .. } => over(job, around.error, &mut reasons),
     }
     if let (Some(limit), false) = (job.expires_at(), job.state.name().is_terminal()) {
         reasons.push(reason("expires", "it expires at this time if it is not over by then", Some(limit)));
@@ -119,7 +129,7 @@ pub fn why(job: &Job, around: Surroundings, now: Timestamp) -> Explanation {
 fn queued(
     job: &Job,
     due_at: Timestamp,
-    around: Surroundings,
+    around: Surroundings<'_>,
     now: Timestamp,
     reasons: &mut Vec<Reason>,
 ) -> Option<Timestamp> {
@@ -148,32 +158,55 @@ fn queued(
         });
         return None;
     };
+    if job.purged_at.is_some() {
+        reasons.push(purged());
+        return None;
+    }
+    let mut from = due_at.max(now);
     match (around.executor, around.lane) {
-        (ExecutorHere::Missing, _) => reasons.push(reason(
-            "executor_missing",
-            format!("this node has no executor named {executor:?}; the job fails once nobody has it"),
-            None,
-        )),
+        (ExecutorHere::Missing { until }, _) => {
+            from = from.max(until);
+            reasons.push(reason(
+                "executor_missing",
+                format!(
+                    "this node has no executor named {executor:?}: add it to the config and start again, or cancel the job; \
+                     if nobody has it by then the job fails"
+                ),
+                Some(from),
+            ));
+        }
         (ExecutorHere::Registered, LaneHere::Full) => reasons.push(reason(
             "lane_full",
             format!("every slot of the lane {:?} is taken; it is taken when one is free", spec.lane()),
             None,
         )),
-        (ExecutorHere::Registered, LaneHere::Free) if due_at <= now => {
+        (ExecutorHere::Registered, LaneHere::Unknown { until }) if from < until => {
+            from = until;
+            reasons.push(reason(
+                "lane_unknown",
+                format!(
+                    "no config of this node names the lane {:?}: name it there, or wait until it is asked all the same",
+                    spec.lane()
+                ),
+                Some(until),
+            ));
+        }
+        (ExecutorHere::Registered, LaneHere::Free | LaneHere::Unknown { .. }) if due_at <= now => {
             reasons.push(reason("ready", "nothing keeps it: it is taken next", None));
         }
-        (ExecutorHere::Registered, LaneHere::Free) => {}
+        (ExecutorHere::Registered, LaneHere::Free | LaneHere::Unknown { .. }) => {}
     }
-    Some(due_at.max(now))
+    Some(from)
 }
 
-fn over(job: &Job, reasons: &mut Vec<Reason>) {
+fn over(job: &Job, error: Option<&str>, reasons: &mut Vec<Reason>) {
     let state = job.state.name();
-    let because = job.state_reason.as_deref().unwrap_or("no reason given");
-    reasons.push(match &job.state {
-        JobState::Failed | JobState::Unavailable { .. } => {
-            reason("over", format!("it is {state}: {because}; run or retry makes a new attempt"), None)
-        }
+    let mut told = format!("it is {state}: {}", job.state_reason.as_deref().unwrap_or("no reason given"));
+    if let Some(error) = error {
+        told.extend([": ", error]);
+    }
+    let may_go_on = match &job.state {
+        JobState::Failed | JobState::Unavailable { .. } => job.purged_at.is_none(),
         JobState::Completed
         | JobState::Cancelled
         | JobState::Expired
@@ -183,8 +216,23 @@ fn over(job: &Job, reasons: &mut Vec<Reason>) {
         | JobState::Running
         | JobState::AwaitingInput
         | JobState::AwaitingExternal { .. }
-        | JobState::Blocked => reason("over", format!("it is {state}: {because}"), None),
-    });
+        | JobState::Blocked => false,
+    };
+    if may_go_on {
+        told.push_str("; run or retry makes a new attempt");
+    }
+    reasons.push(reason("over", told, None));
+    if job.purged_at.is_some() {
+        reasons.push(purged());
+    }
+}
+
+fn purged() -> Reason {
+    reason(
+        "purged",
+        "what it was asked to do was deleted on request: it is not done again; create a new job",
+        None,
+    )
 }
 
 fn reason(code: &'static str, detail: impl Into<String>, until: Option<Timestamp>) -> Reason {

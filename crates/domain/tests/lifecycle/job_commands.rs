@@ -83,7 +83,7 @@ pub(crate) fn topics() -> Vec<Topic> {
                 order("intend, other operation", "submit", NOW, |job| intend(job, "op-2")),
                 order("submit outcome unknown", "submit", NOW, |job| JobCommand::LoseSubmit {
                     attempt_id: current(job),
-                    details: note(),
+                    details: Box::new(note()),
                     jitter: Jitter(0),
                 }),
                 order("defer", "defer", NOW, |job| defer(job, "op-1")),

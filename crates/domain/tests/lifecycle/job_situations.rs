@@ -93,8 +93,9 @@ pub(crate) fn all() -> Vec<Situation> {
     ] {
         all.push(at(class, "", &[dispatched(1), end.clone()]));
         if class != "unavailable, lease lost" {
-            all.push(at(class, "never dispatched", &[end]));
+            all.push(at(class, "never dispatched", std::slice::from_ref(&end)));
         }
+        all.push(at(class, "purged", &[dispatched(1), end, JobFact::Purged]));
     }
     all
 }

@@ -2,12 +2,13 @@
 
 use domain::job::{Intent, Job, JobCommand};
 use domain::operation::NewOperation;
+use domain::policy::Hint;
 use domain::{AttemptId, BodyName, OperationId};
 use store::sha256;
 
 use super::run::Attempt;
 use crate::kept::Kept;
-use crate::{Deferral, EngineError, Intended, Order, Stop};
+use crate::{Deferral, EngineError, Intended, Modes, Order, Stop};
 
 impl Attempt {
     /// Writes down what is about to be given to a service. While that cannot be written, it must not be given.
@@ -41,14 +42,15 @@ impl Attempt {
         let operation_id = operation_id(job, attempt_id);
         let mut kept = Kept::of(operation_id.clone());
         let kind = job.spec.executor.clone().unwrap_or_default();
+        let modes = self.attempts.executors.get(&kind).map_or_else(Modes::default, |executor| executor.modes);
         let operation = NewOperation {
             job_id: job.id.clone(),
             attempt_id: attempt_id.clone(),
             handle: Some(kept.keep(BodyName::Handle, deferral.handle)),
             cancelability: deferral.cancelability,
-            retry_after: deferral.retry_after,
+            retry_after: or_else(deferral.retry_after, modes.retry_after),
             fail_after: deferral.fail_after,
-            action_ttl: deferral.action_ttl,
+            action_ttl: or_else(deferral.action_ttl, modes.max_ttl),
             deadline_at: None,
             progress_hint: deferral.progress_hint,
             policy: self.attempts.policy.for_kind(&kind),
@@ -68,7 +70,7 @@ impl Attempt {
 
     fn specialist(&self, kind: &str) -> String {
         let executor = self.attempts.executors.get(kind);
-        executor.map_or_else(String::new, |one| one.specialist.name().to_owned())
+        executor.map_or_else(String::new, |one| one.specialist.name().into_owned())
     }
 }
 
@@ -81,6 +83,14 @@ fn why_not(error: &EngineError) -> Stop {
         | EngineError::Contended
         | EngineError::TooManyConsequences
         | EngineError::Store(_) => Stop::LeaseLost,
+    }
+}
+
+/// What the service said, else what its executor says of all such work.
+fn or_else(said: Hint, usual: Hint) -> Hint {
+    match said {
+        Hint::Absent => usual,
+        Hint::Seconds(_) | Hint::Invalid => said,
     }
 }
 

@@ -31,6 +31,11 @@ impl Attempt {
                 Err(error) if may_pass(&error) => {
                     tracing::warn!(record = %self.id, code = error.code(), "report not written down yet: {error}");
                 }
+                // Taken from a live attempt by its own process: see `adopt.rs`.
+                Err(EngineError::Store(StoreError::Fenced)) if self.adopt(attempt_id).await => {
+                    order.fence = Some(self.fence.clone());
+                    continue;
+                }
                 // The record must say why there is no result.
                 Err(error) if !refused && is_about_the_report(&error) => {
                     refused = true;
@@ -78,7 +83,7 @@ impl Attempt {
             Produced::SubmitUnknown(failure) => {
                 let jitter = self.attempts.engine.ids().jitter();
                 let details = failed(failure, &mut kept);
-                JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details, jitter }
+                JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details: Box::new(details), jitter }
             }
             Produced::Unexpected(what) => {
                 let details = failed(unexpected(&what), &mut kept);
@@ -96,6 +101,16 @@ impl Attempt {
                 }
                 Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
             },
+            Produced::StoppedWith(failure) => {
+                let state = match stop {
+                    Stop::Cancelled => JobStateName::Cancelled,
+                    Stop::TimeOver => JobStateName::Failed,
+                    Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
+                };
+                let retryable = failure.retryable;
+                let details = failed(failure, &mut kept);
+                self.report_of(attempt_id, state, details, retryable)
+            }
         };
         let mut order = self.order(command);
         order.bodies = kept.into_bodies();

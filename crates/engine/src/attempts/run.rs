@@ -147,7 +147,7 @@ impl Attempt {
                     let _ = asked.answer.send(answer);
                 }
                 () = timer.sleep_until(self.renew_at) => {
-                    if !self.renew().await {
+                    if !self.renew().await && !self.adopt(attempt_id).await {
                         self.stopper.send_if_modified(|stop| replace(stop, Stop::LeaseLost));
                         return None;
                     }

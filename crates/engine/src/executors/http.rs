@@ -23,6 +23,7 @@ mod template;
 mod tests;
 mod transport;
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ use serde_json::{Value, json};
 use crate::outbound::{Answer, Outbound, OutboundError, OutboundRequest, OutboundRules};
 use crate::{Assignment, Clock, Executor, Link, Outside, Polled, Produced, Specialist};
 
-pub use file::{ModeSupport, SecretSource, State};
+pub use file::{SecretSource, State};
 pub use load::Connector;
 pub use mistake::Mistake;
 pub use replay::{Exchange, Mismatch, Replayed, replay};
@@ -100,8 +101,9 @@ impl HttpConnector {
 
     /// As an executor, to be registered under the connector's name.
     pub fn executor(self) -> Executor {
-        let (concurrency, retry) = (self.connector.concurrency, self.connector.retry);
-        Executor { specialist: Arc::new(self), concurrency, retry }
+        let Connector { concurrency, retry, modes, .. } = &*self.connector;
+        let (concurrency, retry, modes) = (*concurrency, *retry, *modes);
+        Executor { specialist: Arc::new(self), concurrency, retry, modes }
     }
 
     /// Sends a request and masks what comes of it.
@@ -130,8 +132,8 @@ impl HttpConnector {
 }
 
 impl Specialist for HttpConnector {
-    fn name(&self) -> &str {
-        &self.connector.name
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.connector.name)
     }
 
     fn produce<'a>(&'a self, assignment: Assignment, link: Link) -> BoxFuture<'a, Produced> {

@@ -4,7 +4,7 @@
 //! command leaves behind and ends it when the command is over, when told to, or when the daemon is gone. There is no shell, nothing of the
 //! environment is inherited but a list, and output beyond its limit is read and thrown away.
 //!
-//! It does not touch the store, and sets no resource limits.
+//! It does not touch the store.
 
 mod artifacts;
 mod attempt;
@@ -12,6 +12,7 @@ mod capture;
 mod command_line;
 mod follow;
 mod launch;
+mod limits;
 mod outcome;
 mod processes;
 mod progress_lines;
@@ -30,7 +31,7 @@ use crate::{Assignment, Link, Produced, Specialist};
 
 pub use artifacts::Artifacts;
 pub use progress_lines::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
-pub use settings::{ProcessSettings, Program};
+pub use settings::{Limits, NewPrivileges, ProcessSettings, Program};
 pub use supervisor::supervise;
 pub use sweep::sweep_leftovers;
 

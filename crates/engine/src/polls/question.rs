@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use domain::job::CancelAnswer;
 use domain::operation::{Operation, OperationCommand, Poll, PollAnswer, PollError, PollHints};
+use domain::policy::Hint;
 use domain::{Command, Record, Refusal, Timestamp};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -28,6 +29,16 @@ const MAX_HINT_BYTES: usize = 1_024;
 pub(super) struct Question<'a> {
     polls: &'a Polls,
     taken: Taken,
+    urgency: Urgency,
+}
+
+/// Whether an operation waits for its time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// It is asked about when it is due.
+    WhenDue,
+    /// Somebody wants to know now.
+    Now,
 }
 
 /// What an operation needs now.
@@ -41,8 +52,8 @@ enum Due {
 }
 
 impl<'a> Question<'a> {
-    pub(super) fn new(polls: &'a Polls, taken: Taken) -> Self {
-        Self { polls, taken }
+    pub(super) fn new(polls: &'a Polls, taken: Taken, urgency: Urgency) -> Self {
+        Self { polls, taken, urgency }
     }
 
     /// Does what is due. Nothing is left to the caller.
@@ -61,7 +72,7 @@ impl<'a> Question<'a> {
             return Err(Refusal::WrongRecordKind.into());
         };
         let operation = Arc::new((**operation).clone());
-        let due = due(&operation, self.polls.timer.now());
+        let due = due(&operation, self.polls.timer.now(), self.urgency);
         if matches!(due, Due::Attention) {
             engine.attend(&self.taken, Arc::from(ACTOR)).await?;
             return Ok(());
@@ -109,7 +120,7 @@ impl<'a> Question<'a> {
         let answered = answered.map_or_else(|| Err(late()), |answer| answer.unwrap_or_else(raised));
         Some(match answered {
             Ok(polled) => self.answer(&operation, polled),
-            Err(error) => self.unanswered(&operation, error),
+            Err(error) => self.unanswered(&operation, error, Hint::Absent),
         })
     }
 
@@ -155,6 +166,7 @@ impl<'a> Question<'a> {
             Polled::TimedOut => PollAnswer::TimedOut,
             Polled::Cancelled => PollAnswer::Cancelled,
             Polled::Unknown => PollAnswer::Unknown,
+            Polled::NotNow { error, retry_after } => return self.unanswered(operation, error, retry_after),
             Polled::Unexpected(what) => failed(unexpected(&what), &mut kept),
         };
         let jitter = self.polls.engine.ids().jitter();
@@ -163,7 +175,7 @@ impl<'a> Question<'a> {
         order
     }
 
-    fn unanswered(&self, operation: &Operation, error: PollError) -> Order {
+    fn unanswered(&self, operation: &Operation, error: PollError, retry_after: Hint) -> Order {
         tracing::warn!(
             job = %operation.link.job_id,
             kind = operation.link.kind,
@@ -172,7 +184,8 @@ impl<'a> Question<'a> {
             error.message
         );
         let error = PollError { message: short(error.message), ..error };
-        self.order(OperationCommand::RecordPollError { error, jitter: self.polls.engine.ids().jitter() })
+        let jitter = self.polls.engine.ids().jitter();
+        self.order(OperationCommand::RecordPollError { error, retry_after, jitter })
     }
 
     async fn nobody_to_ask(&self, operation: &Operation) -> Result<(), EngineError> {
@@ -217,7 +230,7 @@ impl<'a> Question<'a> {
     }
 }
 
-fn due(operation: &Operation, now: Timestamp) -> Due {
+fn due(operation: &Operation, now: Timestamp, urgency: Urgency) -> Due {
     let stop_at = operation.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
     let stop_due = stop_at.is_some_and(|at| at <= now);
     if operation.ended.is_some() {
@@ -227,7 +240,7 @@ fn due(operation: &Operation, now: Timestamp) -> Due {
         Due::Attention
     } else if stop_due {
         Due::Cancel
-    } else if operation.next_poll_at <= now {
+    } else if operation.next_poll_at <= now || urgency == Urgency::Now {
         Due::Status
     } else {
         Due::Attention

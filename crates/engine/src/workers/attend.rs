@@ -5,12 +5,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use domain::{Lease, OwnerId, RecordKind, Timestamp};
-use store::{StoreError, Take};
+use domain::{Lease, OwnerId, RecordId, RecordKind, Timestamp};
+use futures::future::join_all;
+use store::{StoreError, Take, Taken};
 
 use super::due_times::DueTimes;
 use super::{Next, Worker};
-use crate::{Engine, EngineError, Wakes};
+use crate::{Attempts, Engine, EngineError, Wakes};
 
 /// Jobs taken in one round.
 const BATCH: usize = 256;
@@ -21,13 +22,21 @@ pub struct AttendJobs {
     owner: OwnerId,
     lease: Lease,
     wakes: Arc<Wakes>,
+    /// The attempts of this process: what they hold they lose only by their own end.
+    attempts: Option<Arc<Attempts>>,
     due_times: DueTimes,
 }
 
 impl AttendJobs {
     /// On this engine, as this owner.
     pub fn new(engine: Engine, owner: OwnerId, lease: Lease, wakes: Arc<Wakes>) -> Self {
-        Self { engine, owner, lease, wakes, due_times: DueTimes::default() }
+        Self { engine, owner, lease, wakes, attempts: None, due_times: DueTimes::default() }
+    }
+
+    /// The same, sparing these attempts: a lease that ended while its attempt lives here is not lost.
+    pub fn sparing(mut self, attempts: Arc<Attempts>) -> Self {
+        self.attempts = Some(attempts);
+        self
     }
 
     async fn attend_due(&self, now: Timestamp) -> Result<Next, EngineError> {
@@ -36,21 +45,39 @@ impl AttendJobs {
         }
         let take = Take { owner: self.owner.clone(), now, lease: self.lease, limit: BATCH };
         let taken = self.engine.store().take_due(RecordKind::Job, take).await?;
-        for one in &taken {
-            // The record may have moved between the taking and here; the rules settle it.
-            match self.engine.attend(one, Arc::from("worker:attend_jobs")).await {
-                Ok(_) | Err(EngineError::Refused(_)) => {}
-                // One damaged record must not keep the others waiting.
-                Err(error @ EngineError::Store(StoreError::Broken(_))) => {
-                    tracing::error!(record = %one.id, code = error.code(), "not attended to: {error}");
-                }
-                Err(error) => return Err(error),
-            }
+        // Side by side, so that the store syncs them together: very many may become due at one moment.
+        for attended in join_all(taken.iter().map(|one| self.attend_one(one))).await {
+            attended?;
         }
         if taken.len() == BATCH {
             return Ok(Next::Now);
         }
         Ok(self.due_times.learned(self.engine.store().earliest_due(RecordKind::Job).await?))
+    }
+
+    async fn attend_one(&self, taken: &Taken) -> Result<(), EngineError> {
+        if self.lives_here(taken).await? {
+            return Ok(());
+        }
+        // The record may have moved between the taking and here; the rules settle it.
+        match self.engine.attend(taken, Arc::from("worker:attend_jobs")).await {
+            Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
+            // One damaged record must not keep the others waiting.
+            Err(error @ EngineError::Store(StoreError::Broken(_))) => {
+                tracing::error!(record = %taken.id, code = error.code(), "not attended to: {error}");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether only a lease has ended, and the attempt that had it is alive in this process: it finds the claim that we took and goes on.
+    async fn lives_here(&self, taken: &Taken) -> Result<bool, EngineError> {
+        let RecordId::Job(job_id) = &taken.id else { return Ok(false) };
+        match &self.attempts {
+            Some(attempts) if attempts.runs(job_id) => self.engine.would_lose_its_lease(taken).await,
+            Some(_) | None => Ok(false),
+        }
     }
 }
 

@@ -68,6 +68,21 @@ async fn a_service_in_trouble_is_asked_again_and_the_work_is_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_service_without_time_is_left_alone_as_long_as_it_asks_and_the_host_goes_along() {
+    for (header, at_least, at_most) in
+        [("100", 100, 110), ("99999999999", 300, 330), ("-7", 1, 60), ("0", 1, 60), ("soon", 1, 60)]
+    {
+        for status in [429, 503] {
+            let service = service(move || reply(status, "later").with("Retry-After", header));
+            let (world, operation, _) = polled(&service).await;
+            let wait = (operation.next_poll_at.micros() - world.now().micros()) / 1_000_000;
+            assert!((at_least..=at_most).contains(&wait), "{status} {header}: {wait}");
+            assert_eq!(operation.last_error.unwrap().code, "service_busy");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_too_large_too_slow_or_silent_is_cut_off() {
     type Manner = fn() -> Reply;
     let manners: [(Manner, &str); 3] = [

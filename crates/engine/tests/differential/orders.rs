@@ -216,7 +216,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
                 resubmit: chance.pick(&[Resubmit::SameKey, Resubmit::Never]),
             }),
         },
-        LOSE_SUBMIT => JobCommand::LoseSubmit { attempt_id, details: Details::default(), jitter },
+        LOSE_SUBMIT => JobCommand::LoseSubmit { attempt_id, details: Box::default(), jitter },
         CONCLUDE => JobCommand::ConcludeOperation {
             operation_id: match job.map(|job| &job.state) {
                 Some(JobState::AwaitingExternal { operation, .. }) if chance.percent(70) => operation.clone(),
@@ -271,7 +271,7 @@ fn operation_command(chance: &mut Chance, state: Option<&Operation>, now: Timest
         1..=4 => OperationCommand::RecordPoll(Box::new(Poll { answer: poll_answer(chance), jitter })),
         5 => {
             let error = PollError { code: "connect_failed".to_owned(), message: text(chance) };
-            OperationCommand::RecordPollError { error, jitter }
+            OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter }
         }
         6 => OperationCommand::RequestCancel {
             by: None,

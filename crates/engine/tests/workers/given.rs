@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use domain::attention::Retention;
@@ -13,17 +13,19 @@ use domain::{
     Timestamp,
 };
 use engine::{
-    Assignment, Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, Link, ManualClock,
-    Order, OrderBody, Produced, RandomIds, Specialist,
+    Assignment, Clock, Daemon, DaemonSettings, Dispatching, EngineError, Executor, Executors, Ids, Link,
+    ManualClock, Order, OrderBody, Produced, RandomIds, Specialist,
 };
 use store::{
     Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, NewBody, Page, Reply, Store,
-    StoredFact, Take, Taken, Token, body_ref,
+    StoreError, StoredFact, Take, Taken, Token, body_ref,
 };
 use tokio::sync::{Notify, Semaphore};
 
 pub const GRACE_SECONDS: u32 = 5;
 const SETTLING_YIELDS: usize = 200;
+/// How often the engine gives a commit of unknown outcome.
+const REPEATS: usize = 4;
 
 pub struct Given {
     pub daemon: Daemon,
@@ -74,6 +76,22 @@ impl Given {
         }
         self.daemon.engine().execute(order).await.expect("it is accepted");
         id
+    }
+
+    /// The same, but nobody learns whether it was accepted. It was.
+    pub async fn create_unknowingly(&self, executor: &str) -> JobId {
+        let id = RandomIds.job_id();
+        let spec = JobSpec::plain(Some(executor), Executors::DEFAULT_RETRY);
+        let new = NewJob { spec, due_at: None, bodies: Vec::new() };
+        let order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), Arc::from("test"));
+        self.store.keep_silent_about(REPEATS);
+        let answer = self.daemon.engine().execute(order).await.map(|_| ());
+        assert!(matches!(answer, Err(EngineError::Store(StoreError::OutcomeUnknown))), "{answer:?}");
+        id
+    }
+
+    pub async fn is_gone(&self, id: &JobId) -> bool {
+        self.store.inner.load(&id.clone().into()).await.expect("it can be read").is_none()
     }
 
     pub async fn order(&self, id: &JobId, command: JobCommand) {
@@ -130,7 +148,8 @@ impl Given {
 pub fn in_a_process_that_dies<T: Send>(work: impl Future<Output = T> + Send) -> T {
     std::thread::scope(|scope| {
         let process = scope.spawn(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
             runtime.block_on(work)
         });
         process.join().expect("it ends as it should")
@@ -181,6 +200,11 @@ impl Draft {
         self
     }
 
+    pub fn deadline_in(mut self, given: &Given, seconds: u64) -> Self {
+        self.spec.deadline_at = Some(given.clock.now().plus_seconds(seconds));
+        self
+    }
+
     pub fn attempts(mut self, max_attempts: u32) -> Self {
         self.spec.retry = RetryPolicy { max_attempts, backoff_seconds: 30, max_backoff_seconds: 60 };
         self
@@ -223,7 +247,15 @@ where
         }
     }
     let specialist = Arc::new(Scripted(work));
-    (name.to_owned(), Executor { specialist, concurrency, retry: Executors::DEFAULT_RETRY })
+    (
+        name.to_owned(),
+        Executor {
+            specialist,
+            concurrency,
+            retry: Executors::DEFAULT_RETRY,
+            modes: engine::Modes::default(),
+        },
+    )
 }
 
 /// A door that work waits at until the test opens it.
@@ -278,11 +310,29 @@ impl Gate {
 #[derive(Default)]
 pub struct Counted {
     pub inner: MemoryStore,
+    /// So many commits are written and answered with "nobody knows".
+    unknown: AtomicUsize,
     calls: AtomicU64,
     written: Notify,
+    holds_commits: AtomicBool,
+    commits_held: AtomicUsize,
 }
 
 impl Counted {
+    /// From now on no commit is answered.
+    pub fn hold_commits(&self) {
+        self.holds_commits.store(true, Ordering::SeqCst);
+    }
+
+    pub fn commits_held(&self) -> usize {
+        self.commits_held.load(Ordering::SeqCst)
+    }
+
+    /// The next commits are written, and nobody is told.
+    pub fn keep_silent_about(&self, commits: usize) {
+        self.unknown.store(commits, Ordering::SeqCst);
+    }
+
     fn count(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
@@ -291,7 +341,15 @@ impl Counted {
 impl Store for Counted {
     fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
         self.count();
-        let answer = self.inner.commit_now(&commit);
+        if self.holds_commits.load(Ordering::SeqCst) {
+            self.commits_held.fetch_add(1, Ordering::SeqCst);
+            return Box::pin(std::future::pending());
+        }
+        let mut answer = self.inner.commit_now(&commit);
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.unknown.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+            answer = Err(StoreError::OutcomeUnknown);
+        }
         self.written.notify_waiters();
         Box::pin(std::future::ready(answer))
     }

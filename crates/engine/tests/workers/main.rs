@@ -1,6 +1,7 @@
 //! The workers over the memory store, with a clock moved by hand: what happens by itself, and when nothing does.
 
 mod asked;
+mod due;
 mod given;
 mod outside;
 mod submit;
@@ -39,6 +40,88 @@ async fn an_idle_daemon_asks_nothing_of_the_store() {
     given.clock.advance_seconds(3_600);
     given.settle().await;
     assert_eq!(given.store_calls(), asked);
+}
+
+// conforms: R27 R93 R94
+#[tokio::test]
+async fn what_is_over_is_left_alone_until_its_retention_ends_and_then_goes() {
+    const DAY: u32 = 86_400;
+    let given = Given::new([
+        scripted("echo", 1, |_, _| async { Produced::Completed(Output::default()) }),
+        scripted("broken", 1, |_, _| async { Produced::Failed(Failure::permanent("no", "no")) }),
+    ]);
+    let completed = given.create(job("echo")).await;
+    let failed = given.create(job("broken")).await;
+    given.until(&completed, JobStateName::Completed).await;
+    given.until(&failed, JobStateName::Failed).await;
+    let later = given.create(job("echo").due_in(u64::from(5 * DAY))).await;
+    given.clock.advance_seconds(60);
+    given.settle().await;
+    let asked = given.store_calls();
+    for _ in 0..4 * 24 {
+        given.clock.advance_seconds(3_600);
+        given.settle().await;
+    }
+    assert_eq!(given.store_calls(), asked, "there is nothing to look for before something is due");
+    given.clock.advance_seconds(DAY);
+    given.until(&later, JobStateName::Completed).await;
+    given.clock.advance_seconds(2 * DAY - 61);
+    given.settle().await;
+    assert!(!given.is_gone(&completed).await);
+    given.clock.advance_seconds(1);
+    given.settle().await;
+    assert!(given.is_gone(&completed).await, "seven days are over");
+    given.clock.advance_seconds(22 * DAY);
+    given.settle().await;
+    assert!(!given.is_gone(&failed).await);
+    given.clock.advance_seconds(DAY);
+    given.settle().await;
+    assert!(given.is_gone(&failed).await, "what did not succeed is kept for thirty");
+}
+
+#[tokio::test]
+async fn a_commit_of_which_nobody_heard_wakes_the_workers_all_the_same() {
+    let given = Given::new([scripted("echo", 1, |_, _| async { Produced::Completed(Output::default()) })]);
+    given.settle().await;
+    let id = given.create_unknowingly("echo").await;
+    given.settle().await;
+    assert_eq!(given.state_of(&id).await, JobStateName::Completed);
+}
+
+#[tokio::test]
+async fn an_attempt_that_lives_keeps_its_job_when_the_clock_jumps_over_its_lease() {
+    for jump in [61, 3_600] {
+        let gate = given::Gate::default();
+        let inside = gate.clone();
+        let given = Given::new([scripted("slow", 1, move |assignment, _| {
+            let gate = inside.clone();
+            async move {
+                gate.pass(&assignment.job.id).await;
+                Produced::Completed(Output::default())
+            }
+        })]);
+        let id = given.create(job("slow").attempts(1)).await;
+        gate.arrived(&id).await;
+        given.settle().await;
+        given.clock.advance_seconds(jump);
+        // Its end may come before or after anybody has noticed the jump.
+        if jump == 61 {
+            given.settle().await;
+        }
+        gate.open();
+        let done = given.until(&id, JobStateName::Completed).await;
+        assert_eq!((done.attempt_count, done.evidence.len()), (1, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_ends_the_job_of_an_attempt_that_lives() {
+    let given = Given::new([scripted("deaf", 1, |_, _| std::future::pending())]);
+    let id = given.create(job("deaf").deadline_in(&given, 90)).await;
+    given.until(&id, JobStateName::Dispatching).await;
+    given.settle().await;
+    given.clock.advance_seconds(90);
+    given.until(&id, JobStateName::Expired).await;
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Work that goes on outside: deferred, polled when it is due, cancelled out there, given up in time. The clock is moved by hand.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -31,7 +32,6 @@ pub struct Scripted {
 
 pub enum Answer {
     Says(Polled),
-    Fails(PollError),
     Raises,
     Hangs,
 }
@@ -55,39 +55,57 @@ impl Scripted {
     }
 
     fn answering_cancels<const N: usize>(self: Arc<Self>, answers: [CancelAnswer; N]) -> Arc<Self> {
-        self.cancels.lock().unwrap().extend(answers);
+        self.cancels.lock().expect("no holder of the lock panics").extend(answers);
         self
     }
 
     pub fn named(self: &Arc<Self>, name: &str) -> (String, Executor) {
         let specialist = self.clone();
-        (name.to_owned(), Executor { specialist, concurrency: 8, retry: Executors::DEFAULT_RETRY })
+        (
+            name.to_owned(),
+            Executor {
+                specialist,
+                concurrency: 8,
+                retry: Executors::DEFAULT_RETRY,
+                modes: engine::Modes::default(),
+            },
+        )
     }
 
     fn times(&self, what: &str) -> usize {
-        self.asked.lock().unwrap().iter().filter(|asked| asked.starts_with(what)).count()
+        self.asked
+            .lock()
+            .expect("no holder of the lock panics")
+            .iter()
+            .filter(|asked| asked.starts_with(what))
+            .count()
     }
 }
 
 impl Specialist for Scripted {
-    fn name(&self) -> &'static str {
-        "scripted"
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed("scripted")
     }
 
-    fn produce<'a>(&'a self, assignment: Assignment, _: Link) -> BoxFuture<'a, Produced> {
-        self.asked.lock().unwrap().push(format!("produce {}", assignment.attempt_number));
-        let next = self.produces.lock().unwrap().pop_front();
+    fn produce(&self, assignment: Assignment, _: Link) -> BoxFuture<'_, Produced> {
+        self.asked
+            .lock()
+            .expect("no holder of the lock panics")
+            .push(format!("produce {}", assignment.attempt_number));
+        let next = self.produces.lock().expect("no holder of the lock panics").pop_front();
         Box::pin(async { next.unwrap_or(Produced::Deferred(handle())) })
     }
 
-    fn poll<'a>(&'a self, outside: Outside) -> BoxFuture<'a, Result<Polled, PollError>> {
-        self.asked.lock().unwrap().push(format!("poll {}", String::from_utf8_lossy(&outside.handle)));
-        let next = self.polls.lock().unwrap().pop_front();
+    fn poll(&self, outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
+        self.asked
+            .lock()
+            .expect("no holder of the lock panics")
+            .push(format!("poll {}", String::from_utf8_lossy(&outside.handle)));
+        let next = self.polls.lock().expect("no holder of the lock panics").pop_front();
         self.polled.notify_one();
         Box::pin(async {
             match next {
                 Some(Answer::Says(polled)) => Ok(polled),
-                Some(Answer::Fails(error)) => Err(error),
                 Some(Answer::Raises) => panic!("the service is upside down"),
                 Some(Answer::Hangs) => std::future::pending().await,
                 None => Ok(running(Hint::Absent, None)),
@@ -95,9 +113,17 @@ impl Specialist for Scripted {
         })
     }
 
-    fn cancel<'a>(&'a self, outside: Outside) -> BoxFuture<'a, CancelAnswer> {
-        self.asked.lock().unwrap().push(format!("cancel {}", String::from_utf8_lossy(&outside.handle)));
-        let next = self.cancels.lock().unwrap().pop_front().unwrap_or(CancelAnswer::Unreachable);
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+        self.asked
+            .lock()
+            .expect("no holder of the lock panics")
+            .push(format!("cancel {}", String::from_utf8_lossy(&outside.handle)));
+        let next = self
+            .cancels
+            .lock()
+            .expect("no holder of the lock panics")
+            .pop_front()
+            .unwrap_or(CancelAnswer::Unreachable);
         Box::pin(async { next })
     }
 }
@@ -123,7 +149,8 @@ fn done() -> Answer {
 impl Given {
     pub async fn operation_of(&self, id: &JobId) -> Operation {
         let operation = self.operation_id_of(id).await;
-        let loaded = self.store.inner.load(&operation.into()).await.unwrap().unwrap();
+        let loaded =
+            self.store.inner.load(&operation.into()).await.expect("it can be read").expect("it is there");
         match &*loaded.record {
             Record::Operation(operation) => Operation::clone(operation),
             Record::Job(_) => unreachable!("an operation's id names an operation"),
@@ -132,7 +159,7 @@ impl Given {
 
     /// The operation that the job's facts name last.
     async fn operation_id_of(&self, id: &JobId) -> OperationId {
-        let facts = self.store.inner.facts_of(&id.clone().into(), 0, 1_000).await.unwrap();
+        let facts = self.store.inner.facts_of(&id.clone().into(), 0, 1_000).await.expect("it can be read");
         let deferred = facts.iter().rev().find_map(|fact| match &fact.fact {
             Fact::Job(domain::job::JobFact::Deferred { operation_id, .. }) => Some(operation_id.clone()),
             Fact::Job(domain::job::JobFact::SubmitIntended(intent)) => Some(intent.operation_id.clone()),
@@ -143,7 +170,7 @@ impl Given {
 
     async fn facts_of_operation(&self, id: &JobId) -> Vec<StoredFact> {
         let operation = self.operation_id_of(id).await;
-        self.store.inner.facts_of(&operation.into(), 0, 1_000).await.unwrap()
+        self.store.inner.facts_of(&operation.into(), 0, 1_000).await.expect("it can be read")
     }
 
     /// Moves the clock to the next poll, and lets it happen.
@@ -257,8 +284,9 @@ async fn the_next_poll_comes_after_the_interval_that_was_said_last() {
 }
 
 /// After the interval, and no more than a tenth of it later.
-fn assert_within(next: Timestamp, from: Timestamp, seconds: u64) {
-    let (earliest, latest) = (from.plus_seconds(seconds), from.plus_micros(seconds as i64 * 1_100_000));
+fn assert_within(next: Timestamp, from: Timestamp, seconds: u32) {
+    let (earliest, latest) =
+        (from.plus_seconds(u64::from(seconds)), from.plus_micros(i64::from(seconds) * 1_100_000));
     assert!(earliest <= next && next <= latest, "{next:?} is not in {earliest:?}..{latest:?}");
 }
 
@@ -536,4 +564,34 @@ async fn an_executor_goes_on_with_what_came_from_outside() {
     let completed = given.until(&id, JobStateName::Completed).await;
     assert_eq!((completed.attempt_count, press.times("produce")), (1, 2));
     assert!(matches!(completed.state, JobState::Completed));
+}
+
+#[tokio::test]
+async fn somebody_who_wants_to_know_now_is_bound_by_the_shortest_interval() {
+    let press = Scripted::deferring([goes_on(60, "page 1"), goes_on(60, "page 2")]);
+    let given = Given::new([press.named("press")]);
+    let id = given.create(job("press")).await;
+    given.until(&id, JobStateName::AwaitingExternal).await;
+    let operation = given.operation_of(&id).await.id;
+    let too_soon = given.daemon.poll_now(&operation).await.unwrap_err();
+    assert_eq!(too_soon.code(), "not_due");
+    given.clock.advance_seconds(1);
+    given.daemon.poll_now(&operation).await.unwrap();
+    assert_eq!(given.operation_of(&id).await.progress_hint.as_deref(), Some("page 1"));
+    assert_eq!(given.daemon.poll_now(&operation).await.unwrap_err().code(), "not_due");
+    given.clock.advance_seconds(1);
+    given.daemon.poll_now(&operation).await.unwrap();
+    assert_eq!((press.times("poll"), given.operation_of(&id).await.polls), (2, 2));
+}
+
+#[tokio::test]
+async fn an_operation_that_is_being_asked_about_is_not_asked_about_twice() {
+    let press = Scripted::deferring([Answer::Hangs]);
+    let given = Given::new([press.named("press")]);
+    let id = given.create(job("press")).await;
+    given.until(&id, JobStateName::AwaitingExternal).await;
+    given.next_poll(&id).await;
+    let operation = given.operation_of(&id).await.id;
+    assert_eq!(given.daemon.poll_now(&operation).await.unwrap_err().code(), "claim_held");
+    assert_eq!(press.times("poll"), 1);
 }

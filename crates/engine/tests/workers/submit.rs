@@ -20,11 +20,11 @@ struct Keys(Arc<Mutex<Vec<(String, bool)>>>);
 
 impl Keys {
     fn asked(&self, key: &str, again: bool) {
-        self.0.lock().unwrap().push((key.to_owned(), again));
+        self.0.lock().expect("no holder of the lock panics").push((key.to_owned(), again));
     }
 
     fn all(&self) -> Vec<(String, bool)> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().expect("no holder of the lock panics").clone()
     }
 }
 
@@ -160,7 +160,8 @@ async fn a_job_that_somebody_stops_is_not_given_to_a_service_any_more() {
         let (gate, told) = (opened.clone(), heard.clone());
         async move {
             gate.notified().await;
-            *told.lock().unwrap() = link.intend(intent(Resubmit::SameKey)).await.err();
+            *told.lock().expect("no holder of the lock panics") =
+                link.intend(intent(Resubmit::SameKey)).await.err();
             Produced::Stopped
         }
     })]);
@@ -170,5 +171,5 @@ async fn a_job_that_somebody_stops_is_not_given_to_a_service_any_more() {
     gate.notify_one();
     let ended = given.until(&id, JobStateName::Cancelled).await;
     assert_eq!(ended.state_reason.as_deref(), Some("cancelled"));
-    assert_eq!(*told.lock().unwrap(), Some(Stop::Cancelled));
+    assert_eq!(*told.lock().expect("no holder of the lock panics"), Some(Stop::Cancelled));
 }

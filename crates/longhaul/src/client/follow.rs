@@ -1,4 +1,4 @@
-//! Follows one job: its status now and after every change, told by the ledger's stream and never by asking again and again.
+//! Follows one job: its status now and after every change, told by the stream of its facts and never by asking again and again.
 //!
 //! A daemon that goes away meanwhile is waited for: the job is durable, and whoever waits for it should not notice a restart.
 
@@ -43,8 +43,11 @@ pub fn follow(
         match follow_once(&client, id, until, &mut position, look) {
             Ok(Some(status)) => return Ok(Followed::Over(Box::new(status))),
             Ok(None) => gone_since = None,
-            Err(error @ CallError::Unreachable { .. }) => {
-                let since = *gone_since.get_or_insert_with(Instant::now);
+            Err(error) if error.may_pass() => {
+                let since = *gone_since.get_or_insert_with(|| {
+                    eprintln!("longhaul: the daemon does not answer now; waiting for it");
+                    Instant::now()
+                });
                 if since.elapsed() > BACK_WITHIN && !is_over(until) {
                     return Err(Failed::from(error).into());
                 }
@@ -84,12 +87,10 @@ fn follow_once(
     if left.is_some_and(|left| left.is_zero()) {
         return Ok(None);
     }
-    let mut facts = client.facts_after(*position, left)?;
+    let mut facts = client.facts_after(id, *position, left)?;
     while let Some(told) = facts.next() {
         *position = told.position;
-        if told.stream == id
-            && let Some(last) = seen(client)?
-        {
+        if let Some(last) = seen(client)? {
             return Ok(Some(last));
         }
     }

@@ -1,18 +1,18 @@
-//! The ledger as it grows, read from `/facts/stream`.
+//! The facts of one job as they come, read from `/facts/stream`.
 
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{Call, CallError, Client};
+use super::{Call, CallError, Client, segment};
 
 /// Twice the daemon's heartbeat: a connection that is silent for longer is dead.
 const SILENT_FOR: Duration = Duration::from_secs(30);
 /// One event: a fact and its payload.
 const MAX_LINE_BYTES: u64 = 4 * 1_048_576;
 
-/// The stream of facts, from a position on.
+/// The stream of a job's facts, from a position on.
 pub struct Facts {
     lines: BufReader<Box<dyn Read>>,
 }
@@ -21,14 +21,12 @@ pub struct Facts {
 #[derive(Debug, Deserialize)]
 pub struct Told {
     pub position: u64,
-    /// The record that it is about.
-    pub stream: String,
 }
 
 impl Client {
-    /// Opens the stream after this position, for at most so long.
-    pub fn facts_after(&self, position: u64, within: Option<Duration>) -> Result<Facts, CallError> {
-        let path = format!("/facts/stream?after={position}");
+    /// Opens the stream of a job after this position, for at most so long.
+    pub fn facts_after(&self, id: &str, position: u64, within: Option<Duration>) -> Result<Facts, CallError> {
+        let path = format!("/facts/stream?job={}&after={position}", segment(id));
         let request = self.request(&Call::get(&path))?;
         let configured = self.agent.configure_request(request).timeout_per_read(Some(SILENT_FOR));
         let request = configured.timeout_global(within).build();

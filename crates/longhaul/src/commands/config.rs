@@ -1,6 +1,6 @@
 //! `longhaul config check`: reads a configuration as the daemon would, and says what is wrong with it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -31,8 +31,19 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
       timeout_seconds: 600
       grace_seconds: 5          # between TERM and KILL
       output_limit_bytes: 16777216
+      limits:                   # of the kernel, for each process of it; left out: as the daemon has it
+        memory_bytes: 1073741824
+        cpu_seconds: 3600
+        open_files: 1024
+        processes: 500          # of the daemon's user, all together
+        new_privileges: false   # true lets sudo work
 
-Exit codes: 0 it can be used, 1 it cannot; the first mistake is printed with its line, column and a hint.";
+Examples:
+  longhaul config check                  ./longhaul.yaml
+  longhaul config check examples/longhaul.yaml
+
+Exit codes: 0 it can be used, 1 it cannot; the first mistake is printed with its line, column and a hint. Programs and
+directories that are not there, and lanes that look like a slip of the pen, are warnings.";
 
 /// Check a configuration file
 #[derive(Args)]
@@ -47,15 +58,22 @@ enum Verb {
     /// Read a configuration as the daemon would, and say what is wrong with it
     #[command(after_help = EXAMPLES)]
     Check {
-        /// The file
-        #[arg(long, default_value = CONFIG_FILE, env = "LONGHAUL_CONFIG", value_name = "FILE")]
-        config: PathBuf,
+        /// The file [default: ./longhaul.yaml]
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// The same, as `serve` takes it
+        #[arg(long, env = "LONGHAUL_CONFIG", value_name = "FILE")]
+        config: Option<PathBuf>,
     },
 }
 
 pub fn run(arguments: &ConfigArguments) -> Result<ExitCode> {
-    let Verb::Check { config: path } = &arguments.verb;
+    let Verb::Check { file, config } = &arguments.verb;
+    let path = file.as_deref().or(config.as_deref()).unwrap_or(Path::new(CONFIG_FILE));
     let config = Config::read(path)?;
+    for doubt in config.doubts(path) {
+        eprintln!("warning: {doubt}");
+    }
     let names: Vec<&str> = config.executors.iter().map(|executor| executor.value.name.as_str()).collect();
     say(format_args!("{} can be used: {} executors ({})", path.display(), names.len(), names.join(", ")));
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,6 @@
 //! `longhaul demo`: a daemon with work to look at, and what to try next.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,10 +33,14 @@ pub struct Demo {
     /// Where everything is kept; a new temporary directory if left out
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Where to listen
-    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT")]
-    listen: SocketAddr,
+    /// Where to listen; if left out, a free port that is kept for the next time
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
 }
+
+/// Where the address of a demo is remembered, so that the lines that were printed work after a restart.
+const ADDRESS_FILE: &str = "demo.address";
+const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 pub fn run(demo: &Demo) -> Result<ExitCode> {
     let data_dir = match &demo.data_dir {
@@ -45,7 +49,7 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
     };
     let options = DaemonOptions {
         data_dir: data_dir.clone(),
-        listen: Some(demo.listen),
+        listen: Some(demo.listen.unwrap_or_else(|| last_address(&data_dir))),
         config: Config::default(),
         dispatching: Dispatching::On,
     };
@@ -53,6 +57,9 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
     runtime.block_on(async {
         let running = Running::start(options).await?;
         println!("longhaul is ready at {}", running.url);
+        if let Some(address) = running.url.strip_prefix("http://") {
+            std::fs::write(data_dir.join(ADDRESS_FILE), address)?;
+        }
         // The guide talks to the daemon over HTTP like anyone else; it may not keep the process from ending.
         std::thread::spawn(move || {
             if let Err(error) = guide(&data_dir) {
@@ -61,6 +68,13 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
         });
         running.until_told().await
     })
+}
+
+/// Where it was the last time, if that is still free.
+fn last_address(data_dir: &Path) -> SocketAddr {
+    let text = std::fs::read_to_string(data_dir.join(ADDRESS_FILE)).unwrap_or_default();
+    let last = text.trim().parse().ok().filter(|address| TcpListener::bind(address).is_ok());
+    last.unwrap_or(ANY)
 }
 
 fn guide(data_dir: &Path) -> Result<()> {
@@ -129,6 +143,7 @@ Try, in another terminal:
   all jobs          {program} jobs list --data-dir {dir}
   why, and facts    {program} jobs why {id} --data-dir {dir}
   any command       {program} run --data-dir {dir} -- sh -c 'echo hello from a durable job'
+  what it said      {program} jobs logs --data-dir {dir} ID
   pull the plug     kill -9 {pid}
   and go on         {program} demo --data-dir {dir}
   then check        {program} verify --data-dir {dir}

@@ -4,6 +4,7 @@ mod answer;
 mod create;
 mod follow;
 mod list;
+mod logs;
 mod look;
 mod steer;
 
@@ -19,7 +20,7 @@ use crate::client::{Call, Connection};
 use crate::exit::Failed;
 use crate::show::{self, say};
 
-pub use follow::{end_code, followed};
+pub use follow::end_code;
 
 /// Create jobs, look at them, steer them, wait for them.
 #[derive(Args)]
@@ -36,6 +37,7 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs list --state running
   longhaul jobs wait work-0123 --timeout 10m && longhaul jobs result work-0123
   longhaul jobs why work-0123                why it is not moving
+  longhaul jobs logs work-0123 --follow      what its command says
   longhaul jobs cancel work-0123 --reason 'not needed any more'
 
 Exit codes:
@@ -97,6 +99,8 @@ enum Verb {
     /// Why a job is not moving, and what to do about it
     #[command(after_help = WHY)]
     Why(One),
+    /// What a job's command has said
+    Logs(logs::Logs),
     /// What happened to a job, oldest first
     #[command(after_help = FACTS)]
     Facts(One),
@@ -129,6 +133,7 @@ pub fn run(jobs: Jobs) -> Result<ExitCode> {
         Verb::Result(one) => look::result(connection, &one),
         Verb::Wait(wait) => follow::wait(connection, &wait),
         Verb::Why(one) => look::why(connection, &one),
+        Verb::Logs(logs) => logs::run(connection, &logs),
         Verb::Facts(one) => look::facts(connection, &one),
         Verb::Answer(answer) => answer::run(connection, &answer),
     }

@@ -1,6 +1,10 @@
 //! `longhaul run -- CMD ARGS…`: any command as a durable job, followed to its end.
+//!
+//! The end of the daemon is tried again by itself; the command's own failure only if asked: whoever runs a command expects one run.
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,21 +14,27 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::jobs::{end_code, followed};
+use super::jobs::end_code;
 use crate::builtin;
-use crate::client::{Call, Connection, Followed};
+use crate::client::{Attempt, Call, Connection, Followed, OutputFollower, Sink, Stream, follow};
 use crate::due_time::duration;
 use crate::exit::{EXIT_CODES, Failed, TIMED_OUT};
-use crate::show::{self, say};
+use crate::show::{self, Runner, in_words, plain, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul run -- make all
-  longhaul run --title 'nightly backup' --timeout 2h --max-attempts 3 -- ./backup.sh --full
+  longhaul run --title 'nightly backup' --timeout 2h --retry 2 -- ./backup.sh --full
+  longhaul run --env TOKEN=\"$TOKEN\" -- ./deploy.sh       a variable that the command needs
   longhaul run --detach -- sh -c 'sleep 60; echo done'     prints the id and leaves it running
 
-The daemon runs the command, in this directory, with its own environment cut down to a few variables: it goes on when this
-terminal is closed, and is stopped with everything that it started when the job is cancelled. Its whole output is kept in the
-data directory under artifacts/.";
+The daemon runs the command, in this directory; Ctrl-C leaves it running (`longhaul jobs logs ID --follow`). If the daemon
+is killed, the command runs again from its start when the daemon is back, up to --max-attempts; a command that must not be
+run twice takes --max-attempts 1. A command that fails by itself is not repeated, unless --retry says so.
+
+It has only PATH, HOME, LANG, LC_ALL, TZ and TMPDIR of the daemon's environment, and no way to gain privileges (no sudo);
+pass what it needs with --env. Everything that it has started is ended with it.";
+
+const DEFAULT_ATTEMPTS: u32 = 3;
 
 /// Run a command as a durable job and follow it to its end
 #[derive(Args)]
@@ -32,15 +42,18 @@ data directory under artifacts/.";
 pub struct Run {
     #[command(flatten)]
     connection: Connection,
-    /// For people; the command itself if left out
+    /// For people, and kept after a purge; the name of the program if left out
     #[arg(long)]
     title: Option<String>,
     /// How long one attempt may run
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
-    /// Attempts in all; the end of the daemon counts as one
-    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
-    max_attempts: u32,
+    /// Run it again up to so many times when it fails by itself
+    #[arg(long, value_name = "NUMBER", conflicts_with = "max_attempts")]
+    retry: Option<u32>,
+    /// Attempts in all when the daemon is interrupted [default: 3]
+    #[arg(long, value_name = "NUMBER")]
+    max_attempts: Option<u32>,
     /// Print the job's id and do not wait
     #[arg(long)]
     detach: bool,
@@ -70,11 +83,46 @@ pub fn run(run: Run) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("longhaul: job {id}");
-    match followed(&run.connection, id, None)? {
+    let streams = vec![Stream::Stdout, Stream::Stderr];
+    let output = OutputFollower::start(run.connection.clone(), id.to_string(), streams, Terminal);
+    let followed = follow(&run.connection, id, None, &mut |status| {
+        if let Some(attempt) = attempt(status) {
+            output.attempt(attempt);
+        }
+        ControlFlow::Continue(())
+    });
+    output.finish();
+    match followed? {
         Followed::TimeOver => Ok(ExitCode::from(TIMED_OUT)),
         Followed::Over(status) => {
             print_end(&run.connection, &status)?;
             Ok(end_code(&status))
+        }
+    }
+}
+
+/// The current attempt, once there is one.
+pub fn attempt(status: &JobStatus<'_>) -> Option<Attempt> {
+    let runner = Runner::of(status)?;
+    Some(Attempt { id: runner.current_attempt_id?, number: runner.attempt_count, because: runner.last_error })
+}
+
+/// The command's output as it would be without us.
+struct Terminal;
+
+impl Sink for Terminal {
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        // A reader that has gone away has seen enough; the job goes on.
+        let _ = match stream {
+            Stream::Stdout => std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()),
+            Stream::Stderr => std::io::stderr().write_all(bytes),
+        };
+    }
+
+    fn attempt(&mut self, attempt: &Attempt) {
+        if attempt.number > 1 {
+            let because = in_words(attempt.because.as_deref().unwrap_or("tried again"));
+            eprintln!("longhaul: attempt {}, after {}", attempt.number, plain(&because));
         }
     }
 }
@@ -86,72 +134,73 @@ fn sent(run: &Run) -> Result<CreateJob> {
     };
     let variables: serde_json::Map<_, _> =
         run.variables.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    let input = json!({ "argv": run.argv, "cwd": cwd, "env": variables });
+    let max_attempts = match run.retry {
+        Some(more) => more.saturating_add(1),
+        None => run.max_attempts.unwrap_or(DEFAULT_ATTEMPTS),
+    };
+    let input = json!({ "argv": run.argv, "cwd": cwd, "env": variables, "final_exit": run.retry.is_none() });
     Ok(CreateJob {
         executor: Some(builtin::COMMAND.to_owned()),
         source_kind: Some("cli".to_owned()),
         input: Some(serde_json::value::to_raw_value(&input)?),
-        retry: Some(Retry { max_attempts: Some(run.max_attempts), ..Retry::default() }),
+        retry: Some(Retry { max_attempts: Some(max_attempts), ..Retry::default() }),
         timeout_seconds: run.timeout.map(|timeout| timeout.as_secs()),
         ..CreateJob::titled(run.title.clone().unwrap_or_else(|| title(&run.argv)))
     })
 }
 
-/// The end of what the command said, as far as the result holds it.
+/// How it ended, if there is more to say than that it did.
 fn print_end(connection: &Connection, status: &JobStatus<'_>) -> Result<()> {
     let (_, result) = connection
         .client()?
         .result(&status.job_id)
         .map_err(|error| Failed::job("read the result of", &status.job_id, &error))?;
     match result {
-        JobResult::End(end) if end.state == "completed" => print_output(&end),
-        JobResult::End(end) => print_failure(&end),
+        JobResult::End(end) if end.state == "completed" => match end.summary.as_deref() {
+            None | Some("exited with 0") => {}
+            Some(summary) => eprintln!("longhaul: {}", plain(summary)),
+        },
+        JobResult::End(end) => eprintln!("longhaul: {} {}: {}", end.job_id, end.state, why(&end, status)),
         JobResult::NotReady(status) => say(format_args!("{}", show::job("Job", &status.status))),
     }
     Ok(())
 }
 
-fn print_output(end: &JobEnd<'_>) {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Said {
-        stdout_tail: String,
-        #[serde(rename = "exit_code")]
-        _exit_code: i32,
-    }
-    let Some(data) = end.data.as_deref() else { return };
-    match serde_json::from_str::<Said>(data.get()) {
-        Ok(said) => print!("{}", said.stdout_tail),
-        // Output that is one JSON value is the result itself.
-        Err(_) => say(format_args!("{}", data.get())),
-    }
-}
-
-fn print_failure(end: &JobEnd<'_>) {
+/// Why it did not complete, without the output that was shown already.
+fn why(end: &JobEnd<'_>, status: &JobStatus<'_>) -> String {
     #[derive(Deserialize)]
     struct Error {
-        code: Option<String>,
         message: Option<String>,
+        details: Option<Details>,
+    }
+    #[derive(Deserialize)]
+    struct Details {
+        #[serde(default)]
+        stdout_tail: String,
+        #[serde(default)]
+        stderr_tail: String,
     }
     let error: Option<Error> = end.error.as_deref().and_then(|error| serde_json::from_str(error.get()).ok());
-    let told = error
-        .and_then(|error| error.message.or(error.code))
-        .or_else(|| end.summary.as_deref().map(str::to_owned));
-    eprintln!(
-        "longhaul: {} {}: {}",
-        end.job_id,
-        end.state,
-        told.unwrap_or_else(|| "no reason was given".to_owned())
-    );
+    let message = error.and_then(|error| {
+        let message = error.message?;
+        let Some(details) = error.details else { return Some(message) };
+        let tails = [details.stderr_tail, details.stdout_tail];
+        let without = tails.iter().find_map(|tail| message.strip_suffix(tail.trim())?.strip_suffix(": "));
+        Some(without.unwrap_or(&message).to_owned())
+    });
+    let reason = || status.state_reason.as_deref().map_or_else(|| end.state.to_string(), in_words);
+    plain(&message.or_else(|| end.summary.as_deref().map(str::to_owned)).unwrap_or_else(reason))
 }
 
-/// The command as one line of at most as many bytes as a title may have.
+/// The name of the program. Arguments may be secrets, and a title outlives a purge.
 fn title(argv: &[String]) -> String {
-    let mut title = argv.join(" ");
+    let program = argv.first().map_or("", String::as_str);
+    let name = Path::new(program).file_name().map_or_else(|| program.into(), |name| name.to_string_lossy());
     let limit = domain::limits::MAX_TITLE_BYTES;
-    if title.len() > limit {
-        title.truncate((0..=limit).rev().find(|&at| title.is_char_boundary(at)).unwrap_or_default());
-    }
+    let mut title = name.into_owned();
+    title.truncate(
+        (0..=limit.min(title.len())).rev().find(|&at| title.is_char_boundary(at)).unwrap_or_default(),
+    );
     title
 }
 

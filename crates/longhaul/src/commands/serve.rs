@@ -64,12 +64,17 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
 /// The configuration that was named, or the one that lies here, or none.
 fn config(named: Option<&Path>) -> Result<Config> {
     let here = Path::new(CONFIG_FILE);
-    match named {
-        Some(path) => Ok(Config::read(path)?),
+    let path = match named {
+        Some(path) => path,
         None if here.exists() => {
             eprintln!("longhaul: using ./{CONFIG_FILE}");
-            Ok(Config::read(here)?)
+            here
         }
-        None => Ok(Config::default()),
+        None => return Ok(Config::default()),
+    };
+    let config = Config::read(path)?;
+    for doubt in config.doubts(path) {
+        eprintln!("warning: {doubt}");
     }
+    Ok(config)
 }

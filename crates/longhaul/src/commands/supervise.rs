@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use engine::process::Limits;
 
-pub fn run(argv: &[OsString], grace: Duration) -> Result<ExitCode> {
-    engine::process::supervise(argv, grace)?;
+pub fn run(argv: &[OsString], grace: Duration, limits: &Limits) -> Result<ExitCode> {
+    engine::process::supervise(argv, grace, limits)?;
     Ok(ExitCode::SUCCESS)
 }

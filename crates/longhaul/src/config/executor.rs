@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::RetryPolicy;
 use domain::limits::MAX_LABEL_BYTES;
 use engine::Executors;
-use engine::process::{ProcessSettings, Program};
+use engine::process::{Limits, NewPrivileges, ProcessSettings, Program};
 use serde::Deserialize;
 
 use super::bounded::Bounded;
@@ -22,6 +22,12 @@ const MAX_TIMEOUT_SECONDS: u64 = 31_536_000;
 const MAX_GRACE_SECONDS: u64 = 60;
 /// A gibibyte.
 const MAX_OUTPUT_BYTES: u64 = 1_073_741_824;
+/// The supervisor itself lives within them.
+const LEAST_MEMORY_BYTES: u64 = 64 * 1_048_576;
+const MOST_MEMORY_BYTES: u64 = 1 << 50;
+const LEAST_OPEN_FILES: u64 = 32;
+const MOST_OPEN_FILES: u64 = 65_536;
+const MOST_PROCESSES: u64 = 1_000_000;
 const MAX_WORDS: usize = 1_000;
 const MAX_VARIABLES: usize = 1_000;
 
@@ -43,6 +49,8 @@ pub struct ExecutorConfig {
     timeout_seconds: Option<Bounded<1, MAX_TIMEOUT_SECONDS>>,
     grace_seconds: Option<Bounded<0, MAX_GRACE_SECONDS>>,
     output_limit_bytes: Option<Bounded<0, MAX_OUTPUT_BYTES>>,
+    #[serde(default)]
+    limits: LimitsConfig,
 }
 
 /// How an executor works.
@@ -68,6 +76,29 @@ struct Retry {
     max_attempts: Option<Bounded<1, MAX_ATTEMPTS>>,
     backoff_seconds: Option<Bounded<0, MAX_BACKOFF_SECONDS>>,
     max_backoff_seconds: Option<Bounded<0, MAX_BACKOFF_SECONDS>>,
+}
+
+/// What the kernel keeps a command to.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct LimitsConfig {
+    memory_bytes: Option<Bounded<LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES>>,
+    cpu_seconds: Option<Bounded<1, MAX_TIMEOUT_SECONDS>>,
+    open_files: Option<Bounded<LEAST_OPEN_FILES, MOST_OPEN_FILES>>,
+    processes: Option<Bounded<1, MOST_PROCESSES>>,
+    new_privileges: bool,
+}
+
+impl LimitsConfig {
+    fn limits(self) -> Limits {
+        Limits {
+            memory_bytes: self.memory_bytes.map(Bounded::value),
+            cpu_seconds: self.cpu_seconds.map(Bounded::value),
+            open_files: self.open_files.map(Bounded::value),
+            processes: self.processes.map(Bounded::value),
+            new_privileges: if self.new_privileges { NewPrivileges::Allowed } else { NewPrivileges::Never },
+        }
+    }
 }
 
 impl ExecutorConfig {
@@ -107,6 +138,11 @@ impl ExecutorConfig {
             .map_err(|_| format!("retry of {name:?}: backoff_seconds is at most max_backoff_seconds"))
     }
 
+    /// What is run: `check` has seen that there is one.
+    pub(super) fn program(&self) -> &str {
+        self.argv.first().map_or("", String::as_str)
+    }
+
     /// Attempts at the same time.
     pub fn concurrency(&self) -> usize {
         self.concurrency.map_or(DEFAULT_CONCURRENCY, Bounded::as_usize)
@@ -136,6 +172,7 @@ impl ExecutorConfig {
             time_limit: self.timeout_seconds.map(|seconds| Duration::from_secs(seconds.value())),
             grace: self.grace_seconds.map_or(usual.grace, |seconds| Duration::from_secs(seconds.value())),
             output_limit_bytes: self.output_limit_bytes.map_or(usual.output_limit_bytes, Bounded::value),
+            limits: self.limits.limits(),
             ..usual
         }
     }

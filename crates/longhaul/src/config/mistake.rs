@@ -66,7 +66,7 @@ fn unknown_key(field: &str, expected: &[&str]) -> String {
 }
 
 /// The nearest word that is known, if it is near.
-fn hint(word: &str, known: &[&str]) -> String {
+pub(super) fn hint(word: &str, known: &[&str]) -> String {
     let nearest = known.iter().map(|known| (distance(word, known), known)).min();
     match nearest {
         Some((far, known)) if far <= MAX_DISTANCE.min(word.len() / 2 + 1) => {

@@ -1,3 +1,5 @@
+use engine::process::{Limits, NewPrivileges};
+
 use super::*;
 
 fn mistake(text: &str) -> String {
@@ -24,6 +26,7 @@ executors:
     timeout_seconds: 9
     grace_seconds: 1
     output_limit_bytes: 1000
+    limits: { memory_bytes: 67108864, cpu_seconds: 5, open_files: 64, processes: 9, new_privileges: true }
 ";
 
 #[test]
@@ -40,6 +43,14 @@ fn whole_file_is_read() {
     assert_eq!(settings.inherited, ["PATH"]);
     assert_eq!(settings.environment["MODE"], "on");
     assert_eq!(settings.output_limit_bytes, 1_000);
+    let limits = Limits {
+        memory_bytes: Some(64 * 1_048_576),
+        cpu_seconds: Some(5),
+        open_files: Some(64),
+        processes: Some(9),
+        new_privileges: NewPrivileges::Allowed,
+    };
+    assert_eq!(settings.limits, limits);
 }
 
 #[test]

@@ -55,6 +55,43 @@ fn mistake_is_told_with_line_column_and_hint_and_nothing_is_started() {
 }
 
 #[test]
+fn what_may_not_work_here_is_a_warning_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("plain"), "no program").unwrap();
+    let config = write(
+        dir.path(),
+        &format!(
+            "lanes:
+  good: {{ limit: 1 }}
+  resise: {{ limit: 1 }}
+executors:
+  - {{ name: resize, kind: process, argv: [no-such-program] }}
+  - {{ name: plain, kind: process, argv: [./plain], cwd: {dir} }}
+  - {{ name: lost, kind: process, argv: [sh], cwd: /no/such/dir }}
+  - {{ name: pathless, kind: process, argv: [sh], env: {{ set: {{ PATH: /no/such }} }} }}
+  - {{ name: good, kind: process, argv: [sh, -c, 'exit 0'] }}
+",
+            dir = dir.path().display()
+        ),
+    );
+    let checked = longhaul(dir.path(), &["config", "check", &config]);
+    expect(0, &checked);
+    let told = stderr(&checked);
+    let plain = dir.path().join("./plain");
+    let expected = [
+        ":5:5: argv of \"resize\": no program \"no-such-program\" is found in PATH".to_owned(),
+        format!(":6:5: argv of \"plain\": {} is not an executable file", plain.display()),
+        ":7:5: cwd of \"lost\" is not a directory: /no/such/dir".to_owned(),
+        ":8:5: argv of \"pathless\": no program \"sh\" is found in PATH (/no/such)".to_owned(),
+        ":3:11: no executor is named like the lane \"resise\"; did you mean \"resize\"?".to_owned(),
+    ];
+    for line in &expected {
+        assert!(told.contains(&format!("warning: {config}{line}")), "{line}\n{told}");
+    }
+    assert_eq!(told.lines().count(), expected.len(), "{told}");
+}
+
+#[test]
 fn example_of_the_repository_can_be_used() {
     let dir = tempfile::tempdir().unwrap();
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/longhaul.yaml");

@@ -28,6 +28,7 @@ fn job_that_is_not_there_is_4_for_every_verb() {
         &["jobs", "watch"],
         &["jobs", "why"],
         &["jobs", "facts"],
+        &["jobs", "logs"],
         &["jobs", "update", "--state", "running"],
         &["jobs", "answer", "--text", "yes"],
         &["purge"],

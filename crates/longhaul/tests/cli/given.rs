@@ -124,8 +124,21 @@ impl Daemon {
 
     #[track_caller]
     pub fn verb(dir: &Path, arguments: &[&str]) -> Self {
+        Self::spawn(dir, binary(arguments))
+    }
+
+    /// With these variables in its environment.
+    #[track_caller]
+    pub fn start_under(dir: &Path, environment: &[(&str, PathBuf)]) -> Self {
+        let mut command = binary(&["serve", "--listen", "127.0.0.1:0"]);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        Self::spawn(dir, command)
+    }
+
+    #[track_caller]
+    fn spawn(dir: &Path, mut command: Command) -> Self {
         let log = File::options().create(true).append(true).open(dir.join("log")).expect("it is writable");
-        let mut child = binary(arguments)
+        let mut child = command
             .arg("--data-dir")
             .arg(dir)
             .current_dir(dir)
@@ -148,6 +161,11 @@ impl Daemon {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Where what it writes to standard error is.
+    pub fn log_path(&self) -> PathBuf {
+        self.dir.join("log")
     }
 
     /// What it wrote to standard error so far.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::given::{Daemon, create, ended, expect, json as json_of, longhaul, show, until};
+use crate::given::{Daemon, create, ended, expect, json as json_of, longhaul, show, stderr, until};
 
 // conforms: R105
 #[test]
@@ -238,4 +238,35 @@ fn reader_that_has_seen_enough_is_no_failure() {
     let output = list.wait_with_output().unwrap();
     assert_eq!(expect(0, &output), "");
     assert_eq!(crate::given::stderr(&output), "");
+}
+
+#[test]
+fn question_is_shown_with_how_to_answer_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let input = r#"{"ask":"which colour?","seconds":0}"#;
+    let id = create(dir.path(), &["asks", "--executor", "slow", "--input", input]);
+    until(dir.path(), &id, "awaiting_input");
+    let shown = expect(0, &longhaul(dir.path(), &["jobs", "show", &id]));
+    assert!(shown.contains("question: \"which colour?\""), "{shown}");
+    assert!(shown.contains(&format!("longhaul jobs answer {id}")), "{shown}");
+    expect(0, &longhaul(dir.path(), &["jobs", "answer", &id, "--text", "blue"]));
+    ended(dir.path(), &id, "completed");
+    let shown = expect(0, &longhaul(dir.path(), &["jobs", "show", &id]));
+    assert!(!shown.contains("question"), "{shown}");
+}
+
+#[test]
+fn cancel_of_a_job_that_is_over_says_that_nothing_was_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let id = create(dir.path(), &["done", "--executor", "noop"]);
+    ended(dir.path(), &id, "completed");
+    let before = show(dir.path(), &id);
+    let cancel = longhaul(dir.path(), &["jobs", "cancel", &id]);
+    expect(0, &cancel);
+    assert!(stderr(&cancel).contains("nothing was changed"), "{}", stderr(&cancel));
+    assert_eq!(show(dir.path(), &id), before);
+    let open = create(dir.path(), &["open"]);
+    assert_eq!(stderr(&longhaul(dir.path(), &["jobs", "cancel", &open])), "");
 }

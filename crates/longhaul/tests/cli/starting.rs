@@ -59,6 +59,22 @@ fn port_that_is_taken_is_told_with_what_to_do() {
     let refused = longhaul(dir.path(), &["serve", "--listen", &address]);
     expect(1, &refused);
     assert!(stderr(&refused).contains("choose another with --listen"), "{}", stderr(&refused));
+    // It has left nothing behind, not even the directory.
+    let nowhere = dir.path().join("nowhere");
+    expect(1, &longhaul(&nowhere, &["serve", "--listen", &address]));
+    assert!(!nowhere.exists());
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn second_daemon_on_the_same_port_is_told_who_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let address = daemon.url.strip_prefix("http://").unwrap();
+    let refused = longhaul(dir.path(), &["serve", "--listen", address]);
+    expect(1, &refused);
+    let told = format!("process {} serves this data", daemon.pid());
+    assert!(stderr(&refused).contains(&told), "{}", stderr(&refused));
 }
 
 #[test]
@@ -88,6 +104,7 @@ fn every_verb_teaches_with_examples() {
         &["jobs", "result", "--help"],
         &["jobs", "why", "--help"],
         &["jobs", "facts", "--help"],
+        &["jobs", "logs", "--help"],
         &["jobs", "watch", "--help"],
         &["jobs", "wait", "--help"],
         &["jobs", "update", "--help"],
@@ -109,4 +126,23 @@ fn every_verb_teaches_with_examples() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(expect(0, &binary(&["completions", shell]).output().unwrap()).contains("longhaul"));
     }
+}
+
+/// The one that retired or purged a job was killed before it had removed the files.
+#[test]
+fn output_whose_job_is_gone_is_removed_at_the_start_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let run = longhaul(dir.path(), &["run", "--detach", "--", "echo", "kept"]);
+    let kept = expect(0, &run).trim().to_owned();
+    ended(dir.path(), &kept, "completed");
+    daemon.kill();
+    let gone = dir.path().join("artifacts/work-00000000000000000000000000000000");
+    std::fs::create_dir_all(gone.join("attempt-1")).unwrap();
+    std::fs::write(gone.join("attempt-1/stdout"), "left").unwrap();
+    let _daemon = Daemon::start(dir.path());
+    while gone.exists() {
+        std::thread::yield_now();
+    }
+    assert_eq!(expect(0, &longhaul(dir.path(), &["jobs", "logs", &kept])), "kept\n");
 }

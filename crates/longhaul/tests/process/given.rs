@@ -62,7 +62,12 @@ impl Given {
         );
         let specialist = Arc::new(ProcessExecutor::new(host, settings));
         let mut executors = Executors::default();
-        let executor = Executor { specialist, concurrency: 4, retry: RetryPolicy::ONCE };
+        let executor = Executor {
+            specialist,
+            concurrency: 4,
+            retry: RetryPolicy::ONCE,
+            modes: engine::Modes::default(),
+        };
         executors.register(EXECUTOR, executor);
         executors.watched_by(artifacts.clone());
         let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_700_000_000)));

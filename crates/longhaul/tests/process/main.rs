@@ -4,6 +4,8 @@ mod artifacts;
 mod deaths;
 mod given;
 mod lifeline;
+mod limits;
 mod outputs;
 mod progress;
+mod teardown;
 mod trees;

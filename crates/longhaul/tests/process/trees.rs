@@ -134,10 +134,14 @@ async fn executors_time_limit_ends_the_tree_and_fails_the_attempt() {
 async fn jobs_own_time_limit_ends_the_tree_too() {
     let given = hasty();
     let mut lifeline = Lifeline::in_dir(given.dir());
-    let id = given.start_with_timeout(&lifeline.script(&format!("{HIDDEN}; sleep 1000")), 30).await;
+    let id =
+        given.start_with_timeout(&lifeline.script(&format!("echo working; {HIDDEN}; sleep 1000")), 30).await;
     assert_eq!(lifeline.said().await, "hidden");
     given.clock.advance_seconds(30);
-    given.ended(&id).await.assert_failed("timed_out");
+    let ended = given.ended(&id).await;
+    ended.assert_failed("timed_out");
+    assert_eq!(ended.artifact("stdout")["bytes"], 8);
+    assert_eq!(ended.error["details"]["stdout_tail"], "working\n");
     lifeline.ended().await;
 }
 

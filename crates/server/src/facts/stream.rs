@@ -1,8 +1,10 @@
-//! `GET /facts/stream`: the ledger as server-sent events, from a position on and then as it grows.
+//! `GET /facts/stream`: the ledger as server-sent events, from a position on and then as it grows; with `?job=` the facts of one
+//! job alone, for which only that job's commits ask the store anything.
 //!
 //! Every record passes the same authorisation as when it is read. A page is read at a time; a reader that is slow holds nothing but
 //! its own connection. Between commits nothing is asked of the store.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -14,35 +16,52 @@ use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::response::Response;
 use domain::{Record, RecordId};
+use engine::Watched;
 use futures::stream::unfold;
-use store::StoredFact;
+use store::{StoreError, StoredFact};
 use tokio::sync::watch;
 
 use super::{bad_place, line, number};
 use crate::asked::Asked;
 use crate::authorise;
 use crate::gate::Principal;
+use crate::jobs::visible_job;
 use crate::serve::{Auth, Server};
+use crate::slots::Slot;
 
 /// Facts read at once.
 const PAGE: usize = 256;
 /// Records whose visibility is remembered; more are looked up again.
 const REMEMBERED: usize = 4_096;
 
-pub(crate) async fn stream(server: &Arc<Server>, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn stream(
+    server: &Arc<Server>,
+    mut asked: Asked,
+    slot: Option<Slot>,
+) -> Result<Response, Problem> {
     let after = match &asked.last_event_id {
         // A browser that reconnects asks the same address again; where it was stands in the header.
         Some(id) => Some(id.parse().map_err(|_| bad_place(&["header", "Last-Event-ID"]))?),
         None => number(&asked, "after")?,
     };
+    let source = match asked.parameter("job").map(Cow::into_owned) {
+        Some(id) => {
+            asked.id = id;
+            let id = visible_job(server, &asked).await?.id().clone();
+            // Watched before the first read: a commit in between wakes us.
+            Source::Job { watched: server.daemon.changes().watch(&id), id, version: 0 }
+        }
+        None => Source::Ledger(server.daemon.ledger()),
+    };
     let follower = Follower {
         server: server.clone(),
         principal: asked.principal,
         after: after.unwrap_or_default(),
-        ledger: server.daemon.ledger(),
+        source,
         closing: server.closing.subscribe(),
         visible: HashMap::new(),
         greeted: false,
+        _slot: slot,
     };
     server.metrics.stream_opened();
     let events = unfold(follower, |mut follower| async move {
@@ -61,10 +80,22 @@ struct Follower {
     server: Arc<Server>,
     principal: Arc<Principal>,
     after: u64,
-    ledger: watch::Receiver<u64>,
+    source: Source,
     closing: watch::Receiver<bool>,
     visible: HashMap<RecordId, bool>,
     greeted: bool,
+    _slot: Option<Slot>,
+}
+
+/// Where the facts come from, and who tells of new ones.
+enum Source {
+    Ledger(watch::Receiver<u64>),
+    /// One job that the caller sees; its circle never changes.
+    Job {
+        id: RecordId,
+        version: u64,
+        watched: Watched,
+    },
 }
 
 impl Drop for Follower {
@@ -84,10 +115,9 @@ impl Follower {
             if *self.closing.borrow() || !self.is_admitted().await {
                 return None;
             }
-            // Noted before the read: a commit in between wakes us.
-            self.ledger.borrow_and_update();
-            let facts = match self.server.store().facts_after(self.after, PAGE).await {
-                Ok(facts) => facts,
+            let facts = match self.page().await {
+                Ok(Some(facts)) => facts,
+                Ok(None) => return None,
                 Err(error) => {
                     tracing::warn!(code = error.code(), "the ledger cannot be followed: {error}");
                     return None;
@@ -96,12 +126,46 @@ impl Follower {
             if !facts.is_empty() {
                 return self.events(&facts).await;
             }
+            let moved = async {
+                match &mut self.source {
+                    Source::Ledger(ledger) => ledger.changed().await.ok(),
+                    Source::Job { watched, .. } => {
+                        watched.next().await;
+                        Some(())
+                    }
+                }
+            };
             tokio::select! {
-                moved = self.ledger.changed() => moved.ok()?,
+                moved = moved => moved?,
                 _ = self.closing.wait_for(|closing| *closing) => return None,
                 () = tokio::time::sleep(self.server.settings.heartbeat) => {
                     return Some(": heartbeat\n\n".to_owned());
                 }
+            }
+        }
+    }
+
+    /// The next facts that there are now; `None` if their job is gone.
+    async fn page(&mut self) -> Result<Option<Vec<StoredFact>>, StoreError> {
+        let store = self.server.store();
+        let (id, version) = match &mut self.source {
+            Source::Ledger(ledger) => {
+                // Noted before the read: a commit in between wakes us.
+                ledger.borrow_and_update();
+                return store.facts_after(self.after, PAGE).await.map(Some);
+            }
+            Source::Job { id, version, .. } => (id, version),
+        };
+        loop {
+            let mut facts = store.facts_of(id, *version, PAGE).await?;
+            let Some(last) = facts.last() else {
+                // Facts are read before the job is: one that was retired in between is gone by now.
+                return Ok(store.load(id).await?.map(|_| facts));
+            };
+            *version = last.version;
+            facts.retain(|fact| fact.position > self.after);
+            if !facts.is_empty() {
+                return Ok(Some(facts));
             }
         }
     }
@@ -132,6 +196,9 @@ impl Follower {
 
     /// Whether the caller sees a record; nothing if the store cannot tell.
     async fn sees(&mut self, id: &RecordId) -> Option<bool> {
+        if matches!(self.source, Source::Job { .. }) {
+            return Some(true);
+        }
         if self.principal.circle.is_none() {
             return Some(authorise::sees(&self.principal, None));
         }

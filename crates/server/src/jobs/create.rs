@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use api::{CreateJob, JobCreated, Problem, ProblemCode};
 use axum::response::Response;
-use domain::JobId;
 use domain::job::{Job, JobCommand};
-use engine::{EngineError, Order, OrderBody};
+use domain::{JobId, Record};
+use engine::{EngineError, Executors, Order, OrderBody};
 use store::limits::MAX_ANSWER_BYTES;
 
 use super::draft::{Draft, draft};
@@ -50,14 +50,17 @@ pub(super) async fn accept(
     let mut order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), principal.actor.clone());
     order.bodies = bodies.into_iter().map(|body| OrderBody { record: id.clone().into(), body }).collect();
     if let Some(keyed) = keyed {
-        let texts = texts.clone();
-        order.keys.push(keyed.order_key(server.now(), move |record| stored_answer(job_of(record), &texts)));
+        let (texts, daemon) = (texts.clone(), server.daemon.clone());
+        let render = move |record: &Record| stored_answer(daemon.executors(), job_of(record), &texts);
+        order.keys.push(keyed.order_key(server.now(), render));
     }
     Ok(match engine.execute(order).await {
         Ok(outcome) => {
             server.metrics.accepted();
             let sent = keyed.and_then(Keyed::sent);
-            let answer = sent.unwrap_or_else(|| rendered(job_of(outcome.record()), &texts, Extent::Whole));
+            let job = job_of(outcome.record());
+            let executors = server.daemon.executors();
+            let answer = sent.unwrap_or_else(|| rendered(executors, job, &texts, Extent::Whole));
             Ok(Accepted { id, answer })
         }
         Err(error) => Err(error),
@@ -76,14 +79,17 @@ pub(super) fn key_of(header: Option<&str>, body: Option<&str>) -> Result<Option<
     }
 }
 
-fn rendered(job: &Job, texts: &Bodies, extent: Extent) -> Vec<u8> {
+fn rendered(executors: &Executors, job: &Job, texts: &Bodies, extent: Extent) -> Vec<u8> {
     let id = Cow::Borrowed(job.id.as_str());
-    let status = status(job, None, texts, extent);
+    let status = status(executors, job, None, texts, extent);
     answer::render(&JobCreated { job_id: id.clone(), work_id: id, status })
 }
 
 /// An answer that fits into the store.
-fn stored_answer(job: &Job, texts: &Bodies) -> Vec<u8> {
-    let whole = rendered(job, texts, Extent::Whole);
-    if whole.len() <= MAX_ANSWER_BYTES { whole } else { rendered(job, &Bodies::default(), Extent::Cut) }
+fn stored_answer(executors: &Executors, job: &Job, texts: &Bodies) -> Vec<u8> {
+    let whole = rendered(executors, job, texts, Extent::Whole);
+    if whole.len() <= MAX_ANSWER_BYTES {
+        return whole;
+    }
+    rendered(executors, job, &Bodies::default(), Extent::Cut)
 }

@@ -9,6 +9,7 @@ use engine::Executors;
 use serde_json::value::RawValue;
 use store::{NewBody, body_ref};
 
+use super::managed_execution::managed_execution;
 use crate::authorise;
 use crate::clock_text;
 use crate::gate::Principal;
@@ -46,55 +47,51 @@ pub(super) fn draft(
     };
     let callers = request.remove("execution");
     let mut callers = object(callers.as_deref(), &["body", "request", "execution"])?;
-    let (managed, due_at, path) = managed_execution(&create, &mut callers)?;
+    let managed = managed_execution(&create, &mut callers)?;
     if create.prompt.is_some() {
         callers.remove("prompt");
     }
     if !callers.is_empty() {
         request.set("execution", &callers);
     }
-
-    let mut kept = Kept::default();
-    if !request.is_empty() {
-        kept.keep(BodyName::Request, request.to_text());
-    }
-    if let Some(prompt) = create.prompt.take() {
-        kept.keep(BodyName::Prompt, prompt);
-    }
-    if let Some(input) = create.input.take() {
-        kept.keep(BodyName::Input, input.get().to_owned());
-    }
-    if let Some(provenance) = create.provenance.take() {
-        kept.keep(BodyName::Provenance, provenance.as_str().to_owned());
-    }
+    let kept = Kept::of(&mut create, &request);
+    let execution = match managed.text.as_str() {
+        DEFAULT_EXECUTION => None,
+        text => Some(Json::parse(text).map_err(|refusal| of_refusal(&refusal, ""))?),
+    };
     let spec = JobSpec {
         retry: retry(&create, executors),
+        created_by_peer_id: principal.peer_id.clone().or(create.created_by_peer_id.take()),
+        deadline_at,
+        expires_at,
+        path: managed.path,
+        circle,
+        execution,
+        ..spec(create)
+    };
+    let new = NewJob { spec, due_at: managed.due_at, bodies: kept.refs };
+    Ok(Draft { new, bodies: kept.bodies, texts: kept.texts })
+}
+
+/// What is taken over as it was sent.
+fn spec(create: CreateJob) -> JobSpec {
+    JobSpec {
         title: create.title,
         kind: create.kind,
-        executor: create.executor,
         lane: create.lane,
         priority: create.priority.unwrap_or_default(),
         timeout_seconds: create.timeout_seconds,
-        deadline_at,
-        expires_at,
-        created_by_peer_id: principal.peer_id.clone().or(create.created_by_peer_id),
         owner_peer_id: create.owner_peer_id,
         assigned_peer_id: create.assigned_peer_id,
-        path,
         session_id: create.repowire_session_id,
         correlation_id: create.correlation_id,
-        circle,
         source_kind: create.source_kind,
         source_id: create.source_id,
         scope: create.scope,
         visibility: create.visibility,
         tags: create.tags,
-        execution: match managed.as_str() {
-            DEFAULT_EXECUTION => None,
-            text => Some(Json::parse(text).map_err(|refusal| of_refusal(&refusal, ""))?),
-        },
-    };
-    Ok(Draft { new: NewJob { spec, due_at, bodies: kept.refs }, bodies: kept.bodies, texts: kept.texts })
+        ..JobSpec::plain(create.executor.as_deref(), RetryPolicy::ONCE)
+    }
 }
 
 #[derive(Default)]
@@ -105,81 +102,30 @@ struct Kept {
 }
 
 impl Kept {
+    /// What is large or private goes beside the record.
+    fn of(create: &mut CreateJob, request: &RawObject<'_>) -> Self {
+        let mut kept = Self::default();
+        if !request.is_empty() {
+            kept.keep(BodyName::Request, request.to_text());
+        }
+        if let Some(prompt) = create.prompt.take() {
+            kept.keep(BodyName::Prompt, prompt);
+        }
+        if let Some(input) = create.input.take() {
+            kept.keep(BodyName::Input, input.get().to_owned());
+        }
+        if let Some(provenance) = create.provenance.take() {
+            kept.keep(BodyName::Provenance, provenance.as_str().to_owned());
+        }
+        kept
+    }
+
     fn keep(&mut self, name: BodyName, text: String) {
         let body = body_ref(name, text.as_bytes());
         self.refs.push(body);
         self.bodies.push(NewBody { body, bytes: Arc::from(text.as_bytes()) });
         self.texts.keep(body, Arc::from(text));
     }
-}
-
-/// Target, schedule, delivery, scope and continuity: the caller's own, with the fields of the request over them. What it takes is
-/// taken out of the caller's execution; the rest stays with the request.
-fn managed_execution(
-    create: &CreateJob,
-    callers: &mut RawObject<'_>,
-) -> Result<(String, Option<Timestamp>, Option<String>), Problem> {
-    let in_execution = |key: &'static str| ["body", "request", "execution", key];
-    let (target, schedule, delivery) =
-        (callers.remove("target"), callers.remove("schedule"), callers.remove("delivery"));
-    let mut target = object(target.as_deref(), &in_execution("target"))?;
-    let mut schedule = object(schedule.as_deref(), &in_execution("schedule"))?;
-    let mut delivery = object(delivery.as_deref(), &in_execution("delivery"))?;
-    for (key, value) in [
-        ("path", &create.path),
-        ("backend", &create.backend),
-        ("profile", &create.profile),
-        ("assigned_peer_id", &create.assigned_peer_id),
-        ("executor", &create.executor),
-    ] {
-        if let Some(value) = value {
-            target.set(key, value);
-        }
-    }
-    if let Some(due_at) = &create.due_at {
-        schedule.set("due_at", due_at);
-    }
-    let due_at = schedule.text("due_at");
-    let due_at = time(&["body", "request", "execution", "schedule", "due_at"], due_at.as_deref())?;
-    if delivery.get("kind").is_none() {
-        delivery.set("kind", "ask");
-    }
-    if let Some(surface) = &create.result_surface {
-        delivery.set("result_surface", surface);
-    }
-
-    let scope = create.process_scope.clone().or_else(|| callers.text("process_scope"));
-    let scope = match scope.as_deref() {
-        Some("per_fire" | "per-fire") => Some("per_fire"),
-        Some("persistent") => Some("persistent"),
-        Some(_) => return Err(one_of("process_scope", "per_fire, persistent")),
-        None => None,
-    };
-    let spawns =
-        create.assigned_peer_id.is_none() && target.get("path").is_some() && target.get("backend").is_some();
-    let scope = scope.or(spawns.then_some("per_fire"));
-    let continuity = create.continuity.clone().or_else(|| callers.text("continuity"));
-    let continuity = match continuity.as_deref() {
-        Some("resume") => Some("resume"),
-        Some("fresh") => Some("fresh"),
-        Some(_) => return Err(one_of("continuity", "resume, fresh")),
-        None => (scope == Some("per_fire")).then_some("fresh"),
-    };
-    callers.remove("process_scope");
-    callers.remove("continuity");
-
-    let path = target.text("path");
-    let mut managed = RawObject::default();
-    managed.set("target", &target);
-    managed.set("schedule", &schedule);
-    managed.set("delivery", &delivery);
-    if let Some(scope) = scope {
-        managed.set("process_scope", scope);
-    }
-    if let Some(continuity) = continuity {
-        managed.set("continuity", continuity);
-    }
-    Ok((managed.to_text(), due_at, path))
 }
 
 fn check_backend(backend: Option<&str>) -> Result<(), Problem> {
@@ -226,7 +172,7 @@ fn retry(create: &CreateJob, executors: &Executors) -> RetryPolicy {
     }
 }
 
-fn time(loc: &[&str], text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
+pub(super) fn time(loc: &[&str], text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     let Some(text) = text else { return Ok(None) };
     clock_text::parse(text).map(Some).ok_or_else(|| {
         let told = "a time is RFC 3339 with an offset, like 2026-11-16T09:30:00Z";
@@ -238,7 +184,7 @@ fn time(loc: &[&str], text: Option<&str>) -> Result<Option<Timestamp>, Problem> 
     })
 }
 
-fn one_of(field: &'static str, allowed: &str) -> Problem {
+pub(super) fn one_of(field: &'static str, allowed: &str) -> Problem {
     let told = format!("{field} must be one of: {allowed}");
     ProblemCode::InvalidValue.because(told.clone()).at(FieldError::new(
         "literal_error",
@@ -248,7 +194,7 @@ fn one_of(field: &'static str, allowed: &str) -> Problem {
 }
 
 /// The members of a part of the request that must be an object.
-fn object<'a>(value: Option<&'a RawValue>, loc: &[&str]) -> Result<RawObject<'a>, Problem> {
+pub(super) fn object<'a>(value: Option<&'a RawValue>, loc: &[&str]) -> Result<RawObject<'a>, Problem> {
     let Some(value) = value else { return Ok(RawObject::default()) };
     RawObject::parse(value.get()).ok_or_else(|| {
         let told = "an object was expected";

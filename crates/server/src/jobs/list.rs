@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use api::{FieldError, JobList, JobStatus, Problem, ProblemCode};
 use axum::response::Response;
 use domain::job::{Job, JobStateName};
-use domain::{BodyName, JobId, Timestamp};
+use domain::{JobId, Timestamp};
 use futures::future::try_join_all;
 use store::{Cursor, JobFilter, JobQuery, Page};
 
@@ -14,7 +14,7 @@ use crate::answer;
 use crate::asked::Asked;
 use crate::authorise;
 use crate::problem::of_store;
-use crate::render::{Bodies, Extent, status, summary};
+use crate::render::{Bodies, Extent, OF_STATUS, status, summary};
 use crate::serve::Server;
 
 /// Bytes of bodies in one page; what does not fit is on the next.
@@ -32,8 +32,11 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
         None => Page { jobs: Vec::new(), next: None },
     };
     let jobs: Vec<&Job> = page.jobs.iter().map(|record| job_of(record)).collect();
+    let executors = server.daemon.executors();
     match view {
-        View::Summary => Ok(respond(jobs.iter().map(|job| summary(job)).collect(), page.next.as_ref())),
+        View::Summary => {
+            Ok(respond(jobs.iter().map(|job| summary(executors, job)).collect(), page.next.as_ref()))
+        }
         View::Full => {
             let fitting = fitting(&jobs);
             let cut = jobs[fitting..].first().and(jobs[..fitting].last());
@@ -41,7 +44,8 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
             let read = jobs[..fitting].iter().map(|job| Bodies::of_status(server.store(), job));
             let bodies = try_join_all(read).await?;
             let shown = jobs[..fitting].iter().zip(&bodies);
-            let work = shown.map(|(job, bodies)| status(job, None, bodies, Extent::Whole)).collect();
+            let work =
+                shown.map(|(job, bodies)| status(executors, job, None, bodies, Extent::Whole)).collect();
             Ok(respond(work, cut.as_ref().or(page.next.as_ref())))
         }
     }
@@ -61,10 +65,7 @@ fn respond(work: Vec<JobStatus<'_>>, next: Option<&Cursor>) -> Response {
 fn fitting(jobs: &[&Job]) -> usize {
     let mut bytes = 0;
     for (index, job) in jobs.iter().enumerate() {
-        let shown = job
-            .bodies
-            .iter()
-            .filter(|body| matches!(body.name, BodyName::Request | BodyName::Prompt | BodyName::Provenance));
+        let shown = job.bodies.iter().filter(|body| OF_STATUS.contains(&body.name));
         bytes += shown.map(|body| body.size).sum::<u64>();
         if bytes > MAX_PAGE_BODY_BYTES && index > 0 {
             return index;

@@ -6,7 +6,7 @@ use api::{Problem, StatusAnswer};
 use axum::response::Response;
 use domain::job::{Job, JobCommand};
 use domain::{Claim, Record};
-use engine::{Order, OrderBody};
+use engine::{Executors, Order, OrderBody};
 use store::NewBody;
 use store::limits::MAX_ANSWER_BYTES;
 
@@ -69,8 +69,10 @@ pub(super) async fn key_for(
     mut texts: Bodies,
 ) -> Result<engine::OrderKey, Problem> {
     texts.complete(server.store(), visible.job()).await?;
-    let claim = visible.claim().cloned();
-    Ok(keyed.order_key(server.now(), move |record| stored_answer(job_of(record), claim.as_ref(), &texts)))
+    let (claim, daemon) = (visible.claim().cloned(), server.daemon.clone());
+    Ok(keyed.order_key(server.now(), move |record| {
+        stored_answer(daemon.executors(), job_of(record), claim.as_ref(), &texts)
+    }))
 }
 
 /// The bytes that were stored under the key; else the status as it is now.
@@ -88,14 +90,18 @@ pub(super) async fn answer_with(
     texts.complete(server.store(), job).await?;
     let loaded = server.store().load(visible.id()).await.map_err(|error| of_store(&error))?;
     let claim = loaded.and_then(|loaded| loaded.claim);
-    Ok(answer::json(&StatusAnswer { status: status(job, claim.as_ref(), &texts, Extent::Whole) }))
+    let status = status(server.daemon.executors(), job, claim.as_ref(), &texts, Extent::Whole);
+    Ok(answer::json(&StatusAnswer { status }))
 }
 
 /// An answer that fits into the store.
-fn stored_answer(job: &Job, claim: Option<&Claim>, texts: &Bodies) -> Vec<u8> {
-    let whole = answer::render(&StatusAnswer { status: status(job, claim, texts, Extent::Whole) });
+fn stored_answer(executors: &Executors, job: &Job, claim: Option<&Claim>, texts: &Bodies) -> Vec<u8> {
+    let answer = |texts, extent| {
+        answer::render(&StatusAnswer { status: status(executors, job, claim, texts, extent) })
+    };
+    let whole = answer(texts, Extent::Whole);
     if whole.len() <= MAX_ANSWER_BYTES {
         return whole;
     }
-    answer::render(&StatusAnswer { status: status(job, claim, &Bodies::default(), Extent::Cut) })
+    answer(&Bodies::default(), Extent::Cut)
 }

@@ -17,7 +17,7 @@ use crate::serve::Server;
 pub(crate) async fn read_status(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let visible = visible_job(server, &asked).await?;
     let bodies = Bodies::of_status(server.store(), visible.job()).await?;
-    let status = status(visible.job(), visible.claim(), &bodies, Extent::Whole);
+    let status = status(server.daemon.executors(), visible.job(), visible.claim(), &bodies, Extent::Whole);
     Ok(answer::json(&StatusAnswer { status }))
 }
 
@@ -31,7 +31,7 @@ pub(crate) async fn read_result(server: &Server, asked: Asked) -> Result<Respons
             job_id: id.clone(),
             work_id: id,
             result_state: Cow::Borrowed("not_ready"),
-            status: status(job, visible.claim(), &bodies, Extent::Whole),
+            status: status(server.daemon.executors(), job, visible.claim(), &bodies, Extent::Whole),
         };
         return Ok(answer::json(&ResultAnswer { result: JobResult::NotReady(Box::new(not_ready)) }));
     }

@@ -34,6 +34,7 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         Operation::ListJobs
         | Operation::ReadStatus
         | Operation::ReadResult
+        | Operation::ReadArtifact
         | Operation::PurgeJob
         | Operation::ReadFacts
         | Operation::ReadWhy
@@ -79,6 +80,7 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::AnswerJob
         | Operation::PurgeJob
         | Operation::ReadResult
+        | Operation::ReadArtifact
         | Operation::ReadFacts
         | Operation::StreamFacts
         | Operation::CreateToken

@@ -15,7 +15,8 @@ use crate::problem::of_store;
 pub(crate) struct Bodies(Vec<(BodyName, Digest, Arc<str>)>);
 
 /// What the status shows.
-const OF_STATUS: [BodyName; 3] = [BodyName::Request, BodyName::Prompt, BodyName::Provenance];
+pub(crate) const OF_STATUS: [BodyName; 4] =
+    [BodyName::Request, BodyName::Prompt, BodyName::Input, BodyName::Provenance];
 
 impl Bodies {
     /// What the status of a job shows.

@@ -55,12 +55,17 @@ fn managed(job: &Job) -> RawObject<'_> {
 fn execution<'a>(job: &'a Job, callers: RawObject<'a>, bodies: &Bodies, extent: Extent) -> RawObject<'a> {
     let spec = &job.spec;
     let mut execution = RawObject::default();
-    if extent == Extent::Whole && !job.purged {
+    if extent == Extent::Whole && job.purged_at.is_none() {
         match (bodies.named(job, BodyName::Prompt), callers.get("prompt")) {
             (Some(body), _) => execution.set("prompt", &Prompt { body, source: "inline" }),
             (None, Some(prompt)) => execution.set("prompt", prompt),
             (None, None) => execution.set("prompt", &Prompt { body: &spec.title, source: "title" }),
         }
+    }
+    let input = bodies.named(job, BodyName::Input).filter(|_| extent == Extent::Whole);
+    // Whoever creates jobs without this server may have left another text: it is not shown then.
+    if let Some(Ok(input)) = input.map(|text| RawValue::from_string(text.to_owned())) {
+        execution.set("input", &*input);
     }
     for (key, value) in managed(job).members() {
         execution.add(key, value);

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use api::{JobStatus, ProgressEvent};
 use domain::job::{Job, JobState, Note};
 use domain::{Claim, Timestamp};
+use engine::Executors;
 
 use super::raw_object::raw;
 use super::{Bodies, execution, provenance};
@@ -21,6 +22,7 @@ pub(crate) enum Extent {
 
 /// Where a job is.
 pub(crate) fn status<'a>(
+    executors: &Executors,
     job: &'a Job,
     claim: Option<&Claim>,
     bodies: &Bodies,
@@ -45,12 +47,12 @@ pub(crate) fn status<'a>(
         execution,
         runner: Some(raw(if runner.is_some() { runners } else { "{}".to_owned() })),
         links: Some(provenance::links(job, bodies)),
-        ..summary(job)
+        ..summary(executors, job)
     }
 }
 
 /// What a list shows of a job.
-pub(crate) fn summary(job: &Job) -> JobStatus<'_> {
+pub(crate) fn summary<'a>(executors: &Executors, job: &'a Job) -> JobStatus<'a> {
     let spec = &job.spec;
     let cancel = job.cancel.as_ref();
     JobStatus {
@@ -59,7 +61,7 @@ pub(crate) fn summary(job: &Job) -> JobStatus<'_> {
         title: Cow::Borrowed(&spec.title),
         kind: Cow::Borrowed(&spec.kind),
         state: Cow::Borrowed(job.state.name().as_str()),
-        state_reason: borrowed(job.state_reason.as_deref()),
+        state_reason: borrowed(job.state_reason.as_deref().or_else(|| missing(executors, job))),
         phase: borrowed(job.phase.as_deref()),
         progress: None,
         progress_events: None,
@@ -90,6 +92,13 @@ pub(crate) fn summary(job: &Job) -> JobStatus<'_> {
         due_at: execution::due_at(job).map(Cow::Owned),
         links: None,
     }
+}
+
+/// A queued job whose executor is not here says so at once; whether it will come, nobody knows.
+fn missing(executors: &Executors, job: &Job) -> Option<&'static str> {
+    let named = job.spec.executor.as_deref()?;
+    let is_queued = matches!(job.state, JobState::Queued { .. });
+    (is_queued && executors.get(named).is_none()).then_some("capability_missing")
 }
 
 /// Whether a lease governs the job.

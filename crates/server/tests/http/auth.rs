@@ -123,3 +123,14 @@ async fn commands_are_only_for_tokens_with_the_scope() {
     world.call("POST", &path).bearer(&without).send().await.problem(403, "scope_required");
     world.call("POST", &path).bearer(&with).send().await.ok();
 }
+
+#[tokio::test]
+async fn scope_that_does_not_exist_is_refused_with_those_that_do() {
+    let world = world().await;
+    let body = json!({ "role": "viewer", "scopes": ["exec", "exce"] });
+    let problem = world.post("/tokens", body).send().await.problem(422, "invalid_request");
+    assert_eq!(problem["errors"][0]["loc"], json!(["body", "scopes", "1"]));
+    let told = problem["detail"].as_str().unwrap();
+    assert!(told.contains("\"exce\"") && told.ends_with("known scopes: exec"), "{told}");
+    assert_eq!(world.get("/tokens").send().await.ok()["tokens"].as_array().unwrap().len(), 1);
+}

@@ -12,6 +12,7 @@ fn expected(role: Role, operation: Operation) -> bool {
         Operation::ListJobs
         | Operation::ReadStatus
         | Operation::ReadResult
+        | Operation::ReadArtifact
         | Operation::ReadFacts
         | Operation::ReadWhy
         | Operation::StreamFacts => true,
@@ -36,7 +37,7 @@ fn call<'a>(world: &'a World, verb: Verb, path: &str) -> Call<'a> {
         Verb::Patch => "PATCH",
         Verb::Delete => "DELETE",
     };
-    let call = Call::new(&world.address, method, &path.replace("{id}", "work-0"));
+    let call = Call::new(&world.address, method, &path.replace("{id}", "work-0").replace("{name}", "stdout"));
     if verb == Verb::Get { call } else { call.json(&json!({ "none": "of our keys" })) }
 }
 

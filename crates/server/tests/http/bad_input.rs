@@ -1,6 +1,7 @@
 //! Bad input: a clear code, and nothing changes.
 
 use serde_json::json;
+use server::{Operation, Verb};
 
 use crate::given::world;
 
@@ -21,6 +22,65 @@ async fn what_is_not_json_is_400_and_what_cannot_be_kept_is_422() {
     ] {
         let call = world.call("POST", "/jobs").bytes(body).header("content-type", "application/json");
         call.send().await.problem(status, code);
+    }
+    assert_eq!(world.get("/jobs").send().await.ok()["work"], json!([]));
+}
+
+#[tokio::test]
+async fn no_route_takes_in_what_cannot_be_kept() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    let before = world.get("/jobs").send().await.body;
+    let deep = "[".repeat(100_000);
+    let mut walked = 0;
+    for route in server::ROUTES.iter().filter(|route| matches!(route.verb, Verb::Post | Verb::Patch)) {
+        let method = if route.verb == Verb::Post { "POST" } else { "PATCH" };
+        let path = route.path.replace("{id}", &id);
+        for (body, status, code) in [
+            (&b"{"[..], 400, "malformed_json"),
+            (b"{} {}", 400, "malformed_json"),
+            (b"{\"x\":01}", 400, "malformed_json"),
+            (b"\xff", 400, "invalid_utf8"),
+            (b"{\"x\":1,\"x\":1}", 422, "duplicate_key"),
+            (b"{\"x\":\"\\u0000\"}", 422, "invalid_text"),
+            (deep.as_bytes(), 422, "too_deep"),
+            (b"{\"no_such_field\":1}", 422, "invalid_request"),
+            (b"[]", 422, "invalid_request"),
+        ] {
+            // What is asked for by its path alone looks at a body only to see that it is fit.
+            if route.operation == Operation::PurgeJob && code == "invalid_request" {
+                continue;
+            }
+            let call = world.call(method, &path).bytes(body).header("content-type", "application/json");
+            // The largest of these is over what a small order may have.
+            let answer = call.send().await;
+            if answer.status == 413 {
+                assert_eq!(body.len(), deep.len(), "{path}");
+                continue;
+            }
+            answer.problem(status, code);
+        }
+        let call = world.call(method, &path).bytes(b"{}").header("content-type", "text/plain");
+        call.send().await.problem(415, "unsupported_media_type");
+        walked += 1;
+    }
+    assert!(walked > 10);
+    assert_eq!(world.get("/jobs").send().await.body, before);
+}
+
+#[tokio::test]
+async fn numbers_outside_their_field_are_refused_by_name() {
+    let world = world().await;
+    for (field, value) in [
+        ("priority", "99999999999999999999"),
+        ("priority", "1.5"),
+        ("priority", "1e3"),
+        ("timeout_seconds", "-1"),
+        ("timeout_seconds", "18446744073709551616"),
+    ] {
+        let body = format!(r#"{{"{field}":{value}}}"#);
+        let problem = world.call("POST", "/jobs").text(&body).send().await.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["loc"], json!(["body", field]), "{body}");
     }
     assert_eq!(world.get("/jobs").send().await.ok()["work"], json!([]));
 }

@@ -78,6 +78,10 @@ async fn late_cancel_changes_nothing_and_answers_the_same_every_time() {
     for _ in 0..2 {
         let answer = world.post(&format!("/jobs/{id}/cancel"), json!({})).send().await.ok();
         assert_eq!(answer["status"], before);
+        assert_eq!(
+            answer["status"]["cancel_requested"], false,
+            "the answer tells that nothing was asked of anybody"
+        );
     }
 }
 

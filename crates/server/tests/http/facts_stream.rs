@@ -87,6 +87,42 @@ async fn stream_of_a_circle_shows_only_its_records_and_moves_on_past_the_others(
 }
 
 #[tokio::test]
+async fn stream_of_one_job_tells_its_facts_alone_and_ends_when_it_is_gone() {
+    let world = world().await;
+    let other = world.create(json!({})).await;
+    let id = world.create(json!({})).await;
+    let path = format!("/facts/stream?job={id}");
+    let mut events = world.get(&path).follow().await;
+    let (first, fact) = events.fact().await.unwrap();
+    assert_eq!((fact["stream"].as_str(), fact["version"].as_u64()), (Some(id.as_str()), Some(1)));
+    world.patch(&other, json!({ "state": "running" })).send().await.ok();
+    world.patch(&id, json!({ "state": "running" })).send().await.ok();
+    let next = events.next().await.unwrap();
+    assert!(next["data"].contains("job.started/1"), "nothing of the other job comes between: {next:?}");
+    let mut resumed = world.get(&format!("{path}&after={first}")).follow().await;
+    assert_eq!(resumed.fact().await.unwrap().1["kind"], "job.started/1");
+    world.patch(&id, json!({ "state": "completed" })).send().await.ok();
+    for events in [&mut events, &mut resumed] {
+        assert_eq!(events.fact().await.unwrap().1["kind"], "job.completed/1");
+    }
+    world.clock.advance_seconds(8 * 86_400);
+    while events.block().await.is_some() {}
+    world.get(&path).send().await.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn stream_of_a_job_that_is_not_yours_is_not_there() {
+    let world = world().await;
+    let token = world.token(Role::Viewer, json!({ "circle": "press" })).await;
+    let theirs = world.create(json!({ "circle": "bindery" })).await;
+    let nothing = "work-00000000000000000000000000000000";
+    for id in [theirs.as_str(), nothing, "op-1", "x"] {
+        let answer = world.get(&format!("/facts/stream?job={id}")).bearer(&token).send().await;
+        assert_eq!(answer.problem(404, "not_found")["detail"], format!("No work: {id}"));
+    }
+}
+
+#[tokio::test]
 async fn quiet_stream_shows_that_it_lives_and_ends_with_its_token_or_the_server() {
     let world = world().await;
     let made = world.post("/tokens", json!({ "role": "viewer" })).send().await.ok();

@@ -11,7 +11,7 @@ use domain::attention::Retention;
 use domain::{Lease, Timestamp};
 use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, ManualClock, RandomIds};
 use serde_json::{Value, json};
-use server::{Server, ServerSettings};
+use server::{Server, ServerLimits, ServerSettings};
 use store_sql::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -36,16 +36,26 @@ pub struct World {
 
 /// Nothing is taken by itself: what happens is what the test asks for.
 pub async fn world() -> World {
-    World::start(Dispatching::Off).await
+    World::start(Dispatching::Off, ServerLimits::default(), 0).await
+}
+
+/// The same, whose door has these bounds.
+pub async fn world_with(limits: ServerLimits) -> World {
+    World::start(Dispatching::Off, limits, 0).await
 }
 
 /// Ready jobs are taken by themselves.
 pub async fn working_world() -> World {
-    World::start(Dispatching::On).await
+    World::start(Dispatching::On, ServerLimits::default(), 0).await
+}
+
+/// Ready jobs are taken by themselves; executors and lanes that nobody knows are waited for.
+pub async fn world_with_grace(grace_seconds: u64) -> World {
+    World::start(Dispatching::On, ServerLimits::default(), grace_seconds).await
 }
 
 impl World {
-    async fn start(dispatching: Dispatching) -> Self {
+    async fn start(dispatching: Dispatching, limits: ServerLimits, grace_seconds: u64) -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let options = SqliteOptions::at(directory.path().join("longhaul.sqlite"));
         let store = Arc::new(SqliteStore::open(&options).expect("a new store opens"));
@@ -56,13 +66,14 @@ impl World {
             retention: Retention::DEFAULT,
             lane_limits: [("narrow".to_owned(), 1)].into(),
             policy: domain::policy::HostPolicy::default(),
-            grace_seconds: 0,
+            grace_seconds,
             dispatching,
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), executors(), settings);
         let daemon = Arc::new(daemon);
         let secret = server::first_admin(daemon.engine()).await.expect("the store keeps it");
-        let settings = ServerSettings { heartbeat: Duration::from_millis(20), ..ServerSettings::default() };
+        let heartbeat = Duration::from_millis(20);
+        let settings = ServerSettings { heartbeat, limits, ..ServerSettings::default() };
         let server = Arc::new(Server::new(daemon.clone(), settings));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
         let address = listener.local_addr().expect("it is bound").to_string();
@@ -141,7 +152,15 @@ impl World {
 fn executors() -> Executors {
     let mut all = Executors::default();
     for (name, specialist) in executors::all() {
-        all.register(name, Executor { specialist, concurrency: 8, retry: Executors::DEFAULT_RETRY });
+        all.register(
+            name,
+            Executor {
+                specialist,
+                concurrency: 8,
+                retry: Executors::DEFAULT_RETRY,
+                modes: engine::Modes::default(),
+            },
+        );
     }
     all
 }

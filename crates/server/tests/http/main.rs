@@ -9,6 +9,7 @@ mod bad_input;
 mod batch;
 mod cancel;
 mod create;
+mod crowd;
 mod facts_stream;
 mod idempotency;
 mod limits;

@@ -26,6 +26,7 @@ async fn not_yours_reads_like_not_there_on_every_route_and_the_audit_log_tells_t
             ("GET", "/jobs/ID", None),
             ("GET", "/work/ID/status", None),
             ("GET", "/jobs/ID/result", None),
+            ("GET", "/jobs/ID/artifacts/stdout", None),
             ("GET", "/jobs/ID/facts", None),
             ("GET", "/jobs/ID/why", None),
             ("PATCH", "/jobs/ID", Some(json!({ "state": "running" }))),

@@ -17,6 +17,28 @@ async fn purged_job_keeps_its_record_and_loses_its_bodies() {
     let status = world.get(&format!("/jobs/{id}")).send().await;
     assert_eq!(status.ok()["status"]["state"], "completed");
     assert!(!status.body.contains("private"));
+    assert_eq!(status.ok()["status"]["title"], "");
     let result = world.get(&format!("/jobs/{id}/result")).send().await.ok();
     assert_eq!((&result["result"]["data"], &result["result"]["summary"]), (&json!(null), &json!("s")));
+}
+
+#[tokio::test]
+async fn purged_job_is_not_run_again_and_says_why() {
+    let world = world().await;
+    let id = world.create(json!({ "title": "cat secret", "executor": "fails", "input": [1] })).await;
+    world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
+    world.call("POST", &format!("/jobs/{id}/purge")).send().await.ok();
+    // A body that comes later does not bring back what the job was asked to do.
+    let attempt = world.status(&id).await["runner"]["current_attempt_id"].clone();
+    let note = json!({ "state": "failed", "attempt_id": attempt, "error": { "message": "late" } });
+    world.patch(&id, note).send().await.ok();
+    for order in ["run", "retry"] {
+        world.call("POST", &format!("/jobs/{id}/{order}")).send().await.problem(409, "purged");
+    }
+    let why = world.get(&format!("/jobs/{id}/why")).send().await.ok();
+    let codes: Vec<_> = why["reasons"].as_array().unwrap().iter().map(|reason| &reason["code"]).collect();
+    assert_eq!(codes, ["over", "purged"]);
+    let status = world.get(&format!("/jobs/{id}")).send().await;
+    assert!(!status.body.contains("secret"), "{}", status.body);
+    assert_eq!(status.ok()["status"]["runner"]["attempt_count"], 1);
 }

@@ -38,6 +38,75 @@ async fn status_has_its_35_keys_always_and_no_others() {
     }
 }
 
+// conforms: R9
+#[tokio::test]
+async fn record_needs_and_names_no_persona_orchestrator_or_backend() {
+    let world = world().await;
+    for foreign in ["persona", "orchestrator", "agent", "model", "runtime"] {
+        let problem =
+            world.post("/jobs", json!({ foreign: "x" })).send().await.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["type"], "extra_forbidden", "{foreign}");
+    }
+    // Where it should run is a wish beside the record: an unknown executor's name does as well as none.
+    let id = world.create(json!({ "executor": "echo" })).await;
+    let done = world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
+    assert_eq!(done["status"]["state"], "completed");
+    let text = done.to_string();
+    for word in ["persona", "orchestrator", "backend", "profile"] {
+        assert!(!text.contains(word) && !KEYS.contains(word), "{word}: {text}");
+    }
+    let wished = world.create(json!({ "backend": "codex", "path": "/srv" })).await;
+    let mut status = world.status(&wished).await;
+    for place in ["execution", "request"] {
+        status.as_object_mut().unwrap().remove(place);
+    }
+    assert!(!status.to_string().contains("codex"), "a wish stays with the request: {status}");
+}
+
+// conforms: R82 R85
+#[tokio::test]
+async fn transcripts_and_the_data_of_other_ledgers_have_no_place_in_the_record() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    let before = world.get(&format!("/jobs/{id}")).send().await.body;
+    for foreign in ["transcript", "messages", "turns", "chat", "issue", "issues", "ticket", "ledger", "log"] {
+        let create = json!({ foreign: ["x"] });
+        let problem = world.post("/jobs", create).send().await.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["type"], "extra_forbidden", "{foreign}");
+        let report = json!({ "state": "running", foreign: ["x"] });
+        let problem = world.patch(&id, report).send().await.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["type"], "extra_forbidden", "{foreign}");
+        assert!(!KEYS.split_whitespace().any(|key| key == foreign));
+    }
+    // What a transcript could be smuggled in as is short.
+    for (key, value) in [
+        ("progress_note", json!("x".repeat(2_049))),
+        ("progress", json!({ "transcript": "x".repeat(2_049) })),
+        ("result_summary", json!("x".repeat(4_097))),
+    ] {
+        let mut report = json!({ "state": "running" });
+        report[key] = value;
+        world.patch(&id, report).send().await.problem(422, "too_large");
+    }
+    assert_eq!(world.get(&format!("/jobs/{id}")).send().await.body, before);
+    assert_eq!(world.get("/jobs").send().await.ok()["work"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn input_is_shown_as_it_was_sent_until_it_is_purged() {
+    let world = world().await;
+    let body = r#"{"executor":"fails","input":{"z":18446744073709551615,"a":1.50}}"#;
+    let made = world.call("POST", "/jobs").text(body).send().await;
+    let input = r#""input":{"z":18446744073709551615,"a":1.50}"#;
+    assert!(made.body.contains(input), "{}", made.body);
+    let id = made.ok()["job_id"].as_str().unwrap().to_owned();
+    let path = format!("/jobs/{id}");
+    assert!(world.get(&path).send().await.body.contains(input));
+    world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
+    world.call("POST", &format!("/jobs/{id}/purge")).send().await.ok();
+    assert!(!world.get(&path).send().await.body.contains("18446744073709551615"));
+}
+
 #[tokio::test]
 async fn new_job_has_the_defaults_of_the_contract() {
     let world = world().await;

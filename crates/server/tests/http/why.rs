@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::given::{World, working_world, world};
+use crate::given::{World, working_world, world, world_with_grace};
 
 async fn why(world: &World, id: &str) -> (Vec<String>, Value) {
     let why = world.get(&format!("/jobs/{id}/why")).send().await.ok();
@@ -39,6 +39,58 @@ async fn queued_jobs_say_what_they_wait_for() {
             "{body}"
         );
     }
+}
+
+#[tokio::test]
+async fn failure_is_explained_in_its_own_words() {
+    let world = world().await;
+    let detail = async |id: &str| {
+        let why = world.get(&format!("/jobs/{id}/why")).send().await.ok();
+        why["reasons"][0]["detail"].as_str().unwrap().to_owned()
+    };
+    let failed = world.create(json!({ "executor": "fails" })).await;
+    world.call("POST", &format!("/jobs/{failed}/run")).send().await.ok();
+    let told = detail(&failed).await;
+    assert!(told.starts_with("it is failed: out_of_paper: there is no paper; run or retry"), "{told}");
+    let nobodys = world.create(json!({})).await;
+    world.call("POST", &format!("/jobs/{nobodys}/run")).send().await.ok();
+    let told = detail(&nobodys).await;
+    assert!(told.starts_with("it is unavailable: missing_target: "), "{told}");
+    let reported = world.create(json!({})).await;
+    world.patch(&reported, json!({ "state": "failed", "error": { "message": "wet ink" } })).send().await.ok();
+    assert!(detail(&reported).await.contains("wet ink"));
+}
+
+// conforms: R59
+#[tokio::test]
+async fn executor_that_nobody_has_is_named_at_once_and_until_when_it_is_waited_for() {
+    let world = world_with_grace(60).await;
+    let made = world.post("/jobs", json!({ "executor": "nobody" })).send().await.ok();
+    assert_eq!(made["status"]["state_reason"], "capability_missing");
+    let id = made["job_id"].as_str().unwrap();
+    assert_eq!(world.status(id).await["state_reason"], "capability_missing");
+    let list = world.get("/jobs?view=summary").send().await.ok();
+    assert_eq!(list["work"][0]["state_reason"], "capability_missing");
+    let why = world.get(&format!("/jobs/{id}/why")).send().await.ok();
+    let grace_ends = json!("2026-01-01T00:01:00.000000+00:00");
+    assert_eq!((&why["reasons"][0]["code"], &why["earliest_at"]), (&json!("executor_missing"), &grace_ends));
+    assert_eq!(why["reasons"][0]["until"], grace_ends);
+    let told = why["reasons"][0]["detail"].as_str().unwrap();
+    assert!(told.contains("\"nobody\"") && told.contains("config"), "{told}");
+    world.clock.advance_seconds(60);
+    let status = world.until(id, "failed").await;
+    assert_eq!(status["state_reason"], "specialist_unregistered");
+}
+
+#[tokio::test]
+async fn lane_that_no_config_names_is_named_until_it_is_asked_all_the_same() {
+    let world = world_with_grace(60).await;
+    let id = world.create(json!({ "executor": "echo", "lane": "somewhere" })).await;
+    let why = world.get(&format!("/jobs/{id}/why")).send().await.ok();
+    assert_eq!(why["reasons"][0]["code"], "lane_unknown");
+    assert_eq!(why["earliest_at"], "2026-01-01T00:01:00.000000+00:00");
+    world.clock.advance_seconds(60);
+    world.until(&id, "completed").await;
 }
 
 #[tokio::test]

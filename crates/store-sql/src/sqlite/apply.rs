@@ -28,7 +28,7 @@ pub(crate) fn apply(
         let row = match row {
             None => {
                 insert_view(connection, &change.record, &change.id, &text.view)?;
-                let row = AgendaRow::new(text.head, change.agenda.clone(), commit.at);
+                let row = AgendaRow::new(text.head, change.agenda.clone(), commit.at, commit.lease);
                 insert_agenda(connection, &change.id, &row)?;
                 row
             }
@@ -36,7 +36,7 @@ pub(crate) fn apply(
                 if !text.facts.is_empty() {
                     update_view(connection, &change.record, &change.id, &text.view)?;
                 }
-                row.commit(text.head, change.agenda.clone(), commit.at);
+                row.commit(text.head, change.agenda.clone(), commit.at, commit.lease);
                 update_agenda(connection, &change.id, &row)?;
                 row
             }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use domain::job::JobStateName;
 use domain::{BodyRef, RecordId, RecordKind, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 use store::limits::MAX_PAGE;
@@ -11,7 +10,7 @@ use store::{AgendaRow, Loaded, StoreError, StoredFact, decode_view};
 use super::failure::read_failed;
 use crate::dialect::Sql;
 use crate::export::fact_lines;
-use crate::rows::{FactLine, agenda_columns, fact_columns, read_agenda, read_fact, signed, unsigned};
+use crate::rows::{FactLine, agenda_columns, fact_columns, read_agenda, read_fact, signed};
 
 static LOAD_JOB: Sql = Sql::new(concat!(
     "SELECT view, ",
@@ -54,26 +53,6 @@ pub(crate) fn body(
             statement.query_row(place, |row| row.get(0)).optional()
         })
         .map_err(read_failed)
-}
-
-static JOB_COUNTS: Sql = Sql::new("SELECT state, count(*) FROM jobs GROUP BY state");
-
-pub(crate) fn job_counts(connection: &Connection) -> Result<Vec<(JobStateName, u64)>, StoreError> {
-    let rows: Vec<(String, u64)> = connection
-        .prepare_cached(JOB_COUNTS.sqlite())
-        .and_then(|mut statement| {
-            statement.query_map([], |row| Ok((row.get(0)?, unsigned(row, 1)?)))?.collect()
-        })
-        .map_err(read_failed)?;
-    let mut counts = rows
-        .into_iter()
-        .map(|(state, count)| match JobStateName::parse(&state) {
-            Some(state) => Ok((state, count)),
-            None => Err(StoreError::Broken(format!("jobs are in an unknown state {state:?}"))),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    counts.sort_unstable();
-    Ok(counts)
 }
 
 static FACTS_OF: Sql = Sql::new(concat!(

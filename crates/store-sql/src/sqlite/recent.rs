@@ -4,13 +4,17 @@
 //! never older than the file.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::{Claim, RecordId};
-use store::Loaded;
+use domain::{BodyRef, Claim, RecordId};
+use store::{Loaded, NewBody};
 
 /// Records kept at most.
 const MAX_KEPT: usize = 4_096;
+/// Bodies up to this size are kept with their record: the input of a job is asked for a moment after it came.
+const MAX_BODY_BYTES: usize = 2_048;
+/// Bodies kept with one record; later ones are read.
+const MAX_BODIES: usize = 4;
 
 #[derive(Default)]
 pub(crate) struct Recent {
@@ -19,25 +23,44 @@ pub(crate) struct Recent {
 
 #[derive(Default)]
 struct Kept {
-    records: HashMap<RecordId, Loaded>,
+    records: HashMap<RecordId, KeptRecord>,
     /// In the order of arrival; may name records that have gone.
     arrivals: VecDeque<RecordId>,
+}
+
+struct KeptRecord {
+    loaded: Loaded,
+    /// The small ones.
+    bodies: Vec<NewBody>,
 }
 
 impl Recent {
     /// The record, if it is here.
     pub(crate) fn get(&self, id: &RecordId) -> Option<Loaded> {
-        self.lock().records.get(id).cloned()
+        self.lock().records.get(id).map(|kept| kept.loaded.clone())
     }
 
-    /// The record as the writer left it. One that is over is not needed again soon.
-    pub(crate) fn wrote(&self, id: &RecordId, loaded: Loaded) {
+    /// A body of the record, if it is here.
+    pub(crate) fn body(&self, id: &RecordId, body: BodyRef) -> Option<Arc<[u8]>> {
+        let kept = self.lock();
+        let found = kept.records.get(id)?.bodies.iter().find(|one| one.body == body);
+        found.map(|one| one.bytes.clone())
+    }
+
+    /// The record as the writer left it, and the bodies that came with it. One that is over is not needed again soon.
+    pub(crate) fn wrote(&self, id: &RecordId, loaded: Loaded, bodies: &[NewBody]) {
         let mut kept = self.lock();
         if loaded.record.is_over() {
             kept.records.remove(id);
             return;
         }
-        if kept.records.insert(id.clone(), loaded).is_none() {
+        let small = bodies.iter().filter(|body| body.bytes.len() <= MAX_BODY_BYTES).cloned();
+        if let Some(record) = kept.records.get_mut(id) {
+            record.loaded = loaded;
+            let room = MAX_BODIES.saturating_sub(record.bodies.len());
+            record.bodies.extend(small.take(room));
+        } else {
+            kept.records.insert(id.clone(), KeptRecord { loaded, bodies: small.take(MAX_BODIES).collect() });
             kept.arrivals.push_back(id.clone());
         }
         while kept.arrivals.len() > MAX_KEPT {
@@ -48,8 +71,8 @@ impl Recent {
 
     /// The claim as the writer left it.
     pub(crate) fn claimed(&self, id: &RecordId, claim: &Claim) {
-        if let Some(loaded) = self.lock().records.get_mut(id) {
-            loaded.claim = Some(claim.clone());
+        if let Some(kept) = self.lock().records.get_mut(id) {
+            kept.loaded.claim = Some(claim.clone());
         }
     }
 

@@ -16,6 +16,7 @@ use super::apply;
 use super::check::{self, Checked};
 use super::checkpoint::WakeUp;
 use super::claims::{self, ClaimRequest};
+use super::counts::{Counts, Moved};
 use super::failure::{self, Failure};
 use super::queue::Queue;
 use super::recent::Recent;
@@ -62,6 +63,7 @@ pub(crate) struct Writer {
     stop: Arc<watch::Sender<Option<String>>>,
     figures: Arc<WriterFigures>,
     recent: Arc<Recent>,
+    counts: Arc<Counts>,
     last_position: u64,
 }
 
@@ -72,6 +74,7 @@ impl Writer {
         stop: Arc<watch::Sender<Option<String>>>,
         figures: Arc<WriterFigures>,
         recent: Arc<Recent>,
+        counts: Arc<Counts>,
         checkpointer: WakeUp,
     ) -> rusqlite::Result<Self> {
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages| {
@@ -79,7 +82,7 @@ impl Writer {
             Ok(())
         }))?;
         let last_position = apply::last_position(&connection)?;
-        Ok(Self { connection, queue, stop, figures, recent, last_position })
+        Ok(Self { connection, queue, stop, figures, recent, counts, last_position })
     }
 
     pub(crate) fn run(mut self) {
@@ -117,11 +120,11 @@ impl Writer {
         }
     }
 
-    /// One transaction for all: claims, checks, writes, sync.
+    /// One transaction for all: checks, writes, claims, sync.
     fn transact(&mut self, requests: &[Request]) -> Result<Vec<Result<Answer, StoreError>>, Failure> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut position = self.last_position;
-        let outcome = fill(&self.connection, requests, &mut position);
+        let outcome = fill(&self.connection, &self.recent, requests, &mut position);
         let wrote = match &outcome {
             Ok(filled) => filled.wrote,
             Err(_) => false,
@@ -131,13 +134,18 @@ impl Writer {
             self.roll_back();
             return outcome.map(|filled| filled.answers).map_err(Failure::from);
         }
+        let filled = outcome?;
+        let mut tally = self.counts.lock();
         if let Err(error) = self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]))
         {
+            tally.doubt();
+            drop(tally);
             self.roll_back();
             return Err(Failure::at_commit(error));
         }
+        tally.add(&filled.moved);
+        drop(tally);
         self.last_position = position;
-        let filled = outcome?;
         self.remember(requests, filled.written, &filled.answers);
         Ok(filled.answers)
     }
@@ -154,10 +162,11 @@ impl Writer {
             let Request::Commit(prepared) = &requests[index] else { continue };
             for (change, row) in prepared.commit.changes.iter().zip(rows) {
                 match change.removal {
-                    Removal::Record => self.recent.forget(&change.id),
-                    Removal::Nothing | Removal::Bodies => {
+                    Removal::Record | Removal::Bodies => self.recent.forget(&change.id),
+                    Removal::Nothing => {
                         let record = change.record.clone();
-                        self.recent.wrote(&change.id, Loaded { record, head: row.head, claim: row.claim });
+                        let loaded = Loaded { record, head: row.head, claim: row.claim };
+                        self.recent.wrote(&change.id, loaded, &change.bodies);
                     }
                 }
             }
@@ -220,10 +229,17 @@ struct Filled {
     wrote: bool,
     /// The agenda rows that each written commit left.
     written: Vec<(usize, Vec<AgendaRow>)>,
+    /// What that does to the counts.
+    moved: Moved,
 }
 
 /// Puts the batch into the open transaction.
-fn fill(connection: &Connection, requests: &[Request], position: &mut u64) -> rusqlite::Result<Filled> {
+fn fill(
+    connection: &Connection,
+    recent: &Recent,
+    requests: &[Request],
+    position: &mut u64,
+) -> rusqlite::Result<Filled> {
     let mut answers: Vec<Option<Result<Answer, StoreError>>> = requests.iter().map(|_| None).collect();
     let mut fitting: Vec<(usize, &Prepared, Vec<Option<AgendaRow>>)> = Vec::new();
     let mut touched = HashSet::new();
@@ -250,7 +266,11 @@ fn fill(connection: &Connection, requests: &[Request], position: &mut u64) -> ru
     }
     let mut wrote = false;
     let mut written = Vec::with_capacity(fitting.len());
+    let mut moved = Moved::default();
     for (index, prepared, rows) in fitting {
+        for (change, row) in prepared.commit.changes.iter().zip(&rows) {
+            moved.note(connection, recent, change, row.as_ref())?;
+        }
         let (committed, rows) = apply::apply(connection, prepared, rows, position)?;
         answers[index] = Some(Ok(Answer::Committed(committed)));
         written.push((index, rows));
@@ -267,7 +287,7 @@ fn fill(connection: &Connection, requests: &[Request], position: &mut u64) -> ru
         answers[index] = Some(answer);
     }
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
-    Ok(Filled { answers, wrote, written })
+    Ok(Filled { answers, wrote, written, moved })
 }
 
 /// Whether an answer means that a row was changed.

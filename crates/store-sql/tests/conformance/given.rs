@@ -171,6 +171,7 @@ pub fn commit(changes: Vec<Change>, at: Timestamp) -> Commit {
         changes,
         keys: Vec::new(),
         urgency: Urgency::Result,
+        lease: Lease::DEFAULT,
     }
 }
 

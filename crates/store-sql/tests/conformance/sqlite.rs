@@ -1,6 +1,7 @@
 //! What only the store on a file promises.
 
 mod corruption;
+mod counts;
 mod file;
 mod ledger;
 mod opening;

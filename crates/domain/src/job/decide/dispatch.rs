@@ -76,6 +76,9 @@ pub(super) fn dispatch(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<
 }
 
 fn begin_attempt(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<JobFact> {
+    if job.purged_at.is_some() {
+        return Refusal::Purged.into();
+    }
     if job.expires_at().is_some_and(|limit| limit <= now) {
         return Refusal::DeadlineElapsed.into();
     }

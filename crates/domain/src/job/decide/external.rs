@@ -73,9 +73,11 @@ fn orphaned(
         return refusal.into();
     }
     let deferred = Details::because("deferred");
-    let Some(evidence) = report::evidence(job, attempt_id, JobStateName::AwaitingExternal, &deferred) else {
+    let evidence = report::evidence(job, attempt_id, JobStateName::AwaitingExternal, &deferred);
+    // Reports are kept up to a limit; what may still run outside is always written down.
+    if evidence.is_none() && !report::may_be_ours(job, attempt_id) {
         return refusal.into();
-    };
+    }
     let operation = NewOperation {
         job_id: job.id.clone(),
         attempt_id: attempt_id.clone(),
@@ -84,8 +86,7 @@ fn orphaned(
     };
     let orphan =
         OperationCommand::AcceptOrphan { operation: Box::new(operation), reason: refusal.code().to_owned() };
-    Decision::Refused { refusal, evidence: Some(evidence), consequences: Vec::new() }
-        .then(operation_id.clone(), orphan)
+    Decision::Refused { refusal, evidence, consequences: Vec::new() }.then(operation_id.clone(), orphan)
 }
 
 /// A job that has moved on takes no notice: the operation's own record keeps how it ended.

@@ -1,6 +1,7 @@
 //! Work that goes on outside, under an operation.
 
 use super::*;
+use crate::limits::KEPT_EVIDENCE;
 use crate::operation::OperationCommand;
 
 fn accepted(operation: NewOperation) -> Decision<JobFact> {
@@ -73,6 +74,26 @@ fn work_waits_for_one_operation_at_a_time() {
     };
     let (from, to) = (JobStateName::AwaitingExternal, JobStateName::AwaitingExternal);
     check(&waiting(), other, orphaned("op-2", Refusal::TransitionRefused { from, to }));
+}
+
+#[test]
+fn what_may_run_outside_is_written_down_also_when_no_more_reports_are_kept() {
+    let late = StaleReport {
+        attempt_id: attempt(1),
+        state: JobStateName::Failed,
+        at: Timestamp::default(),
+        details: Details::default(),
+    };
+    let mut given = vec![created(), dispatched(1), requeued(NOW), dispatched(2)];
+    given.extend(vec![JobFact::StaleReportKept(late); KEPT_EVIDENCE]);
+    let Decision::Refused { refusal, consequences, .. } =
+        orphaned(operation_id().as_str(), Refusal::StaleAttempt)
+    else {
+        unreachable!()
+    };
+    let then = Decision::Refused { refusal, evidence: None, consequences };
+    check(&given, defer(1, new_operation()), then);
+    check(&given, defer(9, new_operation()), Decision::refuse(Refusal::StaleAttempt));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Misfold;
+use crate::attention::Retention;
 use crate::limits::{KEPT_ATTEMPTS, KEPT_NOTES};
 
 // conforms: R44 L46
@@ -112,6 +113,22 @@ fn what_comes_after_a_purge_can_be_purged_too() {
         let given = [&purged[..], &more].concat();
         check(&given, JobCommand::Purge, Decision::fact(JobFact::Purged));
     }
+}
+
+#[test]
+fn what_was_purged_is_not_done_again_whatever_comes_in_between() {
+    let error = ResultRefs { error: Some(body(BodyName::Error, 1)), ..ResultRefs::default() };
+    let titled = created_with(|new| new.spec.title = "cat /etc/secret".to_owned());
+    let purged = [titled, dispatched(1), failed(), JobFact::Purged, JobFact::Noted(result(error))];
+    for trigger in [Trigger::Run, Trigger::Retry] {
+        let job = check(&purged, dispatch(2, trigger), Decision::refuse(Refusal::Purged)).unwrap();
+        assert_eq!((job.purged, job.purged_at), (false, Some(BEFORE)));
+        assert_eq!(job.spec.title, "", "a title may repeat what was deleted");
+    }
+    // Written by a release that still let it be retried.
+    let queued = [&purged[..], &[dispatched(2), requeued(BEFORE)]].concat();
+    let job = check(&queued, dispatch(3, Trigger::Automatic), Decision::refuse(Refusal::Purged)).unwrap();
+    assert_eq!(job.attention(Retention::DEFAULT).place, None, "nobody is offered what nobody may take");
 }
 
 #[test]

@@ -167,7 +167,11 @@ fn waits_after_failed_polls_double_up_to_their_cap_with_full_jitter() {
     let next = |errors, jitter| {
         let mut given = vec![accepted()];
         given.extend((0..errors).map(|_| poll_failed()));
-        let failing = OperationCommand::RecordPollError { error: unreachable_error(), jitter };
+        let failing = OperationCommand::RecordPollError {
+            error: unreachable_error(),
+            retry_after: crate::policy::Hint::Absent,
+            jitter,
+        };
         let before = operation(&given);
         let Decision::Facts { facts, .. } = decide(&before, &failing, NOW) else {
             panic!("an open operation takes a failed poll")

@@ -26,7 +26,10 @@ impl HttpConnector {
         let reading = Reading::new(&answer, status, self.clock.now());
         match interpret::asked(status, answer.status) {
             Asked::Gone => return Ok(Polled::Unknown),
-            Asked::NotAnswered(code) => return Err(error(code, reading.complaint())),
+            Asked::NotAnswered(code) => {
+                let (error, retry_after) = (error(code, reading.complaint()), reading.retry_after());
+                return Ok(Polled::NotNow { error, retry_after });
+            }
             Asked::Answered => {}
         }
         let state = reading.state(&self.connector.states)?;

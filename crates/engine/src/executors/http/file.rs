@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
+use crate::ModeSupport;
+
 /// The whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,19 +62,6 @@ pub(super) struct ConnectorFile {
     pub(super) not_cancelable_because: Option<String>,
     /// Fetched when the status says that the work is completed.
     pub(super) result: Option<Spanned<AskFile>>,
-}
-
-/// Whether a connector may leave work outside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ModeSupport {
-    /// Its answer is the result.
-    #[default]
-    SyncOnly,
-    /// As it comes.
-    Either,
-    /// It always leaves a handle.
-    AsyncOnly,
 }
 
 /// What a service's state means.

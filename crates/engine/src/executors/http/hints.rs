@@ -1,5 +1,7 @@
 //! What an answer says about time, as a hint: seconds, a date of HTTP, or nonsense. The host clamps it.
 
+use std::time::UNIX_EPOCH;
+
 use domain::Timestamp;
 use domain::policy::Hint;
 use serde_json::Value;
@@ -28,11 +30,11 @@ pub(super) fn of_value(value: &Value, now: Timestamp) -> Hint {
 
 /// A date that has passed means now.
 fn of_date(text: &str, now: Timestamp) -> Hint {
-    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text.trim());
-    let date = date.or_else(|_| text.trim().parse());
-    date.map_or(Hint::Invalid, |at: jiff::Timestamp| {
-        Hint::Seconds((at.as_second() - now.micros() / 1_000_000).max(0))
-    })
+    let text = text.trim();
+    let of_http = httpdate::parse_http_date(text).ok();
+    let at = of_http.and_then(|at| i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok());
+    let at = at.or_else(|| text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second));
+    at.map_or(Hint::Invalid, |at| Hint::Seconds((at - now.micros() / 1_000_000).max(0)))
 }
 
 #[cfg(test)]

@@ -199,12 +199,8 @@ impl<'a> Reading<'a> {
             Found::Value(Value::Bool(true)) => Retryable::Yes,
             Found::Value(_) | Found::Absent => Retryable::No,
         };
-        Failure {
-            reason: code.unwrap_or_else(|| usual.to_owned()),
-            message: self.complaint(),
-            retryable,
-            artifacts: None,
-        }
+        let reason = code.unwrap_or_else(|| usual.to_owned());
+        Failure { retryable, ..Failure::permanent(&reason, self.complaint()) }
     }
 
     /// What the service said, for people.

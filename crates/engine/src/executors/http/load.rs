@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::RetryPolicy;
 use domain::limits::MAX_LABEL_BYTES;
-use domain::policy::{HostPolicy, KindOverride};
+use domain::policy::{Hint, HostPolicy, KindOverride};
 use http::{HeaderName, Method};
 use serde_json::Value;
 use serde_saphyr::{Location, Spanned};
@@ -14,12 +14,13 @@ use url::Url;
 
 use super::call::{Call, Read};
 use super::file::{
-    AskFile, CancelFile, ConnectorFile, LimitsFile, ModeSupport, ReadFile, SecretSource, State, SubmitFile,
+    AskFile, CancelFile, ConnectorFile, LimitsFile, ReadFile, SecretSource, State, SubmitFile,
 };
 use super::mistake::Mistake;
 use super::template::{self, REQUEST_NAMES};
-use crate::Executors;
+
 use crate::outbound::{OutboundLimits, Target};
+use crate::{Executors, ModeSupport, Modes};
 
 const MAX_FILE_BYTES: u64 = 262_144;
 const MAX_NESTING: usize = 32;
@@ -37,9 +38,7 @@ const OWN_NAMES: [&str; 4] = ["id", "remote_id", "location", "callback_url"];
 #[derive(Debug)]
 pub struct Connector {
     pub(super) name: String,
-    pub(super) mode: ModeSupport,
-    pub(super) preferred_retry_after: Option<i64>,
-    pub(super) preferred_max_ttl: Option<i64>,
+    pub(super) modes: Modes,
     pub(super) secrets: BTreeMap<String, SecretSource>,
     pub(super) allow: Vec<Target>,
     pub(super) origins: Vec<url::Origin>,
@@ -80,9 +79,9 @@ impl Connector {
         &self.name
     }
 
-    /// Whether it may leave work outside.
-    pub fn mode(&self) -> ModeSupport {
-        self.mode
+    /// Whether it may leave work outside, and what it hints of that.
+    pub fn modes(&self) -> Modes {
+        self.modes
     }
 
     /// The operator's word for its operations: goes into the host's `kind_overrides` under its name.
@@ -179,13 +178,16 @@ impl Loader<'_> {
         });
         let cancel = cancel.transpose()?;
         self.check_mode(file)?;
+        let hint = |seconds: Option<i64>| seconds.map_or(Hint::Absent, Hint::Seconds);
         let later = [&status, &result, &cancel];
         let keeps_input = later.into_iter().flatten().any(|call| call.reads("input"));
         Ok(Connector {
             name: file.name.value.clone(),
-            mode: file.execution_mode_support,
-            preferred_retry_after: file.deferred_profile.preferred_retry_after_seconds,
-            preferred_max_ttl: file.deferred_profile.preferred_max_ttl_seconds,
+            modes: Modes {
+                support: file.execution_mode_support,
+                retry_after: hint(file.deferred_profile.preferred_retry_after_seconds),
+                max_ttl: hint(file.deferred_profile.preferred_max_ttl_seconds),
+            },
             secrets: self.secrets(file)?,
             allow: self.targets(&file.allow)?,
             origins: self.origins(&file.origins)?,

@@ -184,7 +184,9 @@ mod tests {
     #[test]
     fn secret_is_taken_out_in_every_way_that_it_can_be_written() {
         let percent = |upper: bool| {
-            SECRET.bytes().map(|byte| if upper { format!("%{byte:02X}") } else { format!("%{byte:02x}") })
+            SECRET
+                .bytes()
+                .map(move |byte| if upper { format!("%{byte:02X}") } else { format!("%{byte:02x}") })
         };
         let quoted = serde_json::Value::String(SECRET.to_owned()).to_string();
         let twice = serde_json::Value::String(quoted.clone()).to_string();

@@ -265,6 +265,7 @@ fn told_of_submit(produced: &Produced) -> Value {
         | Produced::Delivered
         | Produced::AwaitingInput { .. }
         | Produced::Stopped
+        | Produced::StoppedWith(_)
         | Produced::Unexpected(_) => json!("unexpected"),
     }
 }
@@ -272,6 +273,9 @@ fn told_of_submit(produced: &Produced) -> Value {
 fn told_of_poll(polled: &Result<Polled, domain::operation::PollError>) -> Value {
     match polled {
         Err(error) => json!({ "poll_error": { "code": error.code } }),
+        Ok(Polled::NotNow { error, retry_after }) => {
+            json!({ "poll_error": { "code": error.code, "retry_after": seconds(*retry_after) } })
+        }
         Ok(Polled::Open(status, hints)) => {
             let progress: Value = hints
                 .progress

@@ -3,7 +3,6 @@
 use domain::OperationId;
 use domain::job::{Job, Resubmit};
 use domain::operation::Cancelability;
-use domain::policy::Hint;
 use http::HeaderValue;
 use serde_json::{Map, Value, json};
 use store::sha256;
@@ -11,11 +10,11 @@ use url::Url;
 
 use super::HttpConnector;
 use super::call::Call;
-use super::file::{ModeSupport, State};
+use super::file::State;
 use super::handle::Handle;
 use super::interpret::{self, Asked, Reading, Submission};
 use crate::outbound::{OutboundError, OutboundRequest};
-use crate::{Assignment, Deferral, Failure, Intended, Intent, Link, Produced};
+use crate::{Assignment, Deferral, Failure, Intended, Intent, Link, ModeSupport, Produced};
 
 /// What one job brings to its requests.
 pub(super) struct Work {
@@ -127,9 +126,9 @@ impl HttpConnector {
             Ok(State::Cancelled) => Produced::Failed(reading.failure("service_cancelled")),
             Ok(State::Unknown) => Produced::SubmitUnknown(reading.failure("operation_unknown")),
             // Without a word about it, a service that is never asked has done it.
-            Err(_) if connector.mode == ModeSupport::SyncOnly => completed(reading),
+            Err(_) if connector.modes.support == ModeSupport::SyncOnly => completed(reading),
             // Work that goes on is a breach of what the connector said it does, and still goes on.
-            Ok(State::Pending | State::Running) if connector.mode == ModeSupport::SyncOnly => {
+            Ok(State::Pending | State::Running) if connector.modes.support == ModeSupport::SyncOnly => {
                 let message = "the service goes on with it, but its connector is sync-only".to_owned();
                 Produced::SubmitUnknown(Failure::permanent("deferred_by_sync_only", message))
             }
@@ -153,18 +152,13 @@ impl HttpConnector {
             kept: kept.collect::<Map<_, _>>(),
             input: connector.keeps_input.then(|| work.input.clone()),
         };
-        let or_preferred = |hint: Hint| match (hint, connector.preferred_retry_after) {
-            (Hint::Absent, Some(seconds)) => Hint::Seconds(seconds),
-            (hint, _) => hint,
-        };
         Produced::Deferred(Deferral {
             cancelability: match &connector.cancel {
                 Some(_) => Cancelability::Cancelable,
                 None => Cancelability::NotCancelable(connector.not_cancelable_because.clone()),
             },
-            retry_after: or_preferred(reading.retry_after()),
+            retry_after: reading.retry_after(),
             fail_after: reading.fail_after(),
-            action_ttl: connector.preferred_max_ttl.map_or(Hint::Absent, Hint::Seconds),
             progress_hint: reading.progress_text(),
             ..Deferral::new(handle.to_bytes())
         })

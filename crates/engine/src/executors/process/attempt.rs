@@ -59,7 +59,7 @@ pub(super) async fn run(
     );
     let outputs =
         Outputs { dir: host.artifacts.dir(), stdout_path, stdout, stderr_path, stderr, dropped_progress };
-    produced(ending, outputs).await
+    produced(ending, outputs, &command).await
 }
 
 /// A command need not read what it is given: it may close its input or never look at it.

@@ -26,6 +26,18 @@ pub(super) struct CommandLine {
     /// All of it: nothing is inherited.
     pub environment: BTreeMap<OsString, OsString>,
     pub stdin: Vec<u8>,
+    pub own_end: OwnEnd,
+}
+
+/// What an end that the command brought on itself means: an exit code, a crash, a time limit. An end that came from outside
+/// is always worth another attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum OwnEnd {
+    /// Another attempt may help, as the job's retry policy says.
+    #[default]
+    MayBeTriedAgain,
+    /// No attempt follows.
+    Final,
 }
 
 /// What a job says for itself.
@@ -35,6 +47,7 @@ struct Asked {
     cwd: Option<PathBuf>,
     env: BTreeMap<String, String>,
     stdin: Vec<u8>,
+    own_end: OwnEnd,
 }
 
 impl CommandLine {
@@ -79,14 +92,21 @@ impl CommandLine {
             environment.insert(name.into(), value.into());
         }
         environment.insert(DATA_DIR.into(), host.data_dir.clone().into());
-        Ok(Self { argv: asked.argv, working_directory, environment, stdin: asked.stdin })
+        Ok(Self {
+            argv: asked.argv,
+            working_directory,
+            environment,
+            stdin: asked.stdin,
+            own_end: asked.own_end,
+        })
     }
 }
 
 impl Asked {
     fn read(input: &[u8]) -> Result<Self, String> {
-        let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(input)
-            .map_err(|_| "the input must be an object with an argv, and may have cwd, env and stdin")?;
+        let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(input).map_err(
+            |_| "the input must be an object with an argv, and may have cwd, env, stdin and final_exit",
+        )?;
         let mut asked = Self::default();
         for (name, value) in fields {
             let text = value.get();
@@ -104,7 +124,16 @@ impl Asked {
                         serde_json::from_str(text).map_err(|_| "env must hold strings by name".to_owned())?;
                 }
                 "stdin" => asked.stdin = text.as_bytes().to_vec(),
-                other => return Err(format!("{other:?} is not known; known are argv, cwd, env and stdin")),
+                "final_exit" => {
+                    let is_final: bool = serde_json::from_str(text)
+                        .map_err(|_| "final_exit must be true or false".to_owned())?;
+                    asked.own_end = if is_final { OwnEnd::Final } else { OwnEnd::MayBeTriedAgain };
+                }
+                other => {
+                    return Err(format!(
+                        "{other:?} is not known; known are argv, cwd, env, stdin and final_exit"
+                    ));
+                }
             }
         }
         Ok(asked)
@@ -158,6 +187,7 @@ mod tests {
             ("{\"argv\":[\"ls\"],\"env\":{\"A=B\":\"\"}}", "cannot be a variable"),
             ("{\"argv\":[\"ls\"],\"env\":{\"LONGHAUL_DATA_DIR\":\"/\"}}", "set by the daemon"),
             ("{\"argv\":[\"ls\"],\"shell\":true}", "is not known"),
+            ("{\"argv\":[\"ls\"],\"final_exit\":1}", "must be true or false"),
         ] {
             let refusal = refusal(input);
             assert!(refusal.contains(why), "{input}: {refusal}");

@@ -14,7 +14,7 @@ use super::ProcessSettings;
 use super::report::{Exit, Report};
 use super::supervisor::KILL_LIMIT;
 use super::sweep::sweep_attempt;
-use crate::Link;
+use crate::{Link, Stop};
 
 /// All reports of one supervisor together.
 const MAX_REPORT_BYTES: u64 = 65_536;
@@ -30,7 +30,7 @@ pub(super) enum Ending {
         message: String,
     },
     /// We were told to stop it before it ended.
-    Stopped,
+    Stopped(Stop),
     /// It had longer than the executor allows.
     TimeOver,
     /// Its supervisor was killed before the command ended.
@@ -56,6 +56,7 @@ pub(super) async fn follow(
     let mut lines = BufReader::new(reader.take(MAX_REPORT_BYTES)).lines();
     let mut open = Some(writer);
     let mut ending = None;
+    let mut stopping = false;
     let time_over = sleep_optional(settings.time_limit);
     let patience = sleep_optional(None);
     tokio::pin!(time_over, patience);
@@ -68,7 +69,12 @@ pub(super) async fn follow(
                     tracing::warn!(attempt = %attempt_id, left, "processes do not die; they are looked for again");
                     break Supervisor::Lost;
                 }
+                Some(Ok(Report::Stopping)) => stopping = true,
                 Some(Ok(Report::Exited(exit))) => {
+                    // It had ended by itself before anyone could stop it, whatever we had asked for by then.
+                    if !stopping {
+                        ending = Some(Ending::Exited(exit));
+                    }
                     ending.get_or_insert(Ending::Exited(exit));
                     patience.set(sleep_optional(Some(ends_by)));
                 }
@@ -77,8 +83,8 @@ pub(super) async fn follow(
                 }
                 Some(Err(_)) | None => break Supervisor::Lost,
             },
-            _ = link.stopped(), if ending.is_none() => {
-                ending = Some(Ending::Stopped);
+            stop = link.stopped(), if ending.is_none() => {
+                ending = Some(Ending::Stopped(stop));
                 open = None;
                 patience.set(sleep_optional(Some(ends_by)));
             }

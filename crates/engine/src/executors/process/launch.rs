@@ -41,6 +41,7 @@ pub(super) fn launch(
         .arg("supervise")
         .arg("--grace-ms")
         .arg(settings.grace.as_millis().to_string())
+        .args(settings.limits.arguments())
         .arg("--")
         .args(&command.argv)
         .env_clear()

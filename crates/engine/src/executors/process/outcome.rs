@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use domain::limits::MAX_BODY_BYTES;
 use rustix::io::Errno;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::attempt::{STDERR, STDOUT};
 use super::capture::Captured;
+use super::command_line::{CommandLine, OwnEnd};
 use super::follow::Ending;
 use super::report::Exit;
-use crate::{Failure, Output, Produced};
+use crate::{Failure, Output, Produced, Stop};
 
 /// By `sysexits.h`: try again later.
 const EX_TEMPFAIL: i32 = 75;
@@ -26,36 +28,74 @@ pub(super) struct Outputs<'a> {
     pub dropped_progress: u64,
 }
 
-pub(super) async fn produced(ending: Ending, outputs: Outputs<'_>) -> Produced {
-    let failure = match ending {
-        Ending::Stopped => return Produced::Stopped,
+pub(super) async fn produced(ending: Ending, outputs: Outputs<'_>, command: &CommandLine) -> Produced {
+    let own_end = command.own_end;
+    let told = |what: &str| outputs.told(what);
+    match ending {
         Ending::Exited(Exit::Code(0)) => match outputs.lost() {
-            None => return Produced::Completed(outputs.result().await),
-            Some(failure) => failure,
+            None => Produced::Completed(outputs.result().await),
+            Some(failure) => Produced::Failed(outputs.shown(failure, [])),
         },
-        Ending::Exited(Exit::Code(code)) => {
-            let reason = if code == EX_TEMPFAIL { "temporary_failure" } else { "exit_nonzero" };
-            Failure::transient(reason, outputs.told(format!("the command exited with {code}")))
+        Ending::Exited(exit) => {
+            let (failure, number) = of_exit(exit, own_end, told);
+            Produced::Failed(outputs.shown(failure, [number]))
         }
-        Ending::Exited(Exit::Signal(signal)) => {
-            let message = outputs.told(format!("the command was ended by signal {signal}"));
-            Failure::transient("killed_by_signal", message)
+        Ending::NotStarted { errno, message } => {
+            let program = command.argv.first().map_or("", String::as_str);
+            Produced::Failed(not_started(program, errno, &message))
         }
-        Ending::NotStarted { errno, message } => not_started(errno, &message),
-        Ending::TimeOver => Failure::transient(
-            "timed_out",
-            outputs.told("the command ran out of the executor's time limit".to_owned()),
-        ),
-        Ending::SupervisorLost => Failure::transient(
-            "supervisor_lost",
-            "the supervisor was killed; what it had started was ended".to_owned(),
-        ),
-    };
-    Produced::Failed(Failure { artifacts: outputs.artifacts(), ..failure })
+        Ending::Stopped(Stop::Cancelled) => {
+            let failure = Failure::permanent("cancelled", told("the command was stopped as asked"));
+            Produced::StoppedWith(outputs.shown(failure, []))
+        }
+        Ending::Stopped(Stop::TimeOver) => {
+            let failure = own_end.failure("timed_out", told("the command ran out of the job's time limit"));
+            Produced::StoppedWith(outputs.shown(failure, []))
+        }
+        // Nobody may say how it ended: the next owner tries it again.
+        Ending::Stopped(Stop::Shutdown | Stop::LeaseLost | Stop::GoOn) => Produced::Stopped,
+        Ending::TimeOver => {
+            let message = told("the command ran out of the executor's time limit");
+            Produced::Failed(outputs.shown(own_end.failure("timed_out", message), []))
+        }
+        Ending::SupervisorLost => {
+            let message = told(
+                "the supervisor was killed, so that no cancel was possible; what it had started was ended",
+            );
+            let failure = Failure::transient("supervisor_lost", message);
+            Produced::Failed(outputs.shown(failure, [("cancel_possible", json!(false))]))
+        }
+    }
 }
 
-fn not_started(errno: i32, message: &str) -> Failure {
-    let message = format!("the command could not be started: {message}");
+/// A signal that nobody sends by mistake came from outside; any other end is the command's own.
+fn of_exit(exit: Exit, own_end: OwnEnd, told: impl Fn(&str) -> String) -> (Failure, (&'static str, Value)) {
+    match exit {
+        Exit::Code(code) => {
+            let reason = if code == EX_TEMPFAIL { "temporary_failure" } else { "exit_nonzero" };
+            let message = told(&format!("the command exited with {code}"));
+            (own_end.failure(reason, message), ("exit_code", json!(code)))
+        }
+        Exit::Signal(signal) => {
+            let message = told(&format!("the command was ended by signal {signal}"));
+            let from_outside = [Signal::KILL, Signal::TERM].map(Signal::as_raw).contains(&signal);
+            let own_end = if from_outside { OwnEnd::MayBeTriedAgain } else { own_end };
+            (own_end.failure("killed_by_signal", message), ("signal", json!(signal)))
+        }
+    }
+}
+
+impl OwnEnd {
+    fn failure(self, reason: &str, message: String) -> Failure {
+        match self {
+            Self::MayBeTriedAgain => Failure::transient(reason, message),
+            Self::Final => Failure::permanent(reason, message),
+        }
+    }
+}
+
+fn not_started(program: &str, errno: i32, message: &str) -> Failure {
+    let message = format!("{program:?} could not be started: {message}");
     let for_good = [
         Errno::NOENT,
         Errno::ACCESS,
@@ -106,11 +146,22 @@ impl Outputs<'_> {
         Some(Failure::transient("output_not_kept", format!("the output could not be kept: {error}")))
     }
 
-    fn told(&self, what: String) -> String {
-        match self.stderr.tail().trim() {
-            "" => what,
-            tail => format!("{what}: {tail}"),
+    /// What happened, and the command's last words.
+    fn told(&self, what: &str) -> String {
+        let (stderr, stdout) = (self.stderr.tail(), self.stdout.tail());
+        match (stderr.trim(), stdout.trim()) {
+            ("", "") => what.to_owned(),
+            ("", tail) | (tail, _) => format!("{what}: {tail}"),
         }
+    }
+
+    /// A failure with all that there is to see of it.
+    fn shown<const N: usize>(&self, failure: Failure, known: [(&str, Value); N]) -> Failure {
+        let mut details = json!({ "stdout_tail": self.stdout.tail(), "stderr_tail": self.stderr.tail() });
+        for (name, value) in known {
+            details[name] = value;
+        }
+        Failure { artifacts: self.artifacts(), details: Some(details), ..failure }
     }
 
     fn artifacts(&self) -> Option<Vec<u8>> {

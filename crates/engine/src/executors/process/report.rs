@@ -22,6 +22,8 @@ pub(super) enum Report {
     NotStarted { errno: i32, message: String },
     /// The command is over; others of its tree may not be.
     Exited(Exit),
+    /// The command is being told to stop: an end before this was its own.
+    Stopping,
     /// The whole tree is over, but for this many that could not be ended. The last line.
     TreeEnded { left: u64 },
 }
@@ -32,6 +34,7 @@ impl Report {
             Self::NotStarted { errno, message } => json!({ "not_started": errno, "message": message }),
             Self::Exited(Exit::Code(code)) => json!({ "exit_code": code }),
             Self::Exited(Exit::Signal(signal)) => json!({ "signal": signal }),
+            Self::Stopping => json!({ "stopping": true }),
             Self::TreeEnded { left } => json!({ "left": left }),
         };
         format!("{line}\n")
@@ -50,6 +53,9 @@ impl Report {
         if let Some(signal) = number("signal") {
             return Ok(Self::Exited(Exit::Signal(signal)));
         }
+        if value.get("stopping").is_some() {
+            return Ok(Self::Stopping);
+        }
         match value.get("left").and_then(Value::as_u64) {
             Some(left) => Ok(Self::TreeEnded { left }),
             None => Err(io::Error::other(format!("no report of a supervisor: {line}"))),
@@ -67,6 +73,7 @@ mod tests {
             Report::NotStarted { errno: 2, message: "no\nsuch".to_owned() },
             Report::Exited(Exit::Code(75)),
             Report::Exited(Exit::Signal(9)),
+            Report::Stopping,
             Report::TreeEnded { left: 3 },
         ] {
             assert_eq!(Report::parse(report.to_line().trim_end()).unwrap(), report);

@@ -28,6 +28,33 @@ pub struct ProcessSettings {
     pub grace: Duration,
     /// Kept of standard output, and as much of standard error.
     pub output_limit_bytes: u64,
+    /// What the kernel keeps a command to.
+    pub limits: Limits,
+}
+
+/// What the kernel keeps a command, and each process that it starts, to. What is left out is as the daemon has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Address space of one process.
+    pub memory_bytes: Option<u64>,
+    /// Processor time of one process.
+    pub cpu_seconds: Option<u64>,
+    /// Open files of one process.
+    pub open_files: Option<u64>,
+    /// Processes of the daemon's user, all together. The kernel does not count those of root.
+    pub processes: Option<u64>,
+    /// Whether set-user-ID programs such as sudo work.
+    pub new_privileges: NewPrivileges,
+}
+
+/// Whether a command may gain what the daemon's user does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NewPrivileges {
+    /// It may not.
+    #[default]
+    Never,
+    /// As on any terminal.
+    Allowed,
 }
 
 /// What an executor runs.
@@ -35,7 +62,7 @@ pub struct ProcessSettings {
 pub enum Program {
     /// Always this command; the job's input is on its standard input.
     Fixed(Vec<String>),
-    /// The command that the job's input names: `{"argv": [..], "cwd"?, "env"?, "stdin"?}`.
+    /// The command that the job's input names: `{"argv": [..], "cwd"?, "env"?, "stdin"?, "final_exit"?}`.
     FromJob,
 }
 
@@ -50,6 +77,7 @@ impl ProcessSettings {
             time_limit: None,
             grace: GRACE,
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
+            limits: Limits::default(),
         }
     }
 }

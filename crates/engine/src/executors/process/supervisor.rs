@@ -21,6 +21,7 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
 use super::progress_lines::PROGRESS_DESCRIPTOR;
 use super::report::{Exit, Report};
+use super::settings::Limits;
 pub(super) use descriptors::Descriptors;
 use tree::{Left, Tree};
 
@@ -30,7 +31,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 pub(super) const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Runs a command to the end of its tree. The daemon's socket is standard input; the command's descriptors come over it.
-pub fn supervise(argv: &[OsString], grace: Duration) -> io::Result<()> {
+pub fn supervise(argv: &[OsString], grace: Duration, limits: &Limits) -> io::Result<()> {
     descriptors::close_inherited()?;
     // Refused to the leader of a process group: then the sweep after a killed supervisor has only the marks to go by.
     let _ = setsid();
@@ -39,15 +40,20 @@ pub fn supervise(argv: &[OsString], grace: Duration) -> io::Result<()> {
         return Ok(());
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(run(argv, grace, descriptors))
+    runtime.block_on(run(argv, grace, limits, descriptors))
 }
 
-async fn run(argv: &[OsString], grace: Duration, descriptors: Descriptors) -> io::Result<()> {
+async fn run(
+    argv: &[OsString],
+    grace: Duration,
+    limits: &Limits,
+    descriptors: Descriptors,
+) -> io::Result<()> {
     let mut watch = Watch::new()?;
     if watch.daemon_is_gone() {
         return Ok(());
     }
-    let main = match start(argv, descriptors) {
+    let main = match limits.set().and_then(|()| start(argv, descriptors)) {
         Ok(main) => main,
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or_default();
@@ -57,17 +63,21 @@ async fn run(argv: &[OsString], grace: Duration, descriptors: Descriptors) -> io
         }
     };
     let mut tree = Tree::new(main);
+    let mut told = None;
     let why = loop {
         tree.reap();
+        // Also when both have happened: what is over was not stopped.
         if let Some(exit) = tree.exit() {
             watch.report(&Report::Exited(exit)).await;
             break Why::CommandOver;
         }
-        if let Some(why) = watch.next().await {
-            break why;
+        match told {
+            Some(why) => break why,
+            None => told = watch.next().await,
         }
     };
     if why == Why::ToldToStop {
+        watch.report(&Report::Stopping).await;
         tree.signal(Signal::TERM);
         // One that was stopped does not see TERM before it goes on.
         tree.signal(Signal::CONT);

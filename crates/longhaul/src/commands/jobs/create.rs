@@ -106,7 +106,7 @@ pub struct Create {
     /// Named extra arguments for the backend
     #[arg(long)]
     profile: Option<String>,
-    /// A recurring job; not with --due-at
+    /// Refused today: there are no calendars yet; create each job with --due-at
     #[arg(long, value_name = "EXPRESSION", conflicts_with = "due_at")]
     cron: Option<String>,
     /// Where the result shall be shown

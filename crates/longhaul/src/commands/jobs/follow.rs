@@ -99,7 +99,7 @@ pub fn wait(connection: &Connection, wait: &Wait) -> Result<ExitCode> {
 }
 
 /// Follows to the end with a line that moves.
-pub fn followed(connection: &Connection, id: &str, within: Option<Duration>) -> Result<Followed> {
+fn followed(connection: &Connection, id: &str, within: Option<Duration>) -> Result<Followed> {
     let mut live = Live::new();
     let followed = follow(connection, id, within, &mut |status| {
         live.show(status);

@@ -13,7 +13,24 @@ use crate::show::{self, Table, plain, say};
 const PAGE: usize = api::limits::MAX_PAGE;
 
 pub fn show(connection: &Connection, one: &One) -> Result<ExitCode> {
-    steer(connection, "show", &one.id, one.json, Call::get(&job_path(&one.id, "")))
+    let code = steer(connection, "show", &one.id, one.json, Call::get(&job_path(&one.id, "")))?;
+    if !one.json {
+        print_question(connection, &one.id)?;
+    }
+    Ok(code)
+}
+
+/// What it waits to be answered, and how to.
+fn print_question(connection: &Connection, id: &str) -> Result<()> {
+    let why: Why = connection
+        .client()?
+        .call(Call::get(&job_path(id, "/why")))
+        .map_err(|error| Failed::job("explain", id, &error))?;
+    if let Some(question) = why.question {
+        say(format_args!("  question: {}", plain(question.get())));
+        say(format_args!("  answer it: longhaul jobs answer {} --text '…'", plain(id)));
+    }
+    Ok(())
 }
 
 /// Fails while there is no result, so that a script notices.
@@ -65,6 +82,9 @@ pub fn why(connection: &Connection, one: &One) -> Result<ExitCode> {
     for reason in &why.reasons {
         let until = reason.until.as_deref().map(|until| format!(" (until {until})")).unwrap_or_default();
         say(format_args!("  {}: {}{until}", plain(&reason.code), plain(&reason.detail)));
+    }
+    if let Some(question) = &why.question {
+        say(format_args!("  question: {}", plain(question.get())));
     }
     match why.earliest_at {
         _ if ENDS.contains(&why.state.as_str()) => {}

@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use api::{CancelJob, RunJob, UpdateJob};
+use api::{CancelJob, RunJob, StatusAnswer, UpdateJob};
 use clap::Args;
 
 use super::{One, steer};
-use crate::client::{Call, Connection, job_path};
+use crate::client::{Call, Connection, ENDS, job_path};
+use crate::exit::Failed;
 
 const UPDATE_EXAMPLES: &str = "Examples:
   longhaul jobs update work-0123 --state running --attempt-id attempt-4567 --note 'half way'
@@ -86,5 +87,12 @@ pub fn update(connection: &Connection, update: Update) -> Result<ExitCode> {
 pub fn cancel(connection: &Connection, cancel: Cancel) -> Result<ExitCode> {
     let sent = CancelJob { requested_by_peer_id: cancel.requested_by, reason: Some(cancel.reason) };
     let path = job_path(&cancel.id, "/cancel");
+    let before: StatusAnswer<'static> = connection
+        .client()?
+        .call(Call::get(&job_path(&cancel.id, "")))
+        .map_err(|error| Failed::job("cancel", &cancel.id, &error))?;
+    if ENDS.contains(&&*before.status.state) {
+        eprintln!("longhaul: the job was over already; nothing was changed");
+    }
     steer(connection, "cancel", &cancel.id, cancel.json, Call::post(&path, &sent))
 }

@@ -95,6 +95,11 @@ impl<'a> Call<'a> {
         Events { reader, headers, text: String::new() }
     }
 
+    /// The status alone; the connection is given up then.
+    pub async fn head_only(self) -> u16 {
+        head(&mut self.open().await).await.0
+    }
+
     async fn open(&self) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(self.address).await.expect("the server listens");
         let mut head =

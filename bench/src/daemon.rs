@@ -1,0 +1,115 @@
+//! The bench of the daemon: the release binary on 127.0.0.1 in directories of its own, held against the core in the same run.
+//!
+//! The load generator shares the machine with it. What is compared takes turns, and of several rounds the middle one is shown.
+
+mod connection;
+mod create;
+mod finish;
+mod idle;
+mod lanes;
+mod latency;
+mod load;
+mod memory;
+mod process;
+mod report;
+mod start;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use tokio::runtime::Runtime;
+
+use report::Line;
+
+/// Callers and connections.
+const CALLERS: usize = 64;
+const ROUNDS: usize = 3;
+
+/// Measures the daemon over HTTP: creates, whole jobs, start, memory, idleness, lanes beside a full one.
+#[derive(Args)]
+pub struct Daemon {
+    /// Jobs per round of a rate.
+    #[arg(long, default_value_t = 10_000)]
+    jobs: usize,
+    /// Jobs in the store of the cold start, and in the queue whose memory is measured.
+    #[arg(long, default_value_t = 100_000)]
+    many: usize,
+    /// Due jobs that wait in the full lane.
+    #[arg(long, default_value_t = 1_000_000)]
+    lane_backlog: usize,
+    /// How long the idle daemon is watched.
+    #[arg(long, default_value_t = 30)]
+    idle_seconds: u64,
+    /// The daemon; built if it is not named.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Only these figures: create, finish, latency, start, memory, idle, lanes.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+}
+
+/// What every figure is measured with.
+struct Place {
+    binary: PathBuf,
+    scratch: PathBuf,
+    /// For the level of the store: both cores.
+    runtime: Runtime,
+}
+
+impl Place {
+    /// An empty directory of this name.
+    fn fresh(&self, name: &str) -> Result<PathBuf> {
+        let dir = self.scratch.join(name);
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir)?;
+        }
+        std::fs::create_dir(&dir)?;
+        Ok(dir)
+    }
+}
+
+/// Prints the table; fails if a bound was missed.
+pub fn run(daemon: &Daemon, scratch: &Path) -> Result<()> {
+    let binary = daemon.binary.clone().map_or_else(built, Ok)?.canonicalize()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let place = Place { binary, scratch: scratch.canonicalize()?, runtime };
+    let wanted = |name: &str| daemon.only.is_empty() || daemon.only.iter().any(|only| only == name);
+    let mut missed = 0;
+    let mut print = |line: Line| missed += usize::from(!line.print());
+    report::head();
+    if wanted("create") {
+        print(create::measure(&place, daemon.jobs)?);
+    }
+    if wanted("finish") {
+        print(finish::measure(&place, daemon.jobs)?);
+    }
+    if wanted("latency") {
+        print(latency::measure(&place)?);
+    }
+    if wanted("start") {
+        print(start::measure(&place, daemon.many)?);
+    }
+    if wanted("memory") {
+        print(memory::measure(&place, daemon.many)?);
+    }
+    if wanted("idle") {
+        idle::measure(&place, daemon.idle_seconds)?.into_iter().for_each(&mut print);
+    }
+    if wanted("lanes") {
+        lanes::measure(&place, daemon.jobs, daemon.lane_backlog)?.into_iter().for_each(&mut print);
+    }
+    ensure!(missed == 0, "{missed} figures miss their bounds");
+    Ok(())
+}
+
+/// The daemon of this source tree, with the same settings as this program.
+fn built() -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "--release", "--package", "longhaul", "--manifest-path"]).arg(manifest);
+    ensure!(command.status().context("cargo cannot be started")?.success(), "the daemon was not built");
+    Ok(std::env::current_exe()?.with_file_name("longhaul"))
+}

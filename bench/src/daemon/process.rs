@@ -1,0 +1,120 @@
+//! The real daemon: the release binary in a directory of its own, on a port of its own, ended when it is dropped.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What it prints before its address when it is ready.
+const READY: &str = "longhaul is ready at http://";
+
+/// A daemon that answers requests.
+pub struct DaemonProcess {
+    child: Child,
+    /// From the start of the process to the line that says that it is ready.
+    pub ready_after: Duration,
+    /// Where it is.
+    pub address: Address,
+}
+
+/// Where a daemon is, and the token of its administrator.
+#[derive(Clone)]
+pub struct Address {
+    pub host: String,
+    pub token: String,
+}
+
+/// Whether a daemon takes ready jobs by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Dispatch {
+    On,
+    Off,
+}
+
+/// What the system has counted for a process.
+#[derive(Clone, Copy)]
+pub struct Usage {
+    /// On a processor.
+    pub nanoseconds: u64,
+    /// How often a thread of the store was woken.
+    pub store_wakes: u64,
+}
+
+impl DaemonProcess {
+    /// Starts it on this directory.
+    pub fn start(binary: &Path, data_dir: &Path, dispatch: Dispatch) -> Result<Self> {
+        let mut command = Command::new(binary);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir);
+        if dispatch == Dispatch::Off {
+            command.arg("--no-dispatch");
+        }
+        command.current_dir(data_dir.parent().unwrap_or(data_dir));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let begin = Instant::now();
+        let mut child = command.spawn().with_context(|| format!("{} cannot be started", binary.display()))?;
+        let mut line = String::new();
+        if let Some(output) = child.stdout.take() {
+            BufReader::new(output).read_line(&mut line)?;
+        }
+        let ready_after = begin.elapsed();
+        let Some(host) = line.trim().strip_prefix(READY) else {
+            child.kill()?;
+            child.wait()?;
+            bail!("the daemon did not become ready; it said {line:?}");
+        };
+        let token = fs::read_to_string(data_dir.join("admin.token"))?.trim().to_owned();
+        let address = Address { host: host.to_owned(), token };
+        Ok(Self { child, ready_after, address })
+    }
+
+    /// The memory that it has now, in KiB, and the most that it ever had.
+    pub fn memory_kib(&self) -> Result<(u64, u64)> {
+        let status = fs::read_to_string(self.path("status"))?;
+        Ok((number(&status, "VmRSS:")?, number(&status, "VmHWM:")?))
+    }
+
+    /// What it has used so far.
+    pub fn usage(&self) -> Result<Usage> {
+        let mut usage = Usage { nanoseconds: 0, store_wakes: 0 };
+        for task in fs::read_dir(self.path("task"))? {
+            let task = task?.path();
+            let spent = fs::read_to_string(task.join("schedstat"))?;
+            usage.nanoseconds += spent.split(' ').next().context("no time on a processor")?.parse::<u64>()?;
+            let name = fs::read_to_string(task.join("comm"))?;
+            // The writer, the readers and the checkpointer; the name of the process itself is the binary's.
+            if name.starts_with("longhaul-") {
+                let status = fs::read_to_string(task.join("status"))?;
+                usage.store_wakes += number(&status, "voluntary_ctxt_switches:")?;
+            }
+        }
+        Ok(usage)
+    }
+
+    /// Ends it without a word.
+    pub fn kill(mut self) -> Result<()> {
+        Ok(self.child.kill()?)
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/{file}", self.child.id()))
+    }
+}
+
+impl Drop for DaemonProcess {
+    /// Asks it to stop, and waits for it.
+    fn drop(&mut self) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn number(text: &str, name: &str) -> Result<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}

@@ -1,0 +1,116 @@
+//! `longhaul jobs logs`: what a job's command has said, and goes on to say.
+
+use std::io::{IsTerminal, Write as _};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use api::StatusAnswer;
+use clap::Args;
+
+use crate::client::{Attempt, Call, Connection, OutputFollower, Sink, Stream, follow, job_path};
+use crate::commands::run::attempt;
+use crate::exit::Failed;
+
+const EXAMPLES: &str = "Examples:
+  longhaul jobs logs work-0123
+  longhaul jobs logs work-0123 --follow                until the job is over
+  longhaul jobs logs work-0123 --stderr | tail
+  longhaul jobs logs work-0123 --attempt attempt-4567  of an earlier attempt; `jobs show --json` names them
+
+Only commands have output; it is kept up to the executor's limit, until the job is purged or its retention is over.";
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Logs {
+    /// The job's id
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Go on until the job is over
+    #[arg(long, short)]
+    follow: bool,
+    /// Standard error instead of standard output
+    #[arg(long)]
+    stderr: bool,
+    /// Of this attempt; of the last if left out
+    #[arg(long, value_name = "ID", conflicts_with = "follow")]
+    attempt: Option<String>,
+}
+
+pub fn run(connection: &Connection, logs: &Logs) -> Result<ExitCode> {
+    let stream = if logs.stderr { Stream::Stderr } else { Stream::Stdout };
+    let client = connection.client()?;
+    let answer: StatusAnswer<'static> = client
+        .call(Call::get(&job_path(&logs.id, "")))
+        .map_err(|error| Failed::job("read the output of", &logs.id, &error))?;
+    if logs.follow {
+        let output = OutputFollower::start(connection.clone(), logs.id.clone(), vec![stream], Printed::new());
+        let followed = follow(connection, &logs.id, None, &mut |status| {
+            if let Some(attempt) = attempt(status) {
+                output.attempt(attempt);
+            }
+            ControlFlow::Continue(())
+        });
+        output.finish();
+        followed?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some(attempt_id) = logs.attempt.clone().or_else(|| Some(attempt(&answer.status)?.id)) else {
+        eprintln!("longhaul: the job has not been tried yet");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let (mut printed, mut offset) = (Printed::new(), 0);
+    loop {
+        let bytes = client
+            .output(&logs.id, &attempt_id, stream, offset)
+            .map_err(|error| Failed::job("read the output of", &logs.id, &error))?;
+        if bytes.is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        offset += bytes.len() as u64;
+        printed.take(stream, &bytes);
+    }
+}
+
+/// Standard output: every byte for a file or a pipe; a terminal is not steered by other people's text.
+struct Printed {
+    terminal: bool,
+}
+
+impl Printed {
+    fn new() -> Self {
+        Self { terminal: std::io::stdout().is_terminal() }
+    }
+}
+
+impl Sink for Printed {
+    fn take(&mut self, _: Stream, bytes: &[u8]) {
+        let shown = if self.terminal { unsteered(bytes).into_bytes() } else { bytes.to_vec() };
+        let mut stdout = std::io::stdout();
+        if stdout.write_all(&shown).and_then(|()| stdout.flush()).is_err() {
+            // `| head` has seen enough.
+            std::process::exit(0);
+        }
+    }
+
+    fn attempt(&mut self, attempt: &Attempt) {
+        if attempt.number > 1 {
+            eprintln!("longhaul: attempt {}", attempt.number);
+        }
+    }
+}
+
+fn unsteered(bytes: &[u8]) -> String {
+    let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    String::from_utf8_lossy(bytes).chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unsteered;
+
+    #[test]
+    fn output_of_others_cannot_steer_the_terminal_and_keeps_its_lines() {
+        assert_eq!(unsteered("a\x1b[2J\r\n\tb\u{9b}c ü\n".as_bytes()), "a [2J \n\tb c ü\n");
+    }
+}

@@ -1,0 +1,69 @@
+//! What a file asks for that may not work here: programs and directories that are not there, lanes that look like a slip of the pen.
+//!
+//! Warnings and not mistakes: a file may be checked elsewhere than where it is used, and a program may come later.
+
+use std::env;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::executor::ExecutorConfig;
+use super::mistake::hint;
+use super::{Config, Mistake};
+use crate::builtin;
+
+/// Where programs are looked for by a command that has no PATH.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+impl Config {
+    /// What may not work here, with its places in this file.
+    pub fn doubts(&self, path: &Path) -> Vec<Mistake> {
+        let mut doubts = Vec::new();
+        let mut names: Vec<&str> = builtin::NAMES.to_vec();
+        for executor in &self.executors {
+            names.push(&executor.value.name);
+            let told = executor.value.doubt();
+            doubts.extend(told.map(|told| Mistake::at(path, &executor.defined, told)));
+        }
+        for (name, lane) in &self.lanes {
+            let near = hint(name, &names);
+            if !names.contains(&name.as_str()) && !near.is_empty() {
+                let told = format!("no executor is named like the lane {name:?}{near}");
+                doubts.push(Mistake::at(path, &lane.defined, told));
+            }
+        }
+        doubts
+    }
+}
+
+impl ExecutorConfig {
+    fn doubt(&self) -> Option<String> {
+        let (name, settings) = (&self.name, self.settings());
+        let cwd = &settings.working_directory;
+        if !cwd.is_dir() {
+            return Some(format!("cwd of {name:?} is not a directory: {}", cwd.display()));
+        }
+        let program = self.program();
+        if program.contains('/') {
+            let file = cwd.join(program);
+            return (!is_program(&file))
+                .then(|| format!("argv of {name:?}: {} is not an executable file", file.display()));
+        }
+        let allowed = settings.inherited.iter().any(|variable| variable == "PATH");
+        let search = match settings.environment.get("PATH") {
+            Some(set) => set.into(),
+            None => env::var_os("PATH").filter(|_| allowed).unwrap_or_else(|| DEFAULT_PATH.into()),
+        };
+        let found = env::split_paths(&search).map(|dir: PathBuf| cwd.join(dir).join(program));
+        (!found.into_iter().any(|file| is_program(&file))).then(|| {
+            format!(
+                "argv of {name:?}: no program {program:?} is found in PATH ({})",
+                search.to_string_lossy()
+            )
+        })
+    }
+}
+
+fn is_program(file: &Path) -> bool {
+    let any_may_execute = |metadata: &std::fs::Metadata| metadata.permissions().mode() & 0o111 != 0;
+    std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && any_may_execute(&metadata))
+}

@@ -1,0 +1,19 @@
+//! What the short reasons of the record mean, in words.
+
+/// A reason in words; the reason itself if it is not one of the rules' own.
+pub fn in_words(reason: &str) -> String {
+    let words = match reason {
+        "runner_interrupted" => {
+            "the daemon ended while it ran, and no attempt is left; `longhaul jobs retry` makes one"
+        }
+        "lease_lost" => "the daemon ended while it ran",
+        "deadline_elapsed" => "its time was over before it was",
+        "cancel_unconfirmed" => "it was asked to stop and did not confirm it in time; it may still run",
+        "cancel_unconfirmed_lease_lost" => {
+            "it was asked to stop, and the daemon ended before it could confirm it"
+        }
+        "missing_target" => "it names no executor, peer or folder",
+        other => return other.to_owned(),
+    };
+    format!("{reason}: {words}")
+}

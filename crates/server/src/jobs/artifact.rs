@@ -1,0 +1,78 @@
+//! `GET /jobs/{id}/artifacts/{name}`: a bounded piece of what an attempt has left, from an offset on. Whoever sees the job sees it.
+//!
+//! The file may still grow: an empty answer is the end as of now. What the record says of an artifact that is done is its result's.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use api::{FieldError, Problem, ProblemCode};
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
+use axum::response::Response;
+use domain::AttemptId;
+use domain::job::Job;
+use engine::process::Artifacts;
+
+use super::visible::visible_job;
+use crate::asked::Asked;
+use crate::serve::Server;
+
+/// The most bytes of one answer.
+const MAX_PIECE_BYTES: u64 = 1_048_576;
+
+pub(crate) async fn read_artifact(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let visible = visible_job(server, &asked).await?;
+    let job = visible.job();
+    let offset = match asked.parameter("offset") {
+        None => 0,
+        Some(text) => text.parse().map_err(|_| bad_offset())?,
+    };
+    let none = || ProblemCode::NotFound.because(format!("the attempt has left no {:?}", asked.name));
+    let attempt_id = attempt(job, asked.parameter("attempt_id").as_deref()).ok_or_else(none)?;
+    let artifacts = server.artifacts.clone().ok_or_else(none)?;
+    let (job_id, of_attempt, name) = (job.id.clone(), attempt_id.clone(), asked.name.clone());
+    let read = move || piece(&artifacts, &job_id, &of_attempt, &name, offset);
+    let read = tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other);
+    let bytes = read.flatten().map_err(|error| {
+        tracing::warn!(job = %job.id, "an artifact cannot be read: {error}");
+        ProblemCode::StoreUnavailable.because("the artifact cannot be read now")
+    })?;
+    let mut response = Response::new(Body::from(bytes.ok_or_else(none)?));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(attempt_id) = HeaderValue::from_str(attempt_id.as_str()) {
+        headers.insert(HeaderName::from_static(api::ATTEMPT_ID), attempt_id);
+    }
+    Ok(response)
+}
+
+/// The attempt that is asked for, which must be one of the job's; else the last.
+fn attempt(job: &Job, asked: Option<&str>) -> Option<AttemptId> {
+    let attempt = match asked {
+        Some(id) => job.attempts.iter().find(|attempt| attempt.id.as_str() == id),
+        None => job.last_attempt(),
+    };
+    attempt.map(|attempt| attempt.id.clone())
+}
+
+fn piece(
+    artifacts: &Arc<Artifacts>,
+    job_id: &domain::JobId,
+    attempt_id: &AttemptId,
+    name: &str,
+    offset: u64,
+) -> std::io::Result<Option<Vec<u8>>> {
+    let Some(mut file) = artifacts.open(job_id, attempt_id, name)? else { return Ok(None) };
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_PIECE_BYTES).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+fn bad_offset() -> Problem {
+    let told = "offset must be a number of bytes";
+    ProblemCode::InvalidRequest.because(told).at(FieldError::new("int_range", &["query", "offset"], told))
+}

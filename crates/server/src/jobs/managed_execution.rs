@@ -1,0 +1,103 @@
+//! How a new job shall be carried out: target, schedule, delivery, scope and continuity, the caller's own with the fields of the
+//! request over them. The order of the checks is part of the contract.
+
+use api::{CreateJob, Problem};
+use domain::Timestamp;
+
+use super::draft::{object, one_of, time};
+use crate::render::RawObject;
+
+/// The part of an execution that we understand.
+pub(super) struct ManagedExecution {
+    /// The whole as JSON.
+    pub(super) text: String,
+    pub(super) due_at: Option<Timestamp>,
+    pub(super) path: Option<String>,
+}
+
+/// Puts it together. What it takes is taken out of the caller's execution; the rest stays with the request.
+pub(super) fn managed_execution(
+    create: &CreateJob,
+    callers: &mut RawObject<'_>,
+) -> Result<ManagedExecution, Problem> {
+    let in_execution = |key: &'static str| ["body", "request", "execution", key];
+    let (target, schedule, delivery) =
+        (callers.remove("target"), callers.remove("schedule"), callers.remove("delivery"));
+    let mut target = object(target.as_deref(), &in_execution("target"))?;
+    let mut schedule = object(schedule.as_deref(), &in_execution("schedule"))?;
+    let mut delivery = object(delivery.as_deref(), &in_execution("delivery"))?;
+    fill_target(create, &mut target);
+    if let Some(due_at) = &create.due_at {
+        schedule.set("due_at", due_at);
+    }
+    let due_at = schedule.text("due_at");
+    let due_at = time(&["body", "request", "execution", "schedule", "due_at"], due_at.as_deref())?;
+    if delivery.get("kind").is_none() {
+        delivery.set("kind", "ask");
+    }
+    if let Some(surface) = &create.result_surface {
+        delivery.set("result_surface", surface);
+    }
+    let scope = process_scope(create, callers, &target)?;
+    let continuity = continuity(create, callers, scope)?;
+
+    let path = target.text("path");
+    let mut managed = RawObject::default();
+    managed.set("target", &target);
+    managed.set("schedule", &schedule);
+    managed.set("delivery", &delivery);
+    if let Some(scope) = scope {
+        managed.set("process_scope", scope);
+    }
+    if let Some(continuity) = continuity {
+        managed.set("continuity", continuity);
+    }
+    Ok(ManagedExecution { text: managed.to_text(), due_at, path })
+}
+
+fn fill_target(create: &CreateJob, target: &mut RawObject<'_>) {
+    for (key, value) in [
+        ("path", &create.path),
+        ("backend", &create.backend),
+        ("profile", &create.profile),
+        ("assigned_peer_id", &create.assigned_peer_id),
+        ("executor", &create.executor),
+    ] {
+        if let Some(value) = value {
+            target.set(key, value);
+        }
+    }
+}
+
+/// As asked for; work that starts a process of its own has it for one fire.
+fn process_scope(
+    create: &CreateJob,
+    callers: &mut RawObject<'_>,
+    target: &RawObject<'_>,
+) -> Result<Option<&'static str>, Problem> {
+    let asked = create.process_scope.clone().or_else(|| callers.text("process_scope"));
+    callers.remove("process_scope");
+    let spawns =
+        create.assigned_peer_id.is_none() && target.get("path").is_some() && target.get("backend").is_some();
+    match asked.as_deref() {
+        Some("per_fire" | "per-fire") => Ok(Some("per_fire")),
+        Some("persistent") => Ok(Some("persistent")),
+        Some(_) => Err(one_of("process_scope", "per_fire, persistent")),
+        None => Ok(spawns.then_some("per_fire")),
+    }
+}
+
+fn continuity(
+    create: &CreateJob,
+    callers: &mut RawObject<'_>,
+    scope: Option<&str>,
+) -> Result<Option<&'static str>, Problem> {
+    let asked = create.continuity.clone().or_else(|| callers.text("continuity"));
+    callers.remove("continuity");
+    match asked.as_deref() {
+        Some("resume") => Ok(Some("resume")),
+        Some("fresh") => Ok(Some("fresh")),
+        Some(_) => Err(one_of("continuity", "resume, fresh")),
+        None => Ok((scope == Some("per_fire")).then_some("fresh")),
+    }
+}

@@ -1,0 +1,123 @@
+//! How much is served at once, and how long a client may take. What is over a bound is sent away with 503 and may come back;
+//! nothing waits in memory for its turn.
+//!
+//! A slot is taken only once a request is here as a whole: a client that sends slowly holds its own connection and nothing else.
+//! Streams are counted apart from requests, and there are always more connections than streams.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Problem, ProblemCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::routes::Operation;
+
+/// The bounds of the door.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerLimits {
+    /// Connections at the same time, streams included.
+    pub connections: usize,
+    /// Requests that are carried out at the same time.
+    pub requests: usize,
+    /// Streams at the same time.
+    pub streams: usize,
+    /// Bytes of all bodies that are held at the same time.
+    pub body_bytes: usize,
+    /// For the head of a request, and for the next one on a connection that is kept open.
+    pub head_within: Duration,
+    /// The same, when half of the connections are taken.
+    pub head_within_when_crowded: Duration,
+    /// For a whole body.
+    pub body_within: Duration,
+    /// For the client to take in any part of an answer.
+    pub write_within: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            connections: 768,
+            requests: 256,
+            streams: 256,
+            body_bytes: 64 * 1_048_576,
+            head_within: Duration::from_secs(20),
+            head_within_when_crowded: Duration::from_secs(2),
+            body_within: Duration::from_secs(30),
+            write_within: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What is free.
+pub(crate) struct Slots {
+    requests: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    body_bytes: Arc<Semaphore>,
+}
+
+/// What a request holds until it is answered, or a stream until it ends.
+pub(crate) type Slot = OwnedSemaphorePermit;
+
+impl Slots {
+    pub(crate) fn new(limits: &ServerLimits) -> Self {
+        let of = |slots: usize| Arc::new(Semaphore::new(slots));
+        Self { requests: of(limits.requests), streams: of(limits.streams), body_bytes: of(limits.body_bytes) }
+    }
+
+    /// A slot for this operation; probes need none.
+    pub(crate) fn take(&self, operation: Operation) -> Result<Option<Slot>, Problem> {
+        let (slots, code, told) = match operation {
+            Operation::ReadHealth | Operation::ReadReadiness => return Ok(None),
+            Operation::StreamFacts => {
+                (&self.streams, ProblemCode::TooManyStreams, "too many streams are open; come back later")
+            }
+            Operation::CreateJob
+            | Operation::CreateBatch
+            | Operation::ListJobs
+            | Operation::ReadStatus
+            | Operation::ReadResult
+            | Operation::ReadArtifact
+            | Operation::UpdateJob
+            | Operation::RunJob
+            | Operation::RetryJob
+            | Operation::CancelJob
+            | Operation::AnswerJob
+            | Operation::PurgeJob
+            | Operation::ReadFacts
+            | Operation::ReadWhy
+            | Operation::CreateToken
+            | Operation::ListTokens
+            | Operation::RevokeToken
+            | Operation::ReadMetrics
+            | Operation::ReadDocument => {
+                (&self.requests, ProblemCode::Overloaded, "too many requests at once; come back later")
+            }
+        };
+        slots.clone().try_acquire_owned().map(Some).map_err(|_| code.because(told))
+    }
+
+    /// Room for a body that is empty so far.
+    pub(crate) fn room(&self) -> Room {
+        Room { of: self.body_bytes.clone(), taken: None }
+    }
+}
+
+/// The room that a body takes, as it grows.
+pub(crate) struct Room {
+    of: Arc<Semaphore>,
+    taken: Option<Slot>,
+}
+
+impl Room {
+    /// More of the body has come.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Problem> {
+        let full = || ProblemCode::Overloaded.because("too many large bodies at once; come back later");
+        let bytes = u32::try_from(bytes).map_err(|_| full())?;
+        let more = self.of.clone().try_acquire_many_owned(bytes).map_err(|_| full())?;
+        match &mut self.taken {
+            Some(taken) => taken.merge(more),
+            None => self.taken = Some(more),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! How many jobs are in each state, known without a scan: read from the file once, when first asked for, and kept by the writer.
+//!
+//! The writer holds the tally while it commits, and whoever counts the file opens its snapshot while it holds the tally: so each
+//! commit is either in the snapshot or among the changes after it, never in both.
+
+use std::sync::{Mutex, MutexGuard};
+
+use domain::Record;
+use domain::job::JobStateName;
+use rusqlite::{Connection, OptionalExtension, Transaction};
+use store::{AgendaRow, Change, Removal, StoreError};
+
+use super::failure::read_failed;
+use super::recent::Recent;
+use crate::dialect::Sql;
+use crate::rows::unsigned;
+
+const STATES: usize = JobStateName::ALL.len();
+
+#[derive(Default)]
+pub(crate) struct Counts {
+    tally: Mutex<Tally>,
+}
+
+/// What the writer holds while it commits.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// How many jobs there were in each state when the store was opened, if that is known.
+    at_first: Option<[i64; STATES]>,
+    /// What was committed since.
+    moved: Moved,
+    /// How often a commit was in doubt: what was counted before counts no more.
+    doubts: u64,
+}
+
+/// By how much each state has more jobs than before.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Moved([i64; STATES]);
+
+impl Counts {
+    /// For a commit: nobody opens a snapshot meanwhile.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().expect("no holder of the lock panics")
+    }
+
+    /// The counts, if they are known.
+    pub(crate) fn known(&self) -> Option<Vec<(JobStateName, u64)>> {
+        self.lock().known()
+    }
+
+    /// Counts the file; what is committed meanwhile is added.
+    pub(crate) fn count(&self, connection: &Connection) -> Result<Vec<(JobStateName, u64)>, StoreError> {
+        let (snapshot, moved, doubts) = {
+            let tally = self.lock();
+            (snapshot(connection).map_err(read_failed)?, tally.moved, tally.doubts)
+        };
+        let counted = scan(&snapshot)?;
+        drop(snapshot);
+        let mut tally = self.lock();
+        if tally.doubts == doubts {
+            let mut at_first = counted;
+            for (count, moved) in at_first.iter_mut().zip(moved.0) {
+                *count -= moved;
+            }
+            tally.at_first = Some(at_first);
+        }
+        Ok(tally.known().unwrap_or_else(|| listed(counted)))
+    }
+}
+
+impl Tally {
+    /// This was committed.
+    pub(crate) fn add(&mut self, moved: &Moved) {
+        for (count, moved) in self.moved.0.iter_mut().zip(moved.0) {
+            *count += moved;
+        }
+    }
+
+    /// This may have been committed: the file is counted again when someone asks.
+    pub(crate) fn doubt(&mut self) {
+        self.at_first = None;
+        self.doubts += 1;
+    }
+
+    fn known(&self) -> Option<Vec<(JobStateName, u64)>> {
+        let mut counts = self.at_first?;
+        for (count, moved) in counts.iter_mut().zip(self.moved.0) {
+            *count += moved;
+        }
+        Some(listed(counts))
+    }
+}
+
+static STATE: Sql = Sql::new("SELECT state FROM jobs WHERE id = $1");
+
+impl Moved {
+    /// Notes what a change is about to do to a job; a new one has no row yet.
+    pub(crate) fn note(
+        &mut self,
+        connection: &Connection,
+        recent: &Recent,
+        change: &Change,
+        row: Option<&AgendaRow>,
+    ) -> rusqlite::Result<()> {
+        let Record::Job(job) = &*change.record else { return Ok(()) };
+        if row.is_some()
+            && let Some(before) = state_before(connection, recent, change)?
+        {
+            self.0[place(before)] -= 1;
+        }
+        match change.removal {
+            Removal::Nothing | Removal::Bodies => self.0[place(job.state.name())] += 1,
+            Removal::Record => {}
+        }
+        Ok(())
+    }
+}
+
+fn state_before(
+    connection: &Connection,
+    recent: &Recent,
+    change: &Change,
+) -> rusqlite::Result<Option<JobStateName>> {
+    if let Some(loaded) = recent.get(&change.id)
+        && let Record::Job(job) = &*loaded.record
+    {
+        return Ok(Some(job.state.name()));
+    }
+    let mut statement = connection.prepare_cached(STATE.sqlite())?;
+    let state: Option<String> = statement.query_row([change.id.as_str()], |row| row.get(0)).optional()?;
+    Ok(state.as_deref().and_then(JobStateName::parse))
+}
+
+/// Begins to read, and reads: only then does the snapshot stand.
+fn snapshot(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
+    let snapshot = connection.unchecked_transaction()?;
+    snapshot.query_row("SELECT 1 FROM jobs LIMIT 1", [], |_| Ok(())).optional()?;
+    Ok(snapshot)
+}
+
+static JOB_COUNTS: Sql = Sql::new("SELECT state, count(*) FROM jobs GROUP BY state");
+
+fn scan(connection: &Connection) -> Result<[i64; STATES], StoreError> {
+    let rows: Vec<(String, u64)> = connection
+        .prepare_cached(JOB_COUNTS.sqlite())
+        .and_then(|mut statement| {
+            statement.query_map([], |row| Ok((row.get(0)?, unsigned(row, 1)?)))?.collect()
+        })
+        .map_err(read_failed)?;
+    let mut counts = [0; STATES];
+    for (state, count) in rows {
+        let Some(state) = JobStateName::parse(&state) else {
+            return Err(StoreError::Broken(format!("jobs are in an unknown state {state:?}")));
+        };
+        counts[place(state)] = i64::try_from(count).unwrap_or(i64::MAX);
+    }
+    Ok(counts)
+}
+
+/// States that have jobs, in the order of the states.
+fn listed(counts: [i64; STATES]) -> Vec<(JobStateName, u64)> {
+    let counts = JobStateName::ALL.into_iter().zip(counts);
+    counts
+        .filter_map(|(state, count)| Some((state, u64::try_from(count).ok().filter(|count| *count > 0)?)))
+        .collect()
+}
+
+fn place(state: JobStateName) -> usize {
+    JobStateName::ALL.iter().position(|one| *one == state).expect("every state is among all")
+}
