@@ -116,19 +116,19 @@ impl HttpConnector {
         Ok(answer)
     }
 
-    /// What request templates read.
-    fn context(&self, input: Option<&Value>, job: Value, operation: Value, secrets: Value) -> Value {
-        let mut context = json!({ "job": job, "operation": operation, "secrets": secrets });
-        if let (Some(input), Some(names)) = (input, context.as_object_mut()) {
-            names.insert("input".to_owned(), input.clone());
-        }
-        context
-    }
-
     /// A text of ours that may quote something.
     fn masked(&self, text: impl ToString) -> String {
         self.mask.text(text.to_string())
     }
+}
+
+/// What request templates read.
+fn context(input: Option<&Value>, job: Value, operation: Value, secrets: Value) -> Value {
+    let mut context = json!({ "job": job, "operation": operation, "secrets": secrets });
+    if let (Some(input), Some(names)) = (input, context.as_object_mut()) {
+        names.insert("input".to_owned(), input.clone());
+    }
+    context
 }
 
 impl Specialist for HttpConnector {
@@ -136,15 +136,15 @@ impl Specialist for HttpConnector {
         Cow::Borrowed(&self.connector.name)
     }
 
-    fn produce<'a>(&'a self, assignment: Assignment, link: Link) -> BoxFuture<'a, Produced> {
+    fn produce(&self, assignment: Assignment, link: Link) -> BoxFuture<'_, Produced> {
         Box::pin(self.submit(assignment, link))
     }
 
-    fn poll<'a>(&'a self, outside: Outside) -> BoxFuture<'a, Result<Polled, PollError>> {
+    fn poll(&self, outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
         Box::pin(self.ask(outside))
     }
 
-    fn cancel<'a>(&'a self, outside: Outside) -> BoxFuture<'a, CancelAnswer> {
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
         Box::pin(self.ask_to_stop(outside))
     }
 }

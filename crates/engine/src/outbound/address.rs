@@ -6,7 +6,7 @@ use super::allow::Network;
 
 /// IPv4 networks that are not public, and what they are.
 const CLOSED_V4: [(Ipv4Addr, u8, &str); 16] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8, "this network"),
+    (Ipv4Addr::UNSPECIFIED, 8, "this network"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
     (Ipv4Addr::new(100, 64, 0, 0), 10, "shared by a carrier"),
     (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
@@ -35,7 +35,7 @@ const CLOSED_V6: [(Ipv6Addr, u8, &str); 6] = [
     (Ipv6Addr::new(0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0), 48, "a sink"),
 ];
 
-/// All that is given out for unicast: 2000::/3.
+/// All that is given out for unicast: `2000::/3`.
 const GLOBAL_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 /// What an address is, if it is not public.
@@ -57,7 +57,7 @@ pub(super) fn closed(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// 64:ff9b::/96, which ends in an IPv4 address.
+/// `64:ff9b::/96`, which ends in an IPv4 address.
 const NAT64: [u8; 12] = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
 
 fn within(network: impl Into<IpAddr>, length: u8, address: IpAddr) -> bool {

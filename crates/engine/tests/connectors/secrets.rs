@@ -39,7 +39,7 @@ impl<'a> MakeWriter<'a> for Lines {
 
 /// The secret in every way that a service may write it.
 fn echoes() -> String {
-    let percent: String = TOKEN.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let percent = TOKEN.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();
     let basic = STANDARD.encode(format!("user:{TOKEN}"));
     format!(
         "{TOKEN} {percent} {} {basic} {}",

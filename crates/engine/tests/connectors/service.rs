@@ -117,8 +117,9 @@ async fn serve(
 async fn say(stream: &mut TcpStream, reply: Reply) {
     match reply {
         Reply::Plain { status, headers, body } => {
-            let headers: String =
+            let headers: Vec<_> =
                 headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+            let headers = headers.concat();
             let text = format!(
                 "HTTP/1.1 {status} Said\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n{body}",
                 body.len()

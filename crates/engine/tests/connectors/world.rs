@@ -60,8 +60,7 @@ impl World {
     pub async fn create(&self, input: &str, max_attempts: u32) -> JobId {
         let id = RandomIds.job_id();
         let retry = RetryPolicy { max_attempts, backoff_seconds: 30, max_backoff_seconds: 60 };
-        let mut spec = JobSpec::plain(Some(&self.name), retry);
-        spec.title = "a job".to_owned();
+        let spec = JobSpec { title: "a job".to_owned(), ..JobSpec::plain(Some(&self.name), retry) };
         let body = body_ref(BodyName::Input, input.as_bytes());
         let new = NewJob { spec, due_at: None, bodies: vec![body] };
         let mut order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), Arc::from("test"));

@@ -20,7 +20,7 @@ impl HttpConnector {
                 "the connector has no status request any more".to_owned(),
             ));
         };
-        let handle = self.handle(&outside)?;
+        let handle = handle_of(&outside)?;
         let request = self.request_for(status, &handle, &outside.operation)?;
         let answer = self.exchange(status, request).await.map_err(|failed| self.unreached(&failed))?;
         let reading = Reading::new(&answer, status, self.clock.now());
@@ -53,7 +53,7 @@ impl HttpConnector {
             return CancelAnswer::Refused(self.connector.not_cancelable_because.clone());
         };
         let request =
-            self.handle(&outside).and_then(|handle| self.request_for(cancel, &handle, &outside.operation));
+            handle_of(&outside).and_then(|handle| self.request_for(cancel, &handle, &outside.operation));
         let request = match request {
             Ok(request) => request,
             // It will not be rendered better next time.
@@ -82,12 +82,6 @@ impl HttpConnector {
         Err(error("result_not_fetched", reading.complaint()))
     }
 
-    fn handle(&self, outside: &Outside) -> Result<Handle, PollError> {
-        Handle::parse(&outside.handle).ok_or_else(|| {
-            error("handle_unreadable", "nothing is kept by which the work can be found".to_owned())
-        })
-    }
-
     /// A request about work that is there, to an origin that the operator knows.
     fn request_for(
         &self,
@@ -99,7 +93,7 @@ impl HttpConnector {
             "id": operation.link.job_id.as_str(),
             "attempt_id": operation.link.attempt_id.as_str(),
         });
-        let context = self.context(handle.input.as_ref(), job, handle.operation(), self.secrets.lent());
+        let context = super::context(handle.input.as_ref(), job, handle.operation(), self.secrets.lent());
         let request = call
             .request(&context, Some(&handle.base), self.clock.now())
             .map_err(|why| error("request_not_rendered", self.masked(why)))?;
@@ -118,6 +112,12 @@ impl HttpConnector {
     fn unreached(&self, failed: &crate::outbound::OutboundError) -> PollError {
         error(failed.code(), self.masked(failed))
     }
+}
+
+fn handle_of(outside: &Outside) -> Result<Handle, PollError> {
+    Handle::parse(&outside.handle).ok_or_else(|| {
+        error("handle_unreadable", "nothing is kept by which the work can be found".to_owned())
+    })
 }
 
 fn completed(reading: &Reading<'_>) -> Polled {

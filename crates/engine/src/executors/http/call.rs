@@ -90,9 +90,9 @@ fn in_bytes(body: &Value, headers: &mut Vec<(HeaderName, HeaderValue)>) -> Vec<u
     if told.is_none() {
         headers.push((CONTENT_TYPE, HeaderValue::from_static("application/json")));
     }
-    match body {
-        Value::String(text) if !is_json => text.clone().into_bytes(),
-        json => json.to_string().into_bytes(),
+    match body.as_str() {
+        Some(text) if !is_json => text.as_bytes().to_vec(),
+        Some(_) | None => body.to_string().into_bytes(),
     }
 }
 

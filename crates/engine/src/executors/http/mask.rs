@@ -197,7 +197,7 @@ mod tests {
             "s3cr3t%2F%22%2Bt%C3%B6k%C3%A9n%26%3F".to_owned(),
             "s3cr3t%2f\"%2bt%c3%b6kén&%3f".to_owned(),
             quoted,
-            r#"s3cr3t\/\u0022\u002bt\u00f6k\u00e9n&?"#.to_owned(),
+            r"s3cr3t\/\u0022\u002bt\u00f6k\u00e9n&?".to_owned(),
             STANDARD.encode(SECRET),
             URL_SAFE.encode(SECRET),
             STANDARD.encode(format!("u:{SECRET}")),

@@ -133,7 +133,15 @@ impl Exchange {
 }
 
 /// Replays an exchange, and tells what came of each step.
-pub async fn replay(
+pub fn replay(
+    connector: Connector,
+    exchange: Exchange,
+    clock: Arc<dyn Clock>,
+) -> BoxFuture<'static, Result<Vec<Replayed>, Mismatch>> {
+    Box::pin(replayed(connector, exchange, clock))
+}
+
+async fn replayed(
     connector: Connector,
     exchange: Exchange,
     clock: Arc<dyn Clock>,

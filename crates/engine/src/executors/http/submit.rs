@@ -61,11 +61,11 @@ impl HttpConnector {
             }
         }
         let produced = self.send_submit(work, &key, again).await;
-        match produced {
+        if let (true, Produced::Failed(failure)) = (again, &produced) {
             // What this request did not start, the earlier one may have.
-            Produced::Failed(failure) if again => Produced::SubmitUnknown(failure),
-            produced => produced,
+            return Produced::SubmitUnknown(failure.clone());
         }
+        produced
     }
 
     async fn send_submit(&self, work: &Work, key: &OperationId, again: bool) -> Produced {
@@ -222,7 +222,7 @@ impl HttpConnector {
     ) -> Result<OutboundRequest, Failure> {
         let callback_url = self.callbacks.as_ref().and_then(|callbacks| callbacks.url_for(key));
         let operation = json!({ "id": key.as_str(), "callback_url": callback_url });
-        let context = self.context(Some(&work.input), work.job.clone(), operation, secrets);
+        let context = super::context(Some(&work.input), work.job.clone(), operation, secrets);
         call.request(&context, None, self.clock.now())
             .map_err(|why| Failure::permanent("request_not_rendered", self.masked(why)))
     }

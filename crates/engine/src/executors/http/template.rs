@@ -3,6 +3,7 @@
 //! Request templates read `input`, `job`, `operation` and `secrets`; expressions on answers read `answer` alone, so that no answer can
 //! ever be joined with a secret.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use base64::Engine as _;
@@ -60,9 +61,9 @@ pub(super) fn parse(json: &Value, names: &[&str]) -> Result<Template, String> {
 
 /// Parses an expression; anything but a text is a template.
 pub(super) fn parse_expression(json: &Value) -> Result<Template, String> {
-    match json {
-        Value::String(expression) => parse(&json!({ "$eval": expression }), &ANSWER_NAMES),
-        template => parse(template, &ANSWER_NAMES),
+    match json.as_str() {
+        Some(expression) => parse(&json!({ "$eval": expression }), &ANSWER_NAMES),
+        None => parse(json, &ANSWER_NAMES),
     }
 }
 
@@ -104,7 +105,8 @@ fn uri_component(arguments: &[Value]) -> Result<Value, String> {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             escaped.push(char::from(byte));
         } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+            // Writing to a string cannot fail.
+            let _ = write!(escaped, "%{byte:02X}");
         }
     }
     Ok(Value::String(escaped))
