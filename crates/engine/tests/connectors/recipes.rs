@@ -27,7 +27,7 @@ fn clock() -> Arc<ManualClock> {
 #[tokio::test]
 async fn every_recipe_replays_its_exchange() {
     let recipes = recipes();
-    assert_eq!(recipes.len(), 6);
+    assert!(recipes.len() >= 6);
     for path in recipes {
         let connector = Connector::read(&path).unwrap_or_else(|mistake| panic!("{mistake}"));
         let exchange = Exchange::read(&exchange_of(&path)).unwrap_or_else(|mistake| panic!("{mistake}"));

@@ -256,6 +256,37 @@ async fn a_crash_around_a_submit_that_may_not_be_repeated_leaves_an_orphan_and_o
 }
 
 #[tokio::test]
+async fn a_sync_answer_with_a_state_that_nobody_explained_is_no_success() {
+    let service = Service::start(|_| reply(200, json!({ "state": "sort of" })));
+    let yaml = format!(
+        "name: render\nallow: [\"{0}\"]\nsubmit: {{ url: \"http://{0}/\", idempotent: false }}\n\
+         read: {{ status: answer.body.state }}\nstates: {{ done: completed }}\n",
+        service.address
+    );
+    let world = World::new(&yaml);
+    let id = world.create(INPUT, 3).await;
+    let failed = world.until_state(&id, JobStateName::Failed).await;
+    assert_eq!(world.error(&failed)["code"], "status-payload-invalid");
+}
+
+#[tokio::test]
+async fn work_that_is_done_at_once_has_its_result_fetched_where_the_file_says() {
+    let service = Service::start(|asked| match asked.path.as_str() {
+        "/renders" => reply(200, json!({ "id": "r-1", "state": "done" })),
+        "/files/r-1" => reply(200, json!({ "frames": 9 })),
+        _ => reply(200, json!({ "id": "r-1", "state": "done" })),
+    });
+    let yaml = connector(&service, "  idempotent: true").replace("  result: answer.body.output\n", "")
+        + &format!("result: {{ url: \"http://{}/files/${{operation.remote_id}}\" }}\n", service.address);
+    let world = World::new(&yaml);
+    let id = world.create(INPUT, 1).await;
+    world.until_state(&id, JobStateName::AwaitingExternal).await;
+    world.next_poll(&id).await;
+    let done = world.until_state(&id, JobStateName::Completed).await;
+    assert_eq!(world.result(&done), json!({ "frames": 9 }));
+}
+
+#[tokio::test]
 async fn a_sync_only_service_that_goes_on_with_the_work_breaks_its_contract_and_is_not_forgotten() {
     let service = Service::start(|_| reply(202, json!({ "state": "rendering" })));
     let yaml = format!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::attention::Retention;
 use domain::job::{Job, JobCommand, JobSpec, JobStateName, NewJob};
@@ -15,6 +16,8 @@ use engine::{
 };
 use store::{MemoryStore, NewBody, body_ref};
 
+/// A change that takes longer does not come.
+const PATIENCE: Duration = Duration::from_secs(20);
 pub const TOKEN: &str = "t0p/s3cret+token";
 
 pub struct World {
@@ -99,7 +102,8 @@ impl World {
     pub async fn until(&self, mut so: impl FnMut(&Self) -> bool) {
         let mut ledger = self.daemon.ledger();
         while !so(self) {
-            ledger.changed().await.unwrap();
+            let changed = tokio::time::timeout(PATIENCE, ledger.changed()).await;
+            changed.unwrap_or_else(|_| panic!("it stays as it is: {}", self.everything())).unwrap();
         }
     }
 

@@ -108,6 +108,16 @@ impl<'a> Reading<'a> {
         })
     }
 
+    /// Whether the file says where the state is in this answer.
+    pub(super) fn names_state(&self) -> bool {
+        self.call.read.status.is_some()
+    }
+
+    /// Whether the file says where the result is in this answer.
+    pub(super) fn holds_result(&self) -> bool {
+        self.call.read.result.is_some()
+    }
+
     /// The service's own id.
     pub(super) fn id(&self) -> Option<Value> {
         match self.find(self.call.read.id.as_ref()) {

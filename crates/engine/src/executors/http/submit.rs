@@ -120,13 +120,22 @@ impl HttpConnector {
     fn accepted(&self, work: &Work, key: &OperationId, base: Url, reading: &Reading<'_>) -> Produced {
         let connector = &self.connector;
         match reading.state(&connector.states) {
+            // Where the result has a request of its own, a poll fetches it; unless this answer is said to hold it.
+            Ok(State::Completed) if connector.result.is_some() && !reading.holds_result() => {
+                self.deferred(work, key, base, reading)
+            }
             Ok(State::Completed) => completed(reading),
             Ok(State::Failed) => Produced::Failed(reading.failure("service_failed")),
             Ok(State::TimedOut) => Produced::Failed(reading.failure("service_timed_out")),
             Ok(State::Cancelled) => Produced::Failed(reading.failure("service_cancelled")),
             Ok(State::Unknown) => Produced::SubmitUnknown(reading.failure("operation_unknown")),
-            // Without a word about it, a service that is never asked has done it.
-            Err(_) if connector.modes.support == ModeSupport::SyncOnly => completed(reading),
+            // A service that is never asked and whose answer names no state has done it.
+            Err(_) if connector.modes.support == ModeSupport::SyncOnly && !reading.names_state() => {
+                completed(reading)
+            }
+            Err(error) if connector.modes.support == ModeSupport::SyncOnly => {
+                Produced::SubmitUnknown(Failure::permanent(&error.code, error.message))
+            }
             // Work that goes on is a breach of what the connector said it does, and still goes on.
             Ok(State::Pending | State::Running) if connector.modes.support == ModeSupport::SyncOnly => {
                 let message = "the service goes on with it, but its connector is sync-only".to_owned();
