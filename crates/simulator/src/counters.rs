@@ -35,6 +35,8 @@ pub enum Sometimes {
     ContradictionRecorded,
     /// A handle came after its job had moved on, and what may run outside was written down.
     OrphanWrittenDown,
+    /// Nobody knew whether a service had taken the work, and that was written down.
+    SubmitOutcomeUnknown,
     /// A commit under an old fence was refused.
     CommitFenced,
     /// A key was used again for the same request.
@@ -49,7 +51,7 @@ pub enum Sometimes {
 
 impl Sometimes {
     /// Every situation.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::TakeOverWhileHolderLives,
         Self::StaleResultRefused,
         Self::AmbiguousCreate,
@@ -65,6 +67,7 @@ impl Sometimes {
         Self::LateReportAfterUnavailable,
         Self::ContradictionRecorded,
         Self::OrphanWrittenDown,
+        Self::SubmitOutcomeUnknown,
         Self::CommitFenced,
         Self::KeyReplayed,
         Self::KeyReusedForAnother,

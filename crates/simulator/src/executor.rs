@@ -194,7 +194,7 @@ fn defer(world: &mut World, node: &Node, held: &Held, then: AfterExternal) -> Or
     // The same id is the same work outside: a service that has it already goes on with it.
     let connector = match world.connectors.remove(&operation_id) {
         Some(connector) => connector,
-        None => begin_outside(world, held, &operation_id),
+        None => begin_outside(world, &held.job, &held.attempt, &operation_id),
     };
     let handle: std::sync::Arc<[u8]> = std::sync::Arc::from(operation_id.as_str().as_bytes());
     let operation = NewOperation {
@@ -229,12 +229,15 @@ fn defer(world: &mut World, node: &Node, held: &Held, then: AfterExternal) -> Or
     order
 }
 
-fn begin_outside(world: &mut World, held: &Held, operation_id: &OperationId) -> Connector {
-    let effect = Effect {
-        job: held.job.clone(),
-        attempt: Some(held.attempt.clone()),
-        operation: Some(operation_id.clone()),
-    };
+/// A service takes the work.
+pub(crate) fn begin_outside(
+    world: &mut World,
+    job: &JobId,
+    attempt: &AttemptId,
+    operation_id: &OperationId,
+) -> Connector {
+    let effect =
+        Effect { job: job.clone(), attempt: Some(attempt.clone()), operation: Some(operation_id.clone()) };
     let connector = Connector::draw(world, effect);
     for after in connector.callbacks(world.heap.now(), &mut world.rng) {
         let answer = connector.end(&mut world.rng);

@@ -66,9 +66,7 @@ impl Node {
                 let (workers, engine) = Workers::on(sim, number, &owner, engine);
                 workers.start(sim, number);
                 sim.with(|world| world.nodes[number].recovering = false);
-                let node = Self { sim: sim.clone(), number, owner, engine, actor };
-                node.spawn(rounds(node.clone(), Worker::PollOperations));
-                node
+                Self { sim: sim.clone(), number, owner, engine, actor }
             }
         }
     }

@@ -166,7 +166,9 @@ impl Run {
                 None
             }
         };
+        let to_wake = self.sim.with(|world| std::mem::take(&mut world.to_wake));
         if let Some(task) = woken {
+            self.wake_within(task, to_wake);
             self.poll(task);
         }
         Ok(())
@@ -184,6 +186,16 @@ impl Run {
             waker.woken.store(false, Ordering::Relaxed);
         }
         Some(key)
+    }
+
+    /// Wakes whoever waits inside a task that is polled now; the task itself needs no waking.
+    fn wake_within(&mut self, task: Key, to_wake: Vec<Waker>) {
+        let own = self.tasks.get_mut(task).and_then(|task| task.waker.clone()).map(Waker::from);
+        for waker in to_wake {
+            if !own.as_ref().is_some_and(|own| own.will_wake(&waker)) {
+                waker.wake();
+            }
+        }
     }
 
     fn poll(&mut self, key: Key) {

@@ -8,15 +8,19 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use domain::job::Retryable;
-use domain::{OwnerId, RetryPolicy};
+use domain::job::{AfterExternal, CancelAnswer, Resubmit, Retryable};
+use domain::operation::{PollAnswer, PollError};
+use domain::policy::{Hint, HostPolicy};
+use domain::{Digest, OwnerId, RetryPolicy};
 use engine::{
-    Assignment, Attempts, AttendJobs, Changes, DaemonSettings, DispatchJobs, Dispatching, Engine, Executor,
-    Executors, Failure, Link, Output, Produced, Spawn, Specialist, Stop, Task, Timer, Wakes, Worker,
-    drive_for_good,
+    Assignment, Attempts, AttendJobs, Changes, DaemonSettings, Deferral, DispatchJobs, Dispatching, Engine,
+    Executor, Executors, Failure, Intent, Link, Output, Outside, PollOperations, Polled, Polls, Produced,
+    Spawn, Specialist, Stop, Task, Timer, Wakes, Worker, drive_for_good,
 };
+use futures::future::BoxFuture;
 
 use crate::clock::SimClock;
+use crate::connector::Connector;
 use crate::heap::SECOND;
 use crate::invariants::{Effect, Produced as Proof};
 use crate::node::{LANES, MAX_RUNNING};
@@ -33,13 +37,15 @@ pub struct Workers {
     timer: Arc<dyn Timer>,
     attend: Arc<dyn Worker>,
     dispatch: Arc<dyn Worker>,
+    poll: Arc<dyn Worker>,
     wakes: Arc<Wakes>,
 }
 
 impl Workers {
     /// Workers for a node, and the engine whose commits wake them.
     pub fn on(sim: &Sim, node: usize, owner: &OwnerId, engine: Engine) -> (Self, Engine) {
-        let (lease, retention) = sim.with(|world| (world.setting.lease, world.setting.retention));
+        let (lease, retention, granted) =
+            sim.with(|world| (world.setting.lease, world.setting.retention, world.setting.policy.clone()));
         let timer: Arc<dyn Timer> = Arc::new(SimClock { sim: sim.clone(), node });
         let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
         let engine = engine.watched_by(wakes.clone()).watched_by(changes.clone());
@@ -48,7 +54,7 @@ impl Workers {
             lease,
             retention,
             lane_limits: BTreeMap::new(),
-            policy: domain::policy::HostPolicy::default(),
+            policy: HostPolicy { defaults: granted, ..HostPolicy::default() },
             grace_seconds: NEVER_SECONDS,
             dispatching: Dispatching::On,
         };
@@ -62,12 +68,22 @@ impl Workers {
             &settings,
         ));
         let engine = engine.watched_by(attempts.clone());
+        let polls = Arc::new(Polls::new(
+            engine.clone(),
+            executors(sim),
+            timer.clone(),
+            Arc::new(OnNode { sim: sim.clone(), node }),
+            wakes.clone(),
+            &settings,
+        ));
+        let poll = PollOperations::new(engine.clone(), polls, wakes.clone());
         let strangers_from = timer.now().plus_seconds(settings.grace_seconds);
         let attend =
             AttendJobs::new(engine.clone(), owner.clone(), lease, wakes.clone()).sparing(attempts.clone());
         let dispatch =
             DispatchJobs::new(engine.clone(), owner.clone(), attempts, wakes.clone(), strangers_from);
-        (Self { timer, attend: Arc::new(attend), dispatch: Arc::new(dispatch), wakes }, engine)
+        let (attend, dispatch, poll) = (Arc::new(attend), Arc::new(dispatch), Arc::new(poll));
+        (Self { timer, attend, dispatch, poll, wakes }, engine)
     }
 
     /// Starts their loops on their node.
@@ -75,7 +91,7 @@ impl Workers {
         if !sim.with(|world| world.setting.is_in_process()) {
             sim.spawn(Some(node), look_again(sim.clone(), self.wakes));
         }
-        for worker in [self.attend, self.dispatch] {
+        for worker in [self.attend, self.dispatch, self.poll] {
             sim.spawn(Some(node), drive_for_good(worker, self.timer.clone()));
         }
     }
@@ -132,6 +148,53 @@ impl Specialist for Scripted {
     ) -> Pin<Box<dyn Future<Output = Produced> + Send + 'a>> {
         Box::pin(self.perform(assignment, link))
     }
+
+    fn poll(&self, outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
+        Box::pin(async move {
+            self.sim.doze(SECOND / 50, 5 * SECOND).await;
+            self.sim.with(|world| {
+                let now = world.heap.now();
+                let (connectors, rng) = (&mut world.connectors, &mut world.rng);
+                let Some(connector) = connectors.get_mut(&outside.operation.id) else {
+                    return Ok(Polled::Unknown);
+                };
+                let answer = connector.poll(now, rng)?;
+                Ok(polled(answer, connector))
+            })
+        })
+    }
+
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+        Box::pin(async move {
+            self.sim.doze(SECOND / 50, 5 * SECOND).await;
+            self.sim.with(|world| {
+                let (connectors, rng) = (&mut world.connectors, &mut world.rng);
+                connectors
+                    .get_mut(&outside.operation.id)
+                    .map_or(CancelAnswer::Unreachable, |connector| connector.cancel(rng))
+            })
+        })
+    }
+}
+
+/// What a service says, with the bytes of its result.
+fn polled(answer: PollAnswer, connector: &Connector) -> Polled {
+    match answer {
+        PollAnswer::Open(status, hints) => Polled::Open(status, hints),
+        PollAnswer::Completed(_) => {
+            let (_, result) = connector.result();
+            Polled::Completed(Output { data: Some(result.bytes.to_vec()), ..Output::default() })
+        }
+        PollAnswer::Failed { retryable: Retryable::Yes, .. } => {
+            Polled::Failed(Failure::transient("unlucky", "it failed"))
+        }
+        PollAnswer::Failed { retryable: Retryable::No, .. } => {
+            Polled::Failed(Failure::permanent("hopeless", "it failed"))
+        }
+        PollAnswer::TimedOut => Polled::TimedOut,
+        PollAnswer::Cancelled => Polled::Cancelled,
+        PollAnswer::Unknown => Polled::Unknown,
+    }
 }
 
 impl Scripted {
@@ -153,7 +216,10 @@ impl Scripted {
             () = self.sim.sleep(script.work) => {}
         }
         match script.act {
-            Act::Complete | Act::Defer(_) => Produced::Completed(self.result_of(&assignment)),
+            Act::Complete => Produced::Completed(self.result_of(&assignment)),
+            // Who has been called again with what came from outside goes on to the end.
+            Act::Defer(_) if assignment.arrived.is_some() => Produced::Completed(self.result_of(&assignment)),
+            Act::Defer(then) => self.defer(&assignment, &link, then).await,
             Act::Fail(Retryable::Yes) => Produced::Failed(Failure::transient("unlucky", "try again")),
             Act::Fail(Retryable::No) | Act::Block => Produced::Failed(Failure::permanent("hopeless", "no")),
             Act::AwaitInput => {
@@ -169,6 +235,46 @@ impl Scripted {
             // Handed over to somebody who is never heard of again.
             Act::Vanish => Produced::Delivered,
         }
+    }
+
+    /// Gives the work to a service: the intent, the request, the answer, each of which may be the last thing that happens.
+    async fn defer(&self, assignment: &Assignment, link: &Link, then: AfterExternal) -> Produced {
+        let (resubmit, before, after) = self.sim.with(|world| {
+            let resubmit = if world.rng.chance(700) { Resubmit::SameKey } else { Resubmit::Never };
+            (resubmit, world.rng.within(0, 3 * SECOND), world.rng.within(0, 3 * SECOND))
+        });
+        let intent = Intent { request_sha256: Digest([7; 32]), resubmit };
+        let Ok(intended) = link.intend(intent).await else { return Produced::Stopped };
+        self.sim.sleep(before).await;
+        let taken = self.sim.with(|world| {
+            if world.connectors.contains_key(&intended.key) {
+                return true;
+            }
+            if !world.is_calm() && world.rng.chance(50) {
+                return false;
+            }
+            let (job, attempt) = (&assignment.job.id, &assignment.attempt_id);
+            let connector = crate::executor::begin_outside(world, job, attempt, &intended.key);
+            world.connectors.insert(intended.key.clone(), connector);
+            if world.check.record(&intended.key.clone().into()).is_none() {
+                world.check.begins_outside(&intended.key);
+            }
+            true
+        });
+        self.sim.sleep(after).await;
+        let lost = self.sim.with(|world| !world.is_calm() && world.rng.chance(100));
+        if lost {
+            return Produced::SubmitUnknown(Failure::transient("timed_out", "no answer"));
+        }
+        if !taken {
+            return Produced::Failed(Failure::transient("not_taken", "the service refused"));
+        }
+        let hint = self.sim.with(|world| {
+            let (connectors, rng) = (&world.connectors, &mut world.rng);
+            connectors.get(&intended.key).map_or(Hint::Absent, |connector| connector.hint(rng))
+        });
+        let handle = intended.key.as_str().as_bytes().to_vec();
+        Produced::Deferred(Deferral { retry_after: hint, then, ..Deferral::new(handle) })
     }
 
     /// What only this attempt can have produced.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use domain::{OperationId, OwnerId, Timestamp};
 use store::{MemoryStore, StoreError};
@@ -58,6 +58,8 @@ pub struct World {
     pub(crate) messages: Slab<Message>,
     pub(crate) orders: Slab<OrderTrace>,
     /// The task that is polled.
+    /// Whoever waited for what has just come.
+    pub(crate) to_wake: Vec<Waker>,
     pub(crate) polled: Option<Polled>,
     /// How far the store's time has jumped.
     pub(crate) jumped: i64,
@@ -91,6 +93,8 @@ pub struct Slot {
     node: Option<usize>,
     pub(crate) said: Option<Say>,
     filled: Option<Filled>,
+    /// Who waits within its task: futures that are polled together are woken one by one.
+    waker: Option<Waker>,
 }
 
 /// What came.
@@ -137,6 +141,7 @@ impl Sim {
             calls: Slab::default(),
             messages: Slab::default(),
             orders: Slab::default(),
+            to_wake: Vec::new(),
             polled: None,
             jumped: 0,
             ids: 0,
@@ -192,10 +197,17 @@ pub struct Wait<'a> {
 impl Future for Wait<'_> {
     type Output = Filled;
 
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Filled> {
-        let filled =
-            self.sim.with(|world| world.slots.get_mut(self.slot).and_then(|slot| slot.filled.take()));
-        filled.map_or(Poll::Pending, Poll::Ready)
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Filled> {
+        self.sim.with(|world| {
+            let Some(slot) = world.slots.get_mut(self.slot) else { return Poll::Pending };
+            if let Some(filled) = slot.filled.take() {
+                return Poll::Ready(filled);
+            }
+            if !slot.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+                slot.waker = Some(context.waker().clone());
+            }
+            Poll::Pending
+        })
     }
 }
 
@@ -250,7 +262,13 @@ impl World {
     /// A slot for the task that is polled.
     pub fn open_slot(&mut self) -> Key {
         let polled = self.polled.expect("only a polled task waits");
-        self.slots.insert(Slot { task: polled.task, node: polled.node, said: None, filled: None })
+        self.slots.insert(Slot {
+            task: polled.task,
+            node: polled.node,
+            said: None,
+            filled: None,
+            waker: None,
+        })
     }
 
     /// Fills a slot that is still waited for; answers with the task to poll.
@@ -260,6 +278,7 @@ impl World {
             (Filled::Time, Some(say)) => Filled::Said(say),
             (filled, _) => filled,
         });
+        self.to_wake.extend(slot.waker.take());
         Some(slot.task)
     }
 

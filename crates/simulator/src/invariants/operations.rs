@@ -72,8 +72,17 @@ impl Checker {
         counters: &mut Counters,
     ) -> Result<(), Violation> {
         let policy = &self.policy;
-        let granted = accepted.policy == *policy || accepted.handle.is_none();
-        must(granted, "I8", || format!("{id} was granted something else"))?;
+        if accepted.handle.is_none() {
+            // Nobody knows whether a service has it: it is over at once, and nothing was granted to it.
+            counters.saw(Sometimes::SubmitOutcomeUnknown);
+            let job = self.record(&accepted.link.job_id.clone().into());
+            return must(
+                !job.is_some_and(|job| matches!(job, Record::Job(job) if awaits(job, id))),
+                "I7",
+                || format!("{id} has no handle, and its job waits for it"),
+            );
+        }
+        must(accepted.policy == *policy, "I8", || format!("{id} was granted something else"))?;
         let latest = at.plus_seconds(policy.max_ttl_seconds);
         must(accepted.expires_at > at && accepted.expires_at <= latest, "I8", || {
             format!("{id} may live until {:?}, the host grants {latest:?}", accepted.expires_at)
