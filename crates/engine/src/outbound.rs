@@ -25,10 +25,11 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 pub use allow::{InvalidTarget, Target};
-pub use error::{OutboundError, Sent};
+pub use error::OutboundError;
 pub use request::{Answer, OutboundLimits, OutboundRequest};
 
 use connect::Connector;
+use error::Sent;
 use sent::MarkedBody;
 
 /// Connections kept open to one origin while nothing goes over them.

@@ -107,7 +107,7 @@ impl OutboundError {
 
 /// Whether any of a request was on its way.
 #[derive(Clone, Debug)]
-pub struct Sent(Arc<AtomicBool>);
+pub(super) struct Sent(Arc<AtomicBool>);
 
 impl Sent {
     pub(super) fn not_yet() -> Self {

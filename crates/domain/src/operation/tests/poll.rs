@@ -187,6 +187,31 @@ fn waits_after_failed_polls_double_up_to_their_cap_with_full_jitter() {
     }
 }
 
+// conforms: O36
+#[test]
+fn service_without_time_is_asked_later_if_it_says_so_and_within_the_hosts_bounds() {
+    use crate::policy::Hint;
+    let next = |retry_after, jitter| {
+        let failing = OperationCommand::RecordPollError { error: unreachable_error(), retry_after, jitter };
+        let before = operation(&[accepted()]);
+        let Decision::Facts { facts, .. } = decide(&before, &failing, NOW) else {
+            panic!("an open operation takes a failed poll")
+        };
+        (fold(Some(before), &facts, NOW).unwrap().next_poll_at.micros() - NOW.micros()) / 1_000_000
+    };
+    for (hint, seconds) in [
+        (Hint::Absent, 1),
+        (Hint::Invalid, 1),
+        (Hint::Seconds(-5), 1),
+        (Hint::Seconds(0), 1),
+        (Hint::Seconds(100), 100),
+        (Hint::Seconds(i64::MAX), 300),
+    ] {
+        assert_eq!(next(hint, Jitter(0)), seconds, "{hint:?}");
+        assert!(next(hint, Jitter(u16::MAX)) <= seconds + seconds / 10, "{hint:?}");
+    }
+}
+
 #[test]
 fn a_good_poll_ends_the_row_of_failed_ones() {
     let given = [accepted(), poll_failed(), poll_failed()];
