@@ -1,5 +1,6 @@
 //! The executors that this node has, by name.
 
+pub mod http;
 pub mod process;
 
 use std::collections::BTreeMap;
@@ -35,7 +36,8 @@ pub struct Modes {
 }
 
 /// Whether the caller of an executor waits for the result, gets a handle, or may choose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ModeSupport {
     /// Waits.
     #[default]

@@ -1,7 +1,7 @@
 //! What comes of an attempt, and of a question about work outside.
 
 use domain::job::{AfterExternal, Retryable};
-use domain::operation::{Cancelability, PollHints, ReportedStatus};
+use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
 use domain::policy::Hint;
 
 /// What came of an attempt.
@@ -66,6 +66,13 @@ pub enum Polled {
     Cancelled,
     /// The service does not know it.
     Unknown,
+    /// Nothing about the work: the service has no time, and may say when it will have.
+    NotNow {
+        /// What it said.
+        error: PollError,
+        /// When to ask again.
+        retry_after: Hint,
+    },
     /// Something that is none of these; what it was.
     Unexpected(String),
 }

@@ -73,9 +73,12 @@ async fn ask(node: &Node, id: &OperationId) -> OperationCommand {
     let jitter = jitter(node);
     match answer {
         Some(Ok(answer)) => OperationCommand::RecordPoll(Box::new(Poll { answer, jitter })),
-        Some(Err(error)) => OperationCommand::RecordPollError { error, jitter },
+        Some(Err(error)) => {
+            OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter }
+        }
         None => OperationCommand::RecordPollError {
             error: PollError { code: "no_such_service".to_owned(), message: String::new() },
+            retry_after: domain::policy::Hint::Absent,
             jitter,
         },
     }

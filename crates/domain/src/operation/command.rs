@@ -27,6 +27,8 @@ pub enum OperationCommand {
     RecordPollError {
         /// What failed.
         error: PollError,
+        /// When the service would like to be asked again, if it said so: never sooner, as far as the host goes along.
+        retry_after: Hint,
         /// For the wait before the next poll.
         jitter: Jitter,
     },

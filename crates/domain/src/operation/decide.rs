@@ -42,8 +42,8 @@ pub fn decide(operation: &Operation, command: &OperationCommand, now: Timestamp)
         OperationCommand::Accept(_) => Decision::refuse(Refusal::AlreadyExists),
         OperationCommand::AcceptOrphan { operation: new, .. } => accept::learn_handle(operation, new),
         OperationCommand::RecordPoll(poll) => poll::record_poll(operation, poll, now),
-        OperationCommand::RecordPollError { error, jitter } => {
-            poll::record_poll_error(operation, error, *jitter, now)
+        OperationCommand::RecordPollError { error, retry_after, jitter } => {
+            poll::record_poll_error(operation, error, *retry_after, *jitter, now)
         }
         OperationCommand::RequestCancel { by, reason, origin } => {
             cancel::request_cancel(operation, by.as_deref(), reason, *origin)

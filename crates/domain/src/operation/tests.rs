@@ -214,7 +214,7 @@ fn fails(retryable: Retryable) -> PollAnswer {
 }
 
 fn poll_error(error: PollError) -> OperationCommand {
-    OperationCommand::RecordPollError { error, jitter: Jitter(0) }
+    OperationCommand::RecordPollError { error, retry_after: crate::policy::Hint::Absent, jitter: Jitter(0) }
 }
 
 /// The facts, and the word to the job in the same step.

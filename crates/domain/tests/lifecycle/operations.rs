@@ -102,7 +102,11 @@ pub(crate) fn topics() -> Vec<Topic> {
     };
     let completed = || PollAnswer::Completed(ResultRefs::default());
     let error = PollError { code: "connect_failed".to_owned(), message: String::new() };
-    let poll_error = OperationCommand::RecordPollError { error, jitter: Jitter(0) };
+    let poll_error = OperationCommand::RecordPollError {
+        error,
+        retry_after: domain::policy::Hint::Absent,
+        jitter: Jitter(0),
+    };
     let orphan = OperationCommand::AcceptOrphan {
         operation: Box::new(new_operation()),
         reason: "stale_attempt".to_owned(),

@@ -173,6 +173,7 @@ impl Step {
         match self.kind % OPERATION_KINDS {
             0..=2 => OperationCommand::RecordPollError {
                 error: PollError { code: "connect_failed".to_owned(), message: "no route".to_owned() },
+                retry_after: self.hint(),
                 jitter,
             },
             3 => OperationCommand::Expire,

@@ -156,7 +156,11 @@ fn polls_leave_the_job_waiting_and_count_no_attempt() {
     let hints = PollHints { retry_after: Hint::Seconds(9), ..PollHints::default() };
     world.execute(operation_id(1), answers(PollAnswer::Open(ReportedStatus::Running, hints)), after(5));
     let error = PollError { code: "connect_failed".to_owned(), message: String::new() };
-    let failing = OperationCommand::RecordPollError { error, jitter: Jitter(0) };
+    let failing = OperationCommand::RecordPollError {
+        error,
+        retry_after: domain::policy::Hint::Absent,
+        jitter: Jitter(0),
+    };
     world.execute(operation_id(1), failing, after(14));
     assert_eq!(states(&world), (JobStateName::AwaitingExternal, OperationStatus::Running));
     assert_eq!((world.job().attempt_count, operation(&world, 1).polls), (1, 2));

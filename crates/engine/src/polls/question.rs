@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use domain::job::CancelAnswer;
 use domain::operation::{Operation, OperationCommand, Poll, PollAnswer, PollError, PollHints};
+use domain::policy::Hint;
 use domain::{Command, Record, Refusal, Timestamp};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -119,7 +120,7 @@ impl<'a> Question<'a> {
         let answered = answered.map_or_else(|| Err(late()), |answer| answer.unwrap_or_else(raised));
         Some(match answered {
             Ok(polled) => self.answer(&operation, polled),
-            Err(error) => self.unanswered(&operation, error),
+            Err(error) => self.unanswered(&operation, error, Hint::Absent),
         })
     }
 
@@ -165,6 +166,7 @@ impl<'a> Question<'a> {
             Polled::TimedOut => PollAnswer::TimedOut,
             Polled::Cancelled => PollAnswer::Cancelled,
             Polled::Unknown => PollAnswer::Unknown,
+            Polled::NotNow { error, retry_after } => return self.unanswered(operation, error, retry_after),
             Polled::Unexpected(what) => failed(unexpected(&what), &mut kept),
         };
         let jitter = self.polls.engine.ids().jitter();
@@ -173,7 +175,7 @@ impl<'a> Question<'a> {
         order
     }
 
-    fn unanswered(&self, operation: &Operation, error: PollError) -> Order {
+    fn unanswered(&self, operation: &Operation, error: PollError, retry_after: Hint) -> Order {
         tracing::warn!(
             job = %operation.link.job_id,
             kind = operation.link.kind,
@@ -182,7 +184,8 @@ impl<'a> Question<'a> {
             error.message
         );
         let error = PollError { message: short(error.message), ..error };
-        self.order(OperationCommand::RecordPollError { error, jitter: self.polls.engine.ids().jitter() })
+        let jitter = self.polls.engine.ids().jitter();
+        self.order(OperationCommand::RecordPollError { error, retry_after, jitter })
     }
 
     async fn nobody_to_ask(&self, operation: &Operation) -> Result<(), EngineError> {

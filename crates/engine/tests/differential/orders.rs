@@ -271,7 +271,7 @@ fn operation_command(chance: &mut Chance, state: Option<&Operation>, now: Timest
         1..=4 => OperationCommand::RecordPoll(Box::new(Poll { answer: poll_answer(chance), jitter })),
         5 => {
             let error = PollError { code: "connect_failed".to_owned(), message: text(chance) };
-            OperationCommand::RecordPollError { error, jitter }
+            OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter }
         }
         6 => OperationCommand::RequestCancel {
             by: None,

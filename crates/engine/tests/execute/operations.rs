@@ -39,7 +39,7 @@ fn hinting(progress_hint: Option<&str>, retry_after: Hint) -> OperationCommand {
 
 fn poll_raises() -> OperationCommand {
     let error = PollError { code: "connect_failed".to_owned(), message: String::new() };
-    OperationCommand::RecordPollError { error, jitter: Jitter(0) }
+    OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter: Jitter(0) }
 }
 
 fn fails() -> PollAnswer {

@@ -56,7 +56,7 @@ fn answers(answer: PollAnswer) -> OperationCommand {
 
 fn poll_raises() -> OperationCommand {
     let error = PollError { code: "connect_failed".to_owned(), message: String::new() };
-    OperationCommand::RecordPollError { error, jitter: Jitter(0) }
+    OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter: Jitter(0) }
 }
 
 // conforms: L45

@@ -53,7 +53,7 @@ pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) ->
             }
             UnknownPolicy::RetryUntilExpiry => {
                 let error = PollError { code: "operation_unknown".to_owned(), message: String::new() };
-                record_poll_error(operation, &error, poll.jitter, now)
+                record_poll_error(operation, &error, Hint::Absent, poll.jitter, now)
             }
         },
     }
@@ -99,9 +99,28 @@ fn still_open(
     polled_or_given_up(operation, polled)
 }
 
+/// After an error: when the host would ask anyway, or later if the service asks for that and the host goes along.
+fn next_poll_at(
+    operation: &Operation,
+    errors_in_row: u32,
+    retry_after: Hint,
+    jitter: Jitter,
+    now: Timestamp,
+) -> Timestamp {
+    let policy = &operation.policy;
+    let by_host = policy.next_poll_after_error(errors_in_row, jitter, now);
+    match retry_after {
+        Hint::Absent | Hint::Invalid => by_host,
+        hint @ Hint::Seconds(_) => {
+            by_host.max(policy.next_poll_at(policy.retry_after(hint).seconds, jitter, now))
+        }
+    }
+}
+
 pub(super) fn record_poll_error(
     operation: &Operation,
     error: &PollError,
+    retry_after: Hint,
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision {
@@ -125,7 +144,7 @@ pub(super) fn record_poll_error(
         expires_at: None,
         error: Some(error.clone()),
         invalid_hint: false,
-        next_poll_at: operation.policy.next_poll_after_error(errors_in_row, jitter, now),
+        next_poll_at: next_poll_at(operation, errors_in_row, retry_after, jitter, now),
     };
     polled_or_given_up(operation, polled)
 }

@@ -167,7 +167,11 @@ fn waits_after_failed_polls_double_up_to_their_cap_with_full_jitter() {
     let next = |errors, jitter| {
         let mut given = vec![accepted()];
         given.extend((0..errors).map(|_| poll_failed()));
-        let failing = OperationCommand::RecordPollError { error: unreachable_error(), jitter };
+        let failing = OperationCommand::RecordPollError {
+            error: unreachable_error(),
+            retry_after: crate::policy::Hint::Absent,
+            jitter,
+        };
         let before = operation(&given);
         let Decision::Facts { facts, .. } = decide(&before, &failing, NOW) else {
             panic!("an open operation takes a failed poll")
@@ -180,6 +184,31 @@ fn waits_after_failed_polls_double_up_to_their_cap_with_full_jitter() {
     assert_eq!([0, 1, 2, 3, 4, 5, 6, 7, 40].map(seconds), [1, 2, 4, 8, 16, 32, 60, 60, 60]);
     for errors in [0, 5, 40] {
         assert_eq!(next(errors, Jitter(0)), 1_000_000, "never sooner than the host's shortest wait");
+    }
+}
+
+// conforms: O36
+#[test]
+fn service_without_time_is_asked_later_if_it_says_so_and_within_the_hosts_bounds() {
+    use crate::policy::Hint;
+    let next = |retry_after, jitter| {
+        let failing = OperationCommand::RecordPollError { error: unreachable_error(), retry_after, jitter };
+        let before = operation(&[accepted()]);
+        let Decision::Facts { facts, .. } = decide(&before, &failing, NOW) else {
+            panic!("an open operation takes a failed poll")
+        };
+        (fold(Some(before), &facts, NOW).unwrap().next_poll_at.micros() - NOW.micros()) / 1_000_000
+    };
+    for (hint, seconds) in [
+        (Hint::Absent, 1),
+        (Hint::Invalid, 1),
+        (Hint::Seconds(-5), 1),
+        (Hint::Seconds(0), 1),
+        (Hint::Seconds(100), 100),
+        (Hint::Seconds(i64::MAX), 300),
+    ] {
+        assert_eq!(next(hint, Jitter(0)), seconds, "{hint:?}");
+        assert!(next(hint, Jitter(u16::MAX)) <= seconds + seconds / 10, "{hint:?}");
     }
 }
 

@@ -1,0 +1,150 @@
+//! The http executor: a connector is a file that says how a service takes work, tells how it goes, stops it and hands out the result.
+//!
+//! Submit is made under a recorded intent and with a key of ours, so that a crash around it is never a blind second start. What the
+//! service says is interpreted in `http/interpret.rs` and nowhere else; its hints are only hints. No secret leaves a connector: every
+//! answer is masked as it comes in, and every text of our own as it goes out.
+//!
+//! It does not touch the store, keeps nothing between calls, and goes out through [`crate::outbound`] alone.
+
+mod ask;
+mod call;
+mod file;
+mod handle;
+mod hints;
+mod interpret;
+mod load;
+mod mask;
+mod mistake;
+mod replay;
+mod secrets;
+mod submit;
+mod template;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use domain::OperationId;
+use domain::job::CancelAnswer;
+use domain::operation::PollError;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::outbound::{Answer, Outbound, OutboundError, OutboundRequest, OutboundRules};
+use crate::{Assignment, Clock, Executor, Link, Outside, Polled, Produced, Specialist};
+
+pub use file::{SecretSource, State};
+pub use load::Connector;
+pub use mistake::Mistake;
+pub use replay::{Exchange, Mismatch, Replayed, replay};
+pub use secrets::{SecretError, Secrets};
+pub use transport::Transport;
+
+use call::Call;
+use mask::Mask;
+
+/// Where services may call back.
+pub trait CallbackUrls: Send + Sync {
+    /// The URL for this operation; none if this daemon cannot be reached from outside.
+    fn url_for(&self, operation: &OperationId) -> Option<String>;
+}
+
+/// A connector at work.
+pub struct HttpConnector {
+    connector: Arc<Connector>,
+    secrets: Secrets,
+    mask: Mask,
+    transport: Arc<dyn Transport>,
+    clock: Arc<dyn Clock>,
+    callbacks: Option<Arc<dyn CallbackUrls>>,
+}
+
+/// Why a connector cannot be opened.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A secret cannot be used.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// Its certificates cannot be used.
+    #[error(transparent)]
+    Trust(#[from] OutboundError),
+}
+
+impl HttpConnector {
+    /// Opens a connector: reads its secrets, and lets it out within the rules of its file. `own` is where this daemon listens.
+    pub fn open(
+        connector: Connector,
+        own: Vec<SocketAddr>,
+        clock: Arc<dyn Clock>,
+        callbacks: Option<Arc<dyn CallbackUrls>>,
+    ) -> Result<Self, OpenError> {
+        let secrets = Secrets::read(&connector.secrets, &|name| std::env::var(name).ok())?;
+        let (allow, ca_file) = (connector.allow.clone(), connector.ca_file.clone());
+        let outbound = Outbound::new(OutboundRules { allow, own, ca_file })?;
+        Ok(Self::over(connector, secrets, Arc::new(outbound), clock, callbacks))
+    }
+
+    /// With these secrets and over this transport.
+    pub fn over(
+        connector: Connector,
+        secrets: Secrets,
+        transport: Arc<dyn Transport>,
+        clock: Arc<dyn Clock>,
+        callbacks: Option<Arc<dyn CallbackUrls>>,
+    ) -> Self {
+        let mask = secrets.mask();
+        Self { connector: Arc::new(connector), secrets, mask, transport, clock, callbacks }
+    }
+
+    /// As an executor, to be registered under the connector's name.
+    pub fn executor(self) -> Executor {
+        let Connector { concurrency, retry, modes, .. } = &*self.connector;
+        let (concurrency, retry, modes) = (*concurrency, *retry, *modes);
+        Executor { specialist: Arc::new(self), concurrency, retry, modes }
+    }
+
+    /// Sends a request and masks what comes of it.
+    async fn exchange(&self, call: &Call, request: OutboundRequest) -> Result<Answer, OutboundError> {
+        let mut answer = self.transport.send(request, call.limits).await?;
+        answer.body = self.mask.json(answer.body);
+        for (_, value) in &mut answer.headers {
+            *value = self.mask.text(std::mem::take(value));
+        }
+        Ok(answer)
+    }
+
+    /// A text of ours that may quote something.
+    fn masked(&self, text: impl ToString) -> String {
+        self.mask.text(text.to_string())
+    }
+}
+
+/// What request templates read.
+fn context(input: Option<&Value>, job: Value, operation: Value, secrets: Value) -> Value {
+    let mut context = json!({ "job": job, "operation": operation, "secrets": secrets });
+    if let (Some(input), Some(names)) = (input, context.as_object_mut()) {
+        names.insert("input".to_owned(), input.clone());
+    }
+    context
+}
+
+impl Specialist for HttpConnector {
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.connector.name)
+    }
+
+    fn produce(&self, assignment: Assignment, link: Link) -> BoxFuture<'_, Produced> {
+        Box::pin(self.submit(assignment, link))
+    }
+
+    fn poll(&self, outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
+        Box::pin(self.ask(outside))
+    }
+
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+        Box::pin(self.ask_to_stop(outside))
+    }
+}

@@ -1,0 +1,98 @@
+//! What is wrong with a connector file, where, and what was probably meant.
+
+use std::fmt;
+
+use serde_saphyr::{Error, Location};
+
+/// Words that differ by more are not taken for each other.
+const MAX_DISTANCE: usize = 3;
+
+/// A mistake in a file that a person wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The file, as it was named.
+    pub file: String,
+    /// Line and column, counted from 1, if the mistake has a place.
+    pub place: Option<(u64, u64)>,
+    /// What is wrong.
+    pub told: String,
+}
+
+impl Mistake {
+    /// A mistake of the whole file.
+    pub(super) fn somewhere(file: &str, told: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), place: None, told: told.into() }
+    }
+
+    /// A mistake in this place.
+    pub(super) fn at(file: &str, location: &Location, told: impl Into<String>) -> Self {
+        let place = Some((location.line(), location.column()));
+        Self { file: file.to_owned(), place, told: told.into() }
+    }
+
+    /// What the reader of YAML found.
+    pub(super) fn of_yaml(file: &str, error: &Error) -> Self {
+        let error = error.without_snippet();
+        #[allow(
+            clippy::wildcard_enum_match_arm,
+            reason = "of the reader's many errors only these two have a hint"
+        )]
+        let told = match error {
+            Error::SerdeUnknownField { field, expected, .. } => match hint(field, expected).as_str() {
+                "" => format!("unknown key {field:?}; known here: {}", expected.join(", ")),
+                hint => format!("unknown key {field:?}{hint}"),
+            },
+            Error::SerdeUnknownVariant { variant, expected, .. } => {
+                format!("{variant:?} is not one of: {}{}", expected.join(", "), hint(variant, expected))
+            }
+            other => plain(&other.to_string()),
+        };
+        let place = error.location().map(|location| (location.line(), location.column()));
+        Self { file: file.to_owned(), place, told }
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.told)
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+/// The nearest word that is known, if it is near.
+pub(super) fn hint(word: &str, known: &[&str]) -> String {
+    let nearest = known.iter().map(|known| (distance(word, known), known)).min();
+    match nearest {
+        Some((far, known)) if far <= MAX_DISTANCE.min(word.len() / 2 + 1) => {
+            format!("; did you mean {known:?}?")
+        }
+        Some(_) | None => String::new(),
+    }
+}
+
+/// How many letters must be changed, put in or taken out.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut above_left = row[0];
+        row[0] = i + 1;
+        for (j, other) in b.iter().enumerate() {
+            let changed = above_left + usize::from(letter != *other);
+            above_left = row[j + 1];
+            row[j + 1] = changed.min(above_left + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The first line: the place is told by us.
+fn plain(told: &str) -> String {
+    let line = told.lines().next().unwrap_or_default();
+    line.split(" at line ").next().unwrap_or(line).to_owned()
+}

@@ -1,0 +1,196 @@
+//! Connector files: what is taken, what is refused, and whether the refusal says where and what to do.
+
+use domain::policy::Hint;
+use serde_json::json;
+
+use super::call::Call;
+use super::interpret::{self, Asked, Submission};
+use super::template::{self, Found};
+use super::{Connector, Secrets};
+use crate::ModeSupport;
+
+const WHOLE: &str = r#"
+name: press
+description: prints things
+execution_mode_support: async-only
+deferred_profile: { preferred_retry_after_seconds: 15, preferred_max_ttl_seconds: 600 }
+secrets:
+  token: { env: PRESS_TOKEN }
+  key: { file: /run/secrets/press }
+allow: ["127.0.0.1:9000", "10.0.0.0/8", "press.internal:443"]
+origins: ["https://files.example.com"]
+tls: { ca_file: /etc/press.pem }
+limits: { response_bytes: 1000, result_bytes: 2000, header_bytes: 3000, redirects: 0 }
+policy: { max_ttl_seconds: 86400, status_timeout_ms: 2000, unknown_policy: retry-until-expiry }
+concurrency: 2
+retry: { max_attempts: 5, backoff_seconds: 2 }
+read: { id: answer.body.id, status: answer.body.state }
+states: { waiting: pending, inking: running, done: completed, jammed: failed, late: timed-out, stopped: cancelled, lost: unknown }
+submit:
+  url: https://press.example.com/jobs
+  headers: { X-Key: "${secrets.key}" }
+  body: { what: { $eval: input }, callback: "${operation.callback_url}" }
+  idempotent: true
+  idempotency_header: X-Request-Id
+  accept: [202]
+status: { url: "https://press.example.com/jobs/${operation.remote_id}" }
+cancel: { method: DELETE, url: "https://press.example.com/jobs/${operation.remote_id}" }
+"#;
+
+fn parse(text: &str) -> Result<Connector, String> {
+    Connector::parse("press.yaml", text).map_err(|mistake| mistake.to_string())
+}
+
+#[test]
+fn everything_that_a_file_may_say_is_taken() {
+    let press = parse(WHOLE).unwrap();
+    assert_eq!(press.name(), "press");
+    assert_eq!(press.modes().support, ModeSupport::AsyncOnly);
+    assert_eq!((press.modes().retry_after, press.modes().max_ttl), (Hint::Seconds(15), Hint::Seconds(600)));
+    assert_eq!(press.key_header.as_ref().unwrap(), "x-request-id");
+    assert_eq!((press.concurrency, press.retry.max_attempts, press.states.len()), (2, 5, 7));
+    assert_eq!(press.policy().max_ttl_seconds, Some(86_400));
+    let status = press.status.as_ref().unwrap();
+    assert_eq!((status.limits.body_bytes, status.limits.redirects), (1_000, 0));
+    assert_eq!(status.limits.deadline.as_millis(), 2_000);
+    assert!(!press.keeps_input);
+}
+
+#[test]
+fn the_smallest_file_is_a_name_and_where_to_submit() {
+    let small = parse("name: echo\nsubmit: { url: https://echo.example.com/, idempotent: false }\n").unwrap();
+    assert_eq!(small.modes().support, ModeSupport::SyncOnly);
+    assert_eq!(small.key_header.as_ref().unwrap(), "idempotency-key");
+}
+
+#[test]
+fn a_mistake_is_told_with_its_place_and_what_was_probably_meant() {
+    for (from, to, told) in [
+        (
+            "concurrency: 2",
+            "concurency: 2",
+            r#"press.yaml:14:1: unknown key "concurency"; did you mean "concurrency"?"#,
+        ),
+        ("  accept: [202]", "  acept: [202]", r#"unknown key "acept"; did you mean "accept"?"#),
+        ("done: completed", "done: complete", r#""complete" is not one of: "#),
+        ("async-only", "async", "is not one of: "),
+        ("name: press", "name: the press", "press.yaml:2:7: a name has 1 to 256 letters"),
+        ("concurrency: 2", "concurrency: 0", "press.yaml:14:14: must be 1 to 1000"),
+        ("${secrets.key}", "${secrets.key", "press.yaml:20:21: SyntaxError"),
+        (
+            "${secrets.key}",
+            "${secret.key}",
+            r#"there is nothing named "secret" here; did you mean "secrets"?"#,
+        ),
+        ("answer.body.id", "secrets.key", r#"there is nothing named "secrets" here; known: answer"#),
+        ("answer.body.id", "answer.body.", "SyntaxError"),
+        ("method: DELETE", "method: STOP", r#""STOP" is not one of: GET, POST, PUT, PATCH, DELETE"#),
+        ("X-Key:", "Host:", r#"the header "Host" is made by longhaul"#),
+        (
+            "{ env: PRESS_TOKEN }",
+            "{ env: A, file: b }",
+            r#"press.yaml:7:10: the secret "token" comes from either env or file"#,
+        ),
+        ("10.0.0.0/8", "10.0.0.0/99", r#""10.0.0.0/99" is no target"#),
+        ("https://files.example.com", "files.example.com", "is no origin: write https://host"),
+        (
+            "async-only",
+            "sync-only",
+            "leaves work outside: set execution_mode_support to either or async-only",
+        ),
+        (
+            "status: { url: \"https://press.example.com/jobs/${operation.remote_id}\" }\n",
+            "",
+            "needs a status request",
+        ),
+        ("status: answer.body.state", "status: null", "status needs read.status"),
+        ("max_ttl_seconds: 86400", "max_ttl_seconds: 0", "press.yaml:13:9: "),
+        ("response_bytes: 1000", "response_bytes: 99999999", "limits.response_bytes is 1 to 1048576"),
+        ("  idempotent: true\n", "", "missing field"),
+        ("name: press", "name: press\nname: press", "duplicate"),
+    ] {
+        assert!(WHOLE.contains(from), "{from}");
+        let mistake = parse(&WHOLE.replacen(from, to, 1)).unwrap_err();
+        assert!(mistake.contains(told), "{to}: {mistake}");
+        assert!(mistake.starts_with("press.yaml:"), "{mistake}");
+    }
+}
+
+#[test]
+fn what_a_status_means_to_a_submit_and_to_a_poll_is_one_table() {
+    let press = parse(WHOLE).unwrap();
+    let status = |call: &Call, code| (interpret::submission(call, code), interpret::asked(call, code));
+    let submit = &press.submit;
+    assert_eq!(interpret::submission(submit, 202), Submission::Accepted);
+    for code in [408, 425, 429, 503] {
+        assert_eq!(interpret::submission(submit, code), Submission::NotNow, "{code}");
+    }
+    for code in [400, 401, 403, 404, 409, 410, 422, 451] {
+        assert_eq!(interpret::submission(submit, code), Submission::Refused, "{code}");
+    }
+    for code in [100, 200, 201, 204, 302, 304, 500, 501, 502, 504, 599] {
+        assert_eq!(interpret::submission(submit, code), Submission::Unclear, "{code}");
+    }
+    let ask = press.status.as_ref().unwrap();
+    for (code, asked) in [
+        (200, Asked::Answered),
+        (204, Asked::Answered),
+        (404, Asked::Gone),
+        (410, Asked::Gone),
+        (429, Asked::NotAnswered("service_busy")),
+        (503, Asked::NotAnswered("service_busy")),
+        (500, Asked::NotAnswered("service_error")),
+        (401, Asked::NotAnswered("service_refused")),
+        (302, Asked::NotAnswered("status-payload-invalid")),
+        (418, Asked::NotAnswered("status-payload-invalid")),
+    ] {
+        assert_eq!(status(ask, code).1, asked, "{code}");
+    }
+}
+
+#[test]
+fn templates_may_escape_for_urls_and_for_basic_authentication() {
+    let now = domain::Timestamp::from_seconds(0);
+    let render = |text: &str| {
+        let parsed = template::parse(&json!(text), &template::REQUEST_NAMES).unwrap();
+        let context = json!({ "input": { "id": "../a?b#c@d e/ü", "n": 7 }, "secrets": { "key": "pass" } });
+        template::render(&parsed, &context, now).unwrap()
+    };
+    assert_eq!(
+        render("https://x/${uri(input.id)}/${uri(input.n)}"),
+        "https://x/..%2Fa%3Fb%23c%40d%20e%2F%C3%BC/7"
+    );
+    assert_eq!(render("Basic ${base64('user:' + secrets.key)}"), "Basic dXNlcjpwYXNz");
+}
+
+#[test]
+fn what_is_missing_in_an_answer_is_absent_whatever_is_in_the_way() {
+    let expression = template::parse_expression(&json!("answer.body.a.b[0]")).unwrap();
+    for body in
+        [json!(null), json!("text"), json!({}), json!({ "a": 1 }), json!({ "a": { "b": [] } }), json!([])]
+    {
+        let found = template::find(
+            &expression,
+            &json!({ "answer": { "body": body } }),
+            domain::Timestamp::from_seconds(0),
+        );
+        assert_eq!(found, Ok(Found::Absent), "{body}");
+    }
+}
+
+#[test]
+fn a_secret_comes_from_its_file_or_variable_and_is_refused_when_it_cannot_be_masked() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "from-a-file\n").unwrap();
+    let text = WHOLE.replace("/run/secrets/press", file.path().to_str().unwrap());
+    let press = parse(&text).unwrap();
+    let read = |value: Option<&str>| Secrets::read(press.secrets(), &|_| value.map(str::to_owned));
+    let secrets = read(Some("from-a-variable")).unwrap();
+    assert_eq!(secrets.lent(), json!({ "key": "from-a-file", "token": "from-a-variable" }));
+    assert_eq!(format!("{secrets:?}"), r#"{"key", "token"}"#);
+    assert_eq!(
+        read(None).unwrap_err().to_string(),
+        r#"the secret "token" needs the variable PRESS_TOKEN, which is not set"#
+    );
+    assert!(read(Some("short")).unwrap_err().to_string().contains("fewer than 8 bytes"));
+}

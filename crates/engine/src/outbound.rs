@@ -1,0 +1,142 @@
+//! The one way out: every HTTP request that leaves the daemon goes through [`Outbound::send`].
+//!
+//! Addresses are checked where the connection is made (`outbound/connect.rs`), so that no name, redirect or spelling gets around it.
+//! Nothing of the environment is a proxy. Redirects are followed here, one by one. Every answer is bounded in headers, bytes, bytes
+//! after decompression and time, whatever the service does. It knows nothing of jobs, and writes no log line.
+
+mod address;
+mod allow;
+mod body;
+mod connect;
+mod error;
+mod redirect;
+mod request;
+mod sent;
+mod tls;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT_ENCODING, HOST, USER_AGENT};
+use http::{HeaderValue, Request};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+pub use allow::{InvalidTarget, Target};
+pub use error::OutboundError;
+pub use request::{Answer, OutboundLimits, OutboundRequest};
+
+use connect::Connector;
+use error::Sent;
+use sent::MarkedBody;
+
+/// Connections kept open to one origin while nothing goes over them.
+const IDLE_PER_ORIGIN: usize = 8;
+const IDLE_FOR: Duration = Duration::from_secs(30);
+/// What one answer's head may take, whatever the caller allows.
+const MAX_HEAD_BYTES: usize = 65_536;
+const MAX_HEADERS: usize = 128;
+const OUR_NAME: &str = concat!("longhaul/", env!("CARGO_PKG_VERSION"));
+
+/// Where requests may go, and whom they trust.
+#[derive(Clone, Debug, Default)]
+pub struct OutboundRules {
+    /// Targets that the operator allows although they are not public.
+    pub allow: Vec<Target>,
+    /// Where this daemon itself listens: refused unless allowed by name and port.
+    pub own: Vec<SocketAddr>,
+    /// Certificates trusted besides those of the system, in PEM.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// The one way out.
+#[derive(Clone)]
+pub struct Outbound {
+    client: Client<Connector, MarkedBody>,
+}
+
+impl Outbound {
+    /// With these rules. Fails only when a certificate file cannot be used.
+    pub fn new(rules: OutboundRules) -> Result<Self, OutboundError> {
+        let trust = tls::trust(rules.ca_file.as_deref())?;
+        let connector = Connector::new(Arc::new(rules), trust);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_FOR)
+            .pool_max_idle_per_host(IDLE_PER_ORIGIN)
+            .http1_max_buf_size(MAX_HEAD_BYTES)
+            .http1_max_headers(MAX_HEADERS)
+            .build(connector);
+        Ok(Self { client })
+    }
+
+    /// Sends a request and takes its whole answer, within the limits.
+    pub async fn send(
+        &self,
+        request: OutboundRequest,
+        limits: &OutboundLimits,
+    ) -> Result<Answer, OutboundError> {
+        // The first request is the one whose arrival matters; the mark survives the end of the future below.
+        let sent = Sent::not_yet();
+        let exchange = self.follow(request, limits, &sent);
+        match tokio::time::timeout(limits.deadline, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(OutboundError::TimedOut { may_have_arrived: sent.may_have_arrived() }),
+        }
+    }
+
+    async fn follow(
+        &self,
+        mut request: OutboundRequest,
+        limits: &OutboundLimits,
+        sent: &Sent,
+    ) -> Result<Answer, OutboundError> {
+        for hop in 0..=limits.redirects {
+            let answered = self.exchange(&request, limits, sent).await;
+            let answer = answered.map_err(|error| if hop == 0 { error } else { error.after_redirect() })?;
+            match redirect::next(&request, &answer)? {
+                None => return Ok(answer),
+                Some(next) => request = next,
+            }
+        }
+        Err(OutboundError::TooManyRedirects { limit: limits.redirects })
+    }
+
+    async fn exchange(
+        &self,
+        request: &OutboundRequest,
+        limits: &OutboundLimits,
+        sent: &Sent,
+    ) -> Result<Answer, OutboundError> {
+        request.check()?;
+        let answered = self.client.request(built(request, sent)?).await;
+        let answer = answered.map_err(|error| error::of_client(&error, sent))?;
+        let (head, stream) = answer.into_parts();
+        let headers = request::headers_of(&head.headers, limits)?;
+        let body = body::read(&head.headers, stream, limits).await?;
+        Ok(Answer { status: head.status.as_u16(), url: request.url.clone(), headers, body })
+    }
+}
+
+fn built(request: &OutboundRequest, sent: &Sent) -> Result<Request<MarkedBody>, OutboundError> {
+    let invalid = |what: &str| OutboundError::InvalidRequest { what: what.to_owned() };
+    let body = MarkedBody::new(&request.method, request.body.clone(), sent.clone());
+    let mut built = Request::builder().method(request.method.clone()).uri(request.url.as_str());
+    if let Some(headers) = built.headers_mut() {
+        headers.insert(USER_AGENT, HeaderValue::from_static(OUR_NAME));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        for (name, value) in &request.headers {
+            // A request that names another host than it goes to would be for someone else.
+            if name == HOST {
+                return Err(invalid("the host header is made from the URL"));
+            }
+            headers.insert(name.clone(), value.clone());
+        }
+    }
+    built.body(body).map_err(|_| invalid("its URL or method cannot be sent"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! Every recipe of `examples/connectors` does what its recorded exchange shows, and notices when it does not.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use domain::Timestamp;
+use engine::ManualClock;
+use engine::http::{Connector, Exchange, replay};
+
+fn recipes() -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/connectors");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    files
+}
+
+fn exchange_of(recipe: &std::path::Path) -> PathBuf {
+    recipe.parent().unwrap().join("exchanges").join(recipe.file_name().unwrap())
+}
+
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at(Timestamp::from_seconds(1_700_000_000)))
+}
+
+#[tokio::test]
+async fn every_recipe_replays_its_exchange() {
+    let recipes = recipes();
+    assert!(recipes.len() >= 6);
+    for path in recipes {
+        let connector = Connector::read(&path).unwrap_or_else(|mistake| panic!("{mistake}"));
+        let exchange = Exchange::read(&exchange_of(&path)).unwrap_or_else(|mistake| panic!("{mistake}"));
+        let steps = exchange.steps.len();
+        assert!(exchange.steps.iter().all(|step| step.then.is_some()), "{}", path.display());
+        let replayed = replay(connector, exchange, clock()).await;
+        let replayed = replayed.unwrap_or_else(|mismatch| panic!("{}: {mismatch}", path.display()));
+        assert_eq!(replayed.len(), steps);
+    }
+}
+
+#[tokio::test]
+async fn a_replay_tells_what_differs_and_where() {
+    let path = recipes().into_iter().find(|path| path.ends_with("ci-run.yaml")).unwrap();
+    let text = std::fs::read_to_string(exchange_of(&path)).unwrap();
+    for (from, to, told) in [
+        ("body: { ref: main, external_id: op-replay }", "body: { ref: other }", "step 1: the body"),
+        (
+            "url: https://ci.example.com/api/projects/team%2Fapp/runs\n",
+            "url: https://ci.example.com/x\n",
+            "step 1: POST",
+        ),
+        ("private-token: glpat-made-up", "private-token: other-token", "step 1: the header private-token"),
+        ("done: 3, total: 9 }", "done: 4, total: 9 }", "step 4: expected"),
+    ] {
+        let exchange = Exchange::parse("exchange", &text.replacen(from, to, 1)).unwrap();
+        let mismatch = replay(Connector::read(&path).unwrap(), exchange, clock()).await.unwrap_err();
+        assert!(mismatch.to_string().starts_with(told), "{mismatch}");
+    }
+}
