@@ -2,6 +2,7 @@
 
 pub mod completions;
 pub mod config;
+pub mod connector;
 pub mod demo;
 pub mod export;
 pub mod jobs;

@@ -9,14 +9,17 @@ mod mistake;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use domain::attention::Retention;
+use domain::policy::HostPolicy;
 use domain::{Lease, Refusal};
+use engine::http::Connector;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 use store_sql::Durability;
 
+use crate::builtin;
 use bounded::Bounded;
 pub use executor::{ExecutorConfig, Kind};
 pub use mistake::Mistake;
@@ -43,6 +46,13 @@ pub struct Config {
     lanes: BTreeMap<String, Spanned<LaneConfig>>,
     /// What can do jobs, besides what is built in.
     pub executors: Vec<Spanned<ExecutorConfig>>,
+    /// Services that can do jobs: a file each, beside this one.
+    connectors: Vec<Spanned<PathBuf>>,
+    /// What work outside is granted.
+    policy: Option<Spanned<HostPolicy>>,
+    /// The connectors, read.
+    #[serde(skip)]
+    pub opened: Vec<Connector>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -82,7 +92,27 @@ impl Config {
             return Err(Mistake::somewhere(path, format!("has more than {MAX_FILE_BYTES} bytes")));
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        Self::parse(path, &text)
+        let mut config = Self::parse(path, &text)?;
+        let beside = path.parent().unwrap_or(Path::new(""));
+        for connector in std::mem::take(&mut config.connectors) {
+            let wrong = |told: String| Mistake::at(path, &connector.defined, told);
+            let read = Connector::read(&beside.join(&connector.value)).map_err(|m| wrong(m.to_string()))?;
+            config.connect(read).map_err(wrong)?;
+        }
+        Ok(config)
+    }
+
+    /// Adds a connector, if nothing else has its name.
+    pub fn connect(&mut self, connector: Connector) -> Result<(), String> {
+        let name = connector.name();
+        let taken = builtin::NAMES.contains(&name)
+            || self.executors.iter().any(|executor| executor.value.name == name)
+            || self.opened.iter().any(|opened| opened.name() == name);
+        if taken {
+            return Err(format!("there are two executors named {name:?}"));
+        }
+        self.opened.push(connector);
+        Ok(())
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, Mistake> {
@@ -113,6 +143,12 @@ impl Config {
         if let Some(lease) = &self.lease {
             lease_of(lease.value)
                 .map_err(|refusal| Mistake::at(path, &lease.defined, lease_told(&refusal)))?;
+        }
+        if let Some(policy) = &self.policy {
+            policy
+                .value
+                .check()
+                .map_err(|refusal| Mistake::at(path, &policy.defined, refusal.to_string()))?;
         }
         let mut names = std::collections::BTreeSet::new();
         for executor in &self.executors {
@@ -147,6 +183,18 @@ impl Config {
             completed_seconds: or(self.retention.completed_seconds, Retention::DEFAULT.completed_seconds),
             other_seconds: or(self.retention.other_seconds, Retention::DEFAULT.other_seconds),
         }
+    }
+
+    /// What work outside is granted. A connector's file is the operator's word for its own kind, unless this file has one.
+    pub fn policy(&self) -> HostPolicy {
+        let mut policy = self.policy.as_ref().map(|policy| policy.value.clone()).unwrap_or_default();
+        for connector in &self.opened {
+            policy
+                .kind_overrides
+                .entry(connector.name().to_owned())
+                .or_insert_with(|| connector.policy().clone());
+        }
+        policy
     }
 
     /// Attempts at the same time, per lane.

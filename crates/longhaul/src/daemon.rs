@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use engine::http::HttpConnector;
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
 use engine::{Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, SystemClock};
 use server::{Server, ServerSettings};
@@ -59,7 +60,7 @@ pub struct Running {
 
 impl Running {
     /// Starts everything.
-    pub async fn start(options: DaemonOptions) -> Result<Self> {
+    pub async fn start(mut options: DaemonOptions) -> Result<Self> {
         // Before anything is written: a signal from now on is a graceful stop.
         let signals = Signals::listen()?;
         // A daemon that cannot serve leaves nothing behind.
@@ -74,13 +75,20 @@ impl Running {
         // The lock on the file proves that every earlier daemon is dead: their leases need not be waited for.
         store.end_leases_of(&format!("{OWNER}-"), clock.now()).await?;
         let artifacts = Arc::new(Artifacts::in_dir(data_dir.join("artifacts"))?);
-        let executors = executors(&data_dir, &options.config, &artifacts)?;
+        let policy = options.config.policy();
+        let mut executors = executors(&data_dir, &options.config, &artifacts)?;
+        for connector in std::mem::take(&mut options.config.opened) {
+            let name = connector.name().to_owned();
+            let opened = HttpConnector::open(connector, vec![listener.local_addr()?], clock.clone(), None)
+                .with_context(|| format!("the connector {name:?} cannot be opened"))?;
+            executors.register(&name, opened.executor());
+        }
         let settings = DaemonSettings {
             owner: RandomIds.owner_id(OWNER),
             lease: options.config.lease(),
             retention: options.config.retention(),
             lane_limits: options.config.lane_limits(),
-            policy: domain::policy::HostPolicy::default(),
+            policy,
             grace_seconds: GRACE_SECONDS,
             dispatching: options.dispatching,
         };

@@ -52,6 +52,7 @@ enum Command {
     Token(commands::token::TokenArguments),
     Purge(commands::purge::Purge),
     Config(commands::config::ConfigArguments),
+    Connector(commands::connector::ConnectorArguments),
     /// Compare views, agenda, checksums and bodies with what the facts say; may run beside a daemon
     #[command(after_help = VERIFY)]
     Verify(Store),
@@ -168,6 +169,7 @@ fn main() -> ExitCode {
         Command::Token(token) => commands::token::run(token),
         Command::Purge(purge) => commands::purge::run(&purge),
         Command::Config(config) => commands::config::run(&config),
+        Command::Connector(connector) => commands::connector::run(&connector),
         Command::Verify(store) => commands::verify::run(&store.path()),
         Command::Rebuild(store) => commands::rebuild::run(&store.path()),
         Command::Export(Export::Claims(store)) => commands::export::claims(&store.path()),

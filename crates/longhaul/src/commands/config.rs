@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use engine::http::Connector;
 
 use super::serve::CONFIG_FILE;
 use crate::config::Config;
@@ -18,6 +19,10 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
   retention: { completed_seconds: 604800, other_seconds: 2592000 }
   lanes:
     gpu: { limit: 1 }           # attempts at the same time
+  connectors: [printing.yaml]   # slow HTTP services, a file each; see `longhaul connector --help`
+  policy:                       # what work outside is granted, whatever its service says
+    defaults: { max_ttl_seconds: 900, max_retry_after_seconds: 300 }
+    kind_overrides: { printing: { max_ttl_seconds: 86400 } }
   executors:
     - name: resize
       kind: process             # the job's input is on its standard input
@@ -74,7 +79,8 @@ pub fn run(arguments: &ConfigArguments) -> Result<ExitCode> {
     for doubt in config.doubts(path) {
         eprintln!("warning: {doubt}");
     }
-    let names: Vec<&str> = config.executors.iter().map(|executor| executor.value.name.as_str()).collect();
+    let processes = config.executors.iter().map(|executor| executor.value.name.as_str());
+    let names: Vec<&str> = processes.chain(config.opened.iter().map(Connector::name)).collect();
     say(format_args!("{} can be used: {} executors ({})", path.display(), names.len(), names.join(", ")));
     Ok(ExitCode::SUCCESS)
 }

@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use api::{CreateJob, JobCreated, JobList};
 use clap::Args;
 use engine::Dispatching;
+use engine::http::Connector;
+use slow_service::{Options, SlowService};
 
-use crate::builtin;
 use crate::client::{Call, Client, Connection, DaemonFile, ENDS, Followed, follow};
 use crate::config::Config;
 use crate::daemon::{DaemonOptions, Running};
@@ -20,9 +21,11 @@ const EXAMPLES: &str = "Examples:
   longhaul demo                            on a fresh data directory, on any port that is free
   longhaul demo --data-dir ./demo-data     kill it with -9 and start it again like this: the job finishes
 
-Starts a daemon, gives it a few jobs for the built-in executor `slow`, shows one of them moving, prints what to try
-next, and stays up until Ctrl-C.";
+Starts a daemon and a slow HTTP service, gives the service a few jobs through the daemon, which asks it how they go until
+they are done, shows one of them moving, prints what to try next, and stays up until Ctrl-C.";
 
+/// The executor that leads to the slow service.
+const SERVICE: &str = "slow-service";
 /// How many jobs there are to look at, and how long they take.
 const JOBS: [(&str, u64); 3] = [("translate a book", 25), ("render a film", 30), ("wait for a print", 20)];
 
@@ -47,14 +50,19 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
         Some(data_dir) => data_dir.clone(),
         None => std::env::temp_dir().join(format!("longhaul-demo-{}", std::process::id())),
     };
-    let options = DaemonOptions {
-        data_dir: data_dir.clone(),
-        listen: Some(demo.listen.unwrap_or_else(|| last_address(&data_dir))),
-        config: Config::default(),
-        dispatching: Dispatching::On,
-    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
+        std::fs::create_dir_all(&data_dir)?;
+        // As long as the process lives; what it has accepted is on disk, like everything here.
+        let service = slow_service(&data_dir).await?;
+        let mut config = Config::default();
+        config.connect(connector_of(&service)?).map_err(|told| anyhow!(told))?;
+        let options = DaemonOptions {
+            data_dir: data_dir.clone(),
+            listen: Some(demo.listen.unwrap_or_else(|| last_address(&data_dir))),
+            config,
+            dispatching: Dispatching::On,
+        };
         let running = Running::start(options).await?;
         println!("longhaul is ready at {}", running.url);
         if let Some(address) = running.url.strip_prefix("http://") {
@@ -68,6 +76,21 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
         });
         running.until_told().await
     })
+}
+
+/// The outside world of the demo: a service that takes its time.
+async fn slow_service(data_dir: &Path) -> Result<SlowService> {
+    let state = Some(data_dir.join("slow-service.state"));
+    Ok(SlowService::start(Options { state, ..Options::default() }).await?)
+}
+
+/// The recipe for that service, for the address that it has now.
+fn connector_of(service: &SlowService) -> Result<Connector> {
+    let url = service.url();
+    let address = url.strip_prefix("http://").context("the service speaks plain HTTP")?;
+    let text = include_str!("../../../../examples/connectors/slow-service.yaml");
+    let text = text.replace("127.0.0.1:8099", address);
+    Connector::parse("slow-service.yaml", &text).map_err(|mistake| anyhow!("{mistake}"))
 }
 
 /// Where it was the last time, if that is still free.
@@ -114,9 +137,10 @@ fn submit(client: &Client) -> Result<String> {
     let mut table = Table::new(&["ID", "Title"]);
     let mut first = None;
     for (title, seconds) in JOBS {
-        let input = serde_json::value::to_raw_value(&serde_json::json!({ "seconds": seconds }))?;
+        let input = serde_json::json!({ "seconds": seconds, "steps": 10, "result": { "title": title } });
+        let input = serde_json::value::to_raw_value(&input)?;
         let job = CreateJob {
-            executor: Some(builtin::SLOW.to_owned()),
+            executor: Some(SERVICE.to_owned()),
             source_kind: Some("demo".to_owned()),
             input: Some(input),
             ..CreateJob::titled(title)

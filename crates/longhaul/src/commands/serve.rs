@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use engine::Dispatching;
+use engine::http::Connector;
 
 use crate::client::DATA_DIR;
 use crate::config::Config;
@@ -16,6 +17,7 @@ use crate::log;
 const EXAMPLES: &str = "Examples:
   longhaul serve                                      on 127.0.0.1:7420, data in ./longhaul-data
   longhaul serve --listen 127.0.0.1:0 --data-dir /var/lib/longhaul
+  longhaul serve --connector printing.yaml            a slow HTTP service as an executor; see `longhaul connector --help`
   longhaul serve --config longhaul.yaml               executors, lanes, retention; see `longhaul config check --help`
 
 When it is ready it prints one line with its URL, and leaves daemon.json (URL, process id) and admin.token (the first
@@ -40,16 +42,24 @@ pub struct Serve {
     /// The configuration [default: ./longhaul.yaml if it is there]
     #[arg(long, env = "LONGHAUL_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// A service that can do jobs; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    connector: Vec<PathBuf>,
     /// Take no job by itself; jobs are run only when someone asks
     #[arg(long)]
     no_dispatch: bool,
 }
 
 pub fn run(serve: &Serve) -> Result<ExitCode> {
+    let mut config = config(serve.config.as_deref())?;
+    for path in &serve.connector {
+        let connector = Connector::read(path).map_err(|mistake| anyhow!("{mistake}"))?;
+        config.connect(connector).map_err(|told| anyhow!("{}: {told}", path.display()))?;
+    }
     let options = DaemonOptions {
         data_dir: serve.data_dir.clone(),
         listen: serve.listen,
-        config: config(serve.config.as_deref())?,
+        config,
         dispatching: if serve.no_dispatch { Dispatching::Off } else { Dispatching::On },
     };
     log::to_standard_error();

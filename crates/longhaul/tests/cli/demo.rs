@@ -14,12 +14,12 @@ fn demo_that_was_killed_goes_on_where_it_was() {
             break job["job_id"].as_str().unwrap().to_owned();
         }
     };
-    until(dir.path(), &job, "running");
+    until(dir.path(), &job, "awaiting_external");
     let url = daemon.url.clone();
     daemon.kill();
     let daemon = Daemon::verb(dir.path(), &["demo"]);
     assert_eq!(daemon.url, url, "the lines that it printed no longer work");
-    assert_eq!(ended(dir.path(), &job, "completed")["data"]["attempt"], 2);
+    assert_eq!(ended(dir.path(), &job, "completed")["data"]["attempt"], 1);
     let list = json(dir.path(), &["jobs", "list"]);
     assert_eq!(list["work"].as_array().unwrap().len(), 3, "the second start gave it new work");
     daemon.kill();
