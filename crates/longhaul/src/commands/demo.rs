@@ -43,6 +43,7 @@ pub struct Demo {
 
 /// Where the address of a demo is remembered, so that the lines that were printed work after a restart.
 const ADDRESS_FILE: &str = "demo.address";
+const SERVICE_ADDRESS_FILE: &str = "slow-service.address";
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 pub fn run(demo: &Demo) -> Result<ExitCode> {
@@ -59,7 +60,7 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
         config.connect(connector_of(&service)?).map_err(|told| anyhow!(told))?;
         let options = DaemonOptions {
             data_dir: data_dir.clone(),
-            listen: Some(demo.listen.unwrap_or_else(|| last_address(&data_dir))),
+            listen: Some(demo.listen.unwrap_or_else(|| last_address(&data_dir.join(ADDRESS_FILE)))),
             config,
             dispatching: Dispatching::On,
         };
@@ -81,21 +82,28 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
 /// The outside world of the demo: a service that takes its time.
 async fn slow_service(data_dir: &Path) -> Result<SlowService> {
     let state = Some(data_dir.join("slow-service.state"));
-    Ok(SlowService::start(Options { state, ..Options::default() }).await?)
+    // What was left there is only asked about where it was left.
+    let listen = last_address(&data_dir.join(SERVICE_ADDRESS_FILE));
+    let service = SlowService::start(Options { listen, state, ..Options::default() }).await?;
+    std::fs::write(data_dir.join(SERVICE_ADDRESS_FILE), address_of(&service)?)?;
+    Ok(service)
+}
+
+fn address_of(service: &SlowService) -> Result<String> {
+    let url = service.url();
+    Ok(url.strip_prefix("http://").context("the service speaks plain HTTP")?.to_owned())
 }
 
 /// The recipe for that service, for the address that it has now.
 fn connector_of(service: &SlowService) -> Result<Connector> {
-    let url = service.url();
-    let address = url.strip_prefix("http://").context("the service speaks plain HTTP")?;
     let text = include_str!("../../../../examples/connectors/slow-service.yaml");
-    let text = text.replace("127.0.0.1:8099", address);
+    let text = text.replace("127.0.0.1:8099", &address_of(service)?);
     Connector::parse("slow-service.yaml", &text).map_err(|mistake| anyhow!("{mistake}"))
 }
 
 /// Where it was the last time, if that is still free.
-fn last_address(data_dir: &Path) -> SocketAddr {
-    let text = std::fs::read_to_string(data_dir.join(ADDRESS_FILE)).unwrap_or_default();
+fn last_address(file: &Path) -> SocketAddr {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
     let last = text.trim().parse().ok().filter(|address| TcpListener::bind(address).is_ok());
     last.unwrap_or(ANY)
 }

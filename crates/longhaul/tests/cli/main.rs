@@ -9,6 +9,7 @@ mod exit_codes;
 mod given;
 mod jobs;
 mod kills;
+mod outside;
 mod starting;
 mod stopping;
 mod tokens;

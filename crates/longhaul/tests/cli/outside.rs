@@ -1,0 +1,177 @@
+//! A slow HTTP service behind one file: the real binary, a real service in the test's own process, and kill -9 in between.
+
+use std::path::Path;
+
+use serde_json::Value;
+use slow_service::{Options, SlowService};
+use tokio::runtime::Runtime;
+
+use crate::given::{Daemon, create, ended, expect, json, longhaul, until, verify};
+
+/// The service, and the connector that leads to it.
+struct Outside {
+    runtime: Runtime,
+    service: SlowService,
+    connector: String,
+}
+
+impl Outside {
+    fn start(dir: &Path) -> Self {
+        let runtime = Runtime::new().expect("a runtime starts");
+        let service = runtime.block_on(SlowService::start(Options::default())).expect("it listens");
+        let url = service.url();
+        let address = url.strip_prefix("http://").expect("it speaks plain HTTP");
+        let recipe = include_str!("../../../../examples/connectors/slow-service.yaml");
+        let connector = dir.join("press.yaml");
+        std::fs::write(&connector, recipe.replace("127.0.0.1:8099", address)).expect("it can be written");
+        let connector = connector.to_str().expect("it is text").to_owned();
+        Self { runtime, service, connector }
+    }
+
+    fn daemon(&self, dir: &Path) -> Daemon {
+        Daemon::verb(dir, &["serve", "--listen", "127.0.0.1:0", "--connector", &self.connector])
+    }
+
+    /// How often the service was given work.
+    fn starts(&self) -> usize {
+        self.service.starts().len()
+    }
+
+    fn stop(self) {
+        self.runtime.block_on(self.service.stop());
+    }
+}
+
+/// The facts of the whole ledger of this kind, as JSON.
+fn facts(dir: &Path, kind: &str) -> Vec<Value> {
+    let printed = expect(0, &longhaul(dir, &["export", "facts"]));
+    let facts = printed.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+    facts.filter(|fact| fact["kind"] == kind).collect()
+}
+
+/// Waits until the service was asked so often.
+fn until_polled(dir: &Path, times: usize) {
+    while facts(dir, "external_production_polled/1").len() < times {
+        std::thread::yield_now();
+    }
+}
+
+// conforms: L86
+#[test]
+fn service_that_answers_later_is_asked_until_it_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside::start(dir.path());
+    let daemon = outside.daemon(dir.path());
+    let input = r#"{"seconds": 3, "steps": 3, "result": {"pages": 12}}"#;
+    let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
+    until(dir.path(), &id, "awaiting_external");
+    let result = ended(dir.path(), &id, "completed");
+    assert_eq!(result["data"]["pages"], 12);
+    let polled = facts(dir.path(), "external_production_polled/1");
+    let hints: Vec<_> =
+        polled.iter().filter_map(|fact| fact["payload"]["polled"]["progress_hint"].as_str()).collect();
+    assert!(polled.len() >= 2 && hints.len() >= 2, "{polled:?}");
+    assert_eq!(facts(dir.path(), "external_production_resolved/1").len(), 1);
+    assert_eq!(outside.starts(), 1);
+    drop(daemon);
+    verify(dir.path());
+    outside.stop();
+}
+
+// conforms: L87
+#[test]
+fn daemon_that_is_killed_between_two_polls_goes_on_asking_and_gives_the_work_out_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside::start(dir.path());
+    let daemon = outside.daemon(dir.path());
+    let input = r#"{"seconds": 5, "steps": 5, "result": {"pages": 12}}"#;
+    let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
+    until(dir.path(), &id, "awaiting_external");
+    until_polled(dir.path(), 1);
+    daemon.kill();
+    let polled = facts(dir.path(), "external_production_polled/1").len();
+    let daemon = outside.daemon(dir.path());
+    assert_eq!(ended(dir.path(), &id, "completed")["data"]["pages"], 12);
+    assert!(facts(dir.path(), "external_production_polled/1").len() > polled);
+    assert_eq!((outside.starts(), facts(dir.path(), "job.dispatched/1").len()), (1, 1));
+    drop(daemon);
+    verify(dir.path());
+    outside.stop();
+}
+
+#[test]
+fn cancel_reaches_the_service() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside::start(dir.path());
+    let daemon = outside.daemon(dir.path());
+    let id =
+        create(dir.path(), &["print it", "--executor", "slow-service", "--input", r#"{"seconds": 600}"#]);
+    until(dir.path(), &id, "awaiting_external");
+    expect(0, &longhaul(dir.path(), &["jobs", "cancel", &id]));
+    ended(dir.path(), &id, "cancelled");
+    let ledger = facts(dir.path(), "operation.cancelled/1");
+    assert_eq!(ledger.len(), 1);
+    drop(daemon);
+    outside.stop();
+}
+
+#[test]
+fn service_that_takes_the_work_and_never_says_so_is_asked_again_under_the_same_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside::start(dir.path());
+    let daemon = outside.daemon(dir.path());
+    let input = r#"{"seconds": 1, "manner": "accepts_then_drops", "bad_answers": 1, "result": {"pages": 1}}"#;
+    let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
+    assert_eq!(ended(dir.path(), &id, "completed")["data"]["pages"], 1);
+    assert_eq!(outside.starts(), 1);
+    assert!(
+        facts(dir.path(), "job.requeued/1")
+            .iter()
+            .any(|fact| fact["payload"]["requeued"]["cause"] == "submit_unknown")
+    );
+    drop(daemon);
+    outside.stop();
+}
+
+#[test]
+fn connector_is_checked_and_tried_without_a_daemon() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/connectors");
+    let recipe = root.join("accepted-location.yaml");
+    let recipe = recipe.to_str().unwrap();
+    let said = expect(0, &longhaul(dir.path(), &["connector", "check", recipe]));
+    assert!(said.contains("can be used"), "{said}");
+    let exchange = root.join("exchanges/accepted-location.yaml");
+    let replayed = expect(
+        0,
+        &longhaul(dir.path(), &["connector", "test", recipe, "--exchange", exchange.to_str().unwrap()]),
+    );
+    assert!(replayed.contains("step 1: "), "{replayed}");
+    let broken = dir.path().join("broken.yaml");
+    std::fs::write(&broken, "name: press\nsubmitt: {}\n").unwrap();
+    let refused = longhaul(dir.path(), &["connector", "check", broken.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(told.contains("broken.yaml:2:1") && told.contains("submit"), "{told}");
+}
+
+#[test]
+fn connectors_of_the_configuration_are_read_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside::start(dir.path());
+    let config = dir.path().join("longhaul.yaml");
+    std::fs::write(&config, "connectors: [press.yaml]\npolicy: { defaults: { max_ttl_seconds: 60 } }\n")
+        .unwrap();
+    let config = config.to_str().unwrap().to_owned();
+    let said = expect(0, &longhaul(dir.path(), &["config", "check", &config]));
+    assert!(said.contains("slow-service"), "{said}");
+    let daemon = Daemon::verb(dir.path(), &["serve", "--listen", "127.0.0.1:0", "--config", &config]);
+    let id =
+        create(dir.path(), &["print it", "--executor", "slow-service", "--input", r#"{"seconds": 600}"#]);
+    until(dir.path(), &id, "awaiting_external");
+    let accepted = &facts(dir.path(), "external_production_dispatched/1")[0];
+    assert_eq!(accepted["payload"]["dispatched"]["policy"]["max_ttl_seconds"], 60);
+    let _ = json(dir.path(), &["jobs", "show", &id]);
+    drop(daemon);
+    outside.stop();
+}
