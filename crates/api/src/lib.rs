@@ -8,6 +8,7 @@ pub mod facts;
 pub mod job;
 pub mod json;
 pub mod limits;
+pub mod orphan;
 pub mod problem;
 pub mod token;
 pub mod why;
@@ -20,6 +21,7 @@ pub use job::{
     UpdateJob,
 };
 pub use json::{JsonArray, JsonObject};
+pub use orphan::{Orphan, OrphanAnswer, OrphanCancelAnswer, OrphanList, RetryCancel, SettleOrphan};
 pub use problem::{FieldError, Problem, ProblemCode};
 pub use token::{CreateToken, Role, Token, TokenCreated, TokenList, TokenRevoked};
 pub use why::{Reason, Why};

@@ -17,6 +17,7 @@ mod keyed;
 mod listen;
 mod metrics;
 mod openapi;
+mod orphans;
 mod patient_stream;
 mod problem;
 mod render;

@@ -94,7 +94,7 @@ fn parameters(route: &Route) -> Value {
             parameters.push(text("view", "full or summary"));
             parameters.extend([limit, cursor]);
         }
-        Operation::ReadFacts => parameters.extend([limit, cursor]),
+        Operation::ReadFacts | Operation::ListOrphans => parameters.extend([limit, cursor]),
         Operation::ReadArtifact => parameters.extend([
             json!({ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } }),
             text("attempt_id", "of this attempt; of the last if left out"),
@@ -121,6 +121,8 @@ fn parameters(route: &Route) -> Value {
         Operation::ReadStatus
         | Operation::ReadResult
         | Operation::ReadWhy
+        | Operation::CancelOrphan
+        | Operation::SettleOrphan
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::RevokeToken
@@ -160,6 +162,7 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
                 let reads = [
                     Operation::ListJobs,
                     Operation::ReadFacts,
+                    Operation::ListOrphans,
                     Operation::ReadArtifact,
                     Operation::StreamFacts,
                 ];
@@ -189,6 +192,8 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         Operation::RunJob | Operation::RetryJob => Some(schemas.add::<api::RunJob>()),
         Operation::CancelJob => Some(schemas.add::<api::CancelJob>()),
         Operation::AnswerJob => Some(schemas.add::<api::AnswerJob>()),
+        Operation::CancelOrphan => Some(schemas.add::<api::RetryCancel>()),
+        Operation::SettleOrphan => Some(schemas.add::<api::SettleOrphan>()),
         Operation::CreateToken => Some(schemas.add::<api::CreateToken>()),
         Operation::ListJobs
         | Operation::ReadStatus
@@ -198,6 +203,7 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ReadFacts
         | Operation::ReadWhy
         | Operation::StreamFacts
+        | Operation::ListOrphans
         | Operation::ListTokens
         | Operation::RevokeToken
         | Operation::ReadMetrics
@@ -227,6 +233,9 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ReadResult => schemas.add::<api::ResultAnswer<'static>>(),
         Operation::ReadFacts => schemas.add::<api::FactList<'static>>(),
         Operation::ReadWhy => schemas.add::<api::Why>(),
+        Operation::ListOrphans => schemas.add::<api::OrphanList>(),
+        Operation::CancelOrphan => schemas.add::<api::OrphanAnswer>(),
+        Operation::SettleOrphan => schemas.add::<api::OrphanAnswer>(),
         Operation::CreateToken => schemas.add::<api::TokenCreated>(),
         Operation::ListTokens => schemas.add::<api::TokenList>(),
         Operation::RevokeToken => schemas.add::<api::TokenRevoked>(),

@@ -25,7 +25,7 @@ use crate::gate::{Gate, Principal};
 use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
-use crate::{door, facts, health, jobs, listen, openapi, problem, tokens};
+use crate::{door, facts, health, jobs, listen, openapi, orphans, problem, tokens};
 
 /// How a server is set up.
 #[derive(Clone, Copy, Debug)]
@@ -226,6 +226,9 @@ async fn carry_out(server: &Arc<Server>, asked: Asked, slot: Option<Slot>) -> Re
         Operation::ReadWhy => jobs::why(server, asked).await,
         // A stream goes on after its answer has begun, and keeps its slot.
         Operation::StreamFacts => facts::stream(server, asked, slot).await,
+        Operation::ListOrphans => orphans::list(server, asked).await,
+        Operation::CancelOrphan => orphans::cancel(server, asked).await,
+        Operation::SettleOrphan => orphans::settle(server, asked).await,
         Operation::CreateToken => tokens::create(server, asked).await,
         Operation::ListTokens => tokens::list(server).await,
         Operation::RevokeToken => tokens::revoke(server, asked).await,

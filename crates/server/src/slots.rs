@@ -85,6 +85,9 @@ impl Slots {
             | Operation::PurgeJob
             | Operation::ReadFacts
             | Operation::ReadWhy
+            | Operation::ListOrphans
+            | Operation::CancelOrphan
+            | Operation::SettleOrphan
             | Operation::CreateToken
             | Operation::ListTokens
             | Operation::RevokeToken

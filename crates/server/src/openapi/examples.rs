@@ -28,6 +28,8 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         Operation::RunJob | Operation::RetryJob => json!({}),
         Operation::CancelJob => json!({ "reason": "no longer needed" }),
         Operation::AnswerJob => json!({ "answer": { "approved": true } }),
+        Operation::CancelOrphan => json!({ "reason": "it costs money" }),
+        Operation::SettleOrphan => json!({ "note": "the console shows nothing of it" }),
         Operation::CreateToken => {
             json!({ "name": "the printer", "role": "peer", "circle": "press", "peer_id": "printer-1" })
         }
@@ -39,6 +41,7 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ReadFacts
         | Operation::ReadWhy
         | Operation::StreamFacts
+        | Operation::ListOrphans
         | Operation::ListTokens
         | Operation::RevokeToken
         | Operation::ReadMetrics
@@ -83,6 +86,9 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::ReadArtifact
         | Operation::ReadFacts
         | Operation::StreamFacts
+        | Operation::ListOrphans
+        | Operation::CancelOrphan
+        | Operation::SettleOrphan
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::ReadMetrics

@@ -12,6 +12,7 @@ use domain::{Lease, Timestamp};
 use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, ManualClock, RandomIds};
 use serde_json::{Value, json};
 use server::{Server, ServerLimits, ServerSettings};
+use store::Store;
 use store_sql::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -130,6 +131,12 @@ impl World {
         }
     }
 
+    /// The id of the newest operation of a job.
+    pub async fn store_operation(&self, job: &str) -> String {
+        let found = self.store.operations_of(&domain::JobId::new(job), 1).await.expect("the store reads");
+        found.first().expect("it left something outside").id().as_str().to_owned()
+    }
+
     /// A token of this role: its secret.
     pub async fn token(&self, role: Role, more: Value) -> String {
         let mut body = json!({ "role": role.as_str() });
@@ -158,7 +165,7 @@ fn executors() -> Executors {
                 specialist,
                 concurrency: 8,
                 retry: Executors::DEFAULT_RETRY,
-                modes: engine::Modes::default(),
+                modes: executors::modes(name),
             },
         );
     }

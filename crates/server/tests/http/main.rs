@@ -17,6 +17,7 @@ mod list;
 mod metrics;
 mod not_yours;
 mod openapi;
+mod orphans;
 mod purge;
 mod result;
 mod run_retry;
