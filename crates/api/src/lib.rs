@@ -4,6 +4,7 @@
 //! 64-bit integers and everything else survive word for word.
 
 pub mod batch;
+pub mod deferred;
 pub mod facts;
 pub mod job;
 pub mod json;

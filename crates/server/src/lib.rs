@@ -8,6 +8,7 @@ mod asked;
 mod audit;
 mod authorise;
 mod clock_text;
+mod deferred;
 mod door;
 mod facts;
 mod gate;
@@ -26,6 +27,7 @@ mod secret;
 mod serve;
 mod slots;
 mod tokens;
+mod wait;
 
 pub use authorise::{Access, Permission, allows};
 pub use openapi::document;

@@ -82,6 +82,11 @@ fn parameters(route: &Route) -> Value {
         parameters
             .push(json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }));
     }
+    let waits = [Operation::ReadStatus, Operation::ReadDeferredStatus, Operation::InvokeCapability];
+    if waits.contains(&route.operation) {
+        parameters.push(json!({ "name": "Prefer", "in": "header", "schema": { "type": "string" },
+            "description": "wait=N: answer when it is over, or after so many seconds, at most 60" }));
+    }
     let text = |name: &str, about: &str| json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } });
     let limit = json!({ "name": "limit", "in": "query", "schema": {
         "type": "integer", "minimum": 1, "maximum": api::limits::MAX_PAGE, "default": api::limits::DEFAULT_PAGE } });
@@ -92,6 +97,16 @@ fn parameters(route: &Route) -> Value {
                 parameters.push(text(name, "only jobs with this value"));
             }
             parameters.push(text("view", "full or summary"));
+            parameters.extend([limit, cursor]);
+        }
+        Operation::ListDeferred => {
+            for (name, about) in [
+                ("status", "one of the eight statuses"),
+                ("kind", "of this kind"),
+                ("owner", "of this module"),
+            ] {
+                parameters.push(text(name, about));
+            }
             parameters.extend([limit, cursor]);
         }
         Operation::ReadFacts | Operation::ListOrphans => parameters.extend([limit, cursor]),
@@ -113,6 +128,7 @@ fn parameters(route: &Route) -> Value {
         | Operation::RetryJob
         | Operation::CancelJob
         | Operation::AnswerJob
+        | Operation::InvokeCapability
         | Operation::PurgeJob => parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
             "description": "names this write; the same key and request get the same answer, byte for byte",
@@ -123,6 +139,10 @@ fn parameters(route: &Route) -> Value {
         | Operation::ReadWhy
         | Operation::CancelOrphan
         | Operation::SettleOrphan
+        | Operation::ReadDeferred
+        | Operation::ReadDeferredStatus
+        | Operation::PollDeferred
+        | Operation::CancelDeferred
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::RevokeToken
@@ -148,6 +168,17 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
     let problem =
         json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } });
     let mut responses = json!({ "200": { "description": "Done", "content": content } });
+    let accepted = if route.operation == Operation::InvokeCapability {
+        Some(schemas.add::<api::deferred::DeferredOperation>())
+    } else if route.operation == Operation::CancelDeferred {
+        Some(schemas.add::<api::deferred::DeferredStatus>())
+    } else {
+        None
+    };
+    if let Some(schema) = accepted {
+        let content = json!({ "application/json": { "schema": schema } });
+        responses["202"] = json!({ "description": "Accepted, and goes on", "content": content });
+    }
     let mut statuses: Vec<u16> = ProblemCode::ALL.iter().map(|code| code.status()).collect();
     statuses.sort_unstable();
     statuses.dedup();
@@ -163,12 +194,14 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
                     Operation::ListJobs,
                     Operation::ReadFacts,
                     Operation::ListOrphans,
+                    Operation::ListDeferred,
                     Operation::ReadArtifact,
                     Operation::StreamFacts,
                 ];
                 has_body || reads.contains(&route.operation)
             }
             405 => false,
+            429 => matches!(route.operation, Operation::InvokeCapability | Operation::PollDeferred),
             _ => route.access != Access::Open || route.operation == Operation::ReadReadiness,
         };
         if applies {
@@ -194,6 +227,8 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         Operation::AnswerJob => Some(schemas.add::<api::AnswerJob>()),
         Operation::CancelOrphan => Some(schemas.add::<api::RetryCancel>()),
         Operation::SettleOrphan => Some(schemas.add::<api::SettleOrphan>()),
+        Operation::InvokeCapability => Some(schemas.add::<api::deferred::Invoke>()),
+        Operation::CancelDeferred => Some(schemas.add::<api::CancelJob>()),
         Operation::CreateToken => Some(schemas.add::<api::CreateToken>()),
         Operation::ListJobs
         | Operation::ReadStatus
@@ -204,6 +239,10 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ReadWhy
         | Operation::StreamFacts
         | Operation::ListOrphans
+        | Operation::ListDeferred
+        | Operation::ReadDeferred
+        | Operation::ReadDeferredStatus
+        | Operation::PollDeferred
         | Operation::ListTokens
         | Operation::RevokeToken
         | Operation::ReadMetrics
@@ -236,6 +275,12 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ListOrphans => schemas.add::<api::OrphanList>(),
         Operation::CancelOrphan => schemas.add::<api::OrphanAnswer>(),
         Operation::SettleOrphan => schemas.add::<api::OrphanAnswer>(),
+        Operation::InvokeCapability => schemas.add::<api::deferred::InvokeOutcome>(),
+        Operation::ListDeferred => schemas.add::<api::deferred::DeferredList>(),
+        Operation::ReadDeferred => schemas.add::<api::deferred::DeferredDetail>(),
+        Operation::ReadDeferredStatus => schemas.add::<api::deferred::DeferredStatus>(),
+        Operation::PollDeferred => schemas.add::<api::deferred::DeferredStatus>(),
+        Operation::CancelDeferred => schemas.add::<api::deferred::DeferredStatus>(),
         Operation::CreateToken => schemas.add::<api::TokenCreated>(),
         Operation::ListTokens => schemas.add::<api::TokenList>(),
         Operation::RevokeToken => schemas.add::<api::TokenRevoked>(),

@@ -64,6 +64,12 @@ pub enum Operation {
     ListOrphans,
     CancelOrphan,
     SettleOrphan,
+    InvokeCapability,
+    ListDeferred,
+    ReadDeferred,
+    ReadDeferredStatus,
+    PollDeferred,
+    CancelDeferred,
     CreateToken,
     ListTokens,
     RevokeToken,
@@ -142,6 +148,58 @@ pub const ROUTES: &[Route] = &[
         Access::Needs(May::Settle),
         Body::Json(SMALL),
     ),
+    route(
+        Verb::Post,
+        "/v1/capabilities/{id}/invoke",
+        Op::InvokeCapability,
+        Access::Needs(May::Create),
+        Body::Json(MAX_REQUEST_BYTES),
+    ),
+    route(Verb::Get, "/v1/deferred-operations", Op::ListDeferred, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/v1/deferred-operations/{id}", Op::ReadDeferred, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/v1/deferred/{id}", Op::ReadDeferred, Access::Needs(May::Read), Body::None),
+    route(
+        Verb::Get,
+        "/v1/deferred-operations/{id}/status",
+        Op::ReadDeferredStatus,
+        Access::Needs(May::Read),
+        Body::None,
+    ),
+    route(
+        Verb::Get,
+        "/v1/deferred/{id}/status",
+        Op::ReadDeferredStatus,
+        Access::Needs(May::Read),
+        Body::None,
+    ),
+    route(
+        Verb::Post,
+        "/v1/deferred-operations/{id}/poll",
+        Op::PollDeferred,
+        Access::Needs(May::Run),
+        Body::Optional(SMALL),
+    ),
+    route(
+        Verb::Post,
+        "/v1/deferred/{id}/poll",
+        Op::PollDeferred,
+        Access::Needs(May::Run),
+        Body::Optional(SMALL),
+    ),
+    route(
+        Verb::Post,
+        "/v1/deferred-operations/{id}/cancel",
+        Op::CancelDeferred,
+        Access::Needs(May::Cancel),
+        Body::Optional(SMALL),
+    ),
+    route(
+        Verb::Post,
+        "/v1/deferred/{id}/cancel",
+        Op::CancelDeferred,
+        Access::Needs(May::Cancel),
+        Body::Optional(SMALL),
+    ),
     route(Verb::Post, "/tokens", Op::CreateToken, Access::Needs(May::ManageTokens), Body::Json(SMALL)),
     route(Verb::Get, "/tokens", Op::ListTokens, Access::Needs(May::ManageTokens), Body::None),
     route(Verb::Delete, "/tokens/{id}", Op::RevokeToken, Access::Needs(May::ManageTokens), Body::None),
@@ -160,7 +218,7 @@ const fn route(verb: Verb, path: &'static str, operation: Operation, access: Acc
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 31] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -179,6 +237,12 @@ impl Operation {
         Self::ListOrphans,
         Self::CancelOrphan,
         Self::SettleOrphan,
+        Self::InvokeCapability,
+        Self::ListDeferred,
+        Self::ReadDeferred,
+        Self::ReadDeferredStatus,
+        Self::PollDeferred,
+        Self::CancelDeferred,
         Self::CreateToken,
         Self::ListTokens,
         Self::RevokeToken,
@@ -209,6 +273,12 @@ impl Operation {
             Self::ListOrphans => "list_orphans",
             Self::CancelOrphan => "cancel_orphan",
             Self::SettleOrphan => "settle_orphan",
+            Self::InvokeCapability => "invoke_capability",
+            Self::ListDeferred => "list_deferred_operations",
+            Self::ReadDeferred => "read_deferred_operation",
+            Self::ReadDeferredStatus => "read_deferred_status",
+            Self::PollDeferred => "poll_deferred_operation",
+            Self::CancelDeferred => "cancel_deferred_operation",
             Self::CreateToken => "create_token",
             Self::ListTokens => "list_tokens",
             Self::RevokeToken => "revoke_token",
@@ -240,6 +310,16 @@ impl Operation {
             Self::ListOrphans => "Work that may still run outside although it is over here, oldest first",
             Self::CancelOrphan => "Ask the service of an orphan to stop it, again",
             Self::SettleOrphan => "Vouch that nothing of an orphan runs outside any more",
+            Self::InvokeCapability => {
+                "Invoke an executor and wait for its result within bounds, or take a handle"
+            }
+            Self::ListDeferred => {
+                "Deferred operations, newest change first, digests in place of what is private"
+            }
+            Self::ReadDeferred => "One deferred operation and its history in digests",
+            Self::ReadDeferredStatus => "Where a deferred operation is; no service is asked",
+            Self::PollDeferred => "Ask the service of a deferred operation now",
+            Self::CancelDeferred => "Ask to stop a deferred operation",
             Self::CreateToken => "Make an access token; its secret is shown once",
             Self::ListTokens => "All access tokens, without their secrets",
             Self::RevokeToken => "Revoke an access token",

@@ -58,7 +58,7 @@ pub trait Store: Send + Sync {
     fn job_counts(&self) -> Reply<'_, Vec<(domain::job::JobStateName, u64)>>;
     /// How many jobs are not over, of those that name an executor: of this one, and in all.
     fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, OpenJobs>;
-    /// The operations of one job, newest first by id.
+    /// The operations of one job, newest change first.
     fn operations_of<'a>(&'a self, job: &'a JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>>;
     /// The operations that may still run outside although they are over here, oldest end first, after a place in that list.
     fn orphans(&self, after: Option<OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>>;

@@ -199,7 +199,7 @@ impl Tables {
     }
 
     /// The operations, by id.
-    fn operations(&self) -> impl DoubleEndedIterator<Item = (&Operation, &Arc<Record>)> {
+    fn operations(&self) -> impl Iterator<Item = (&Operation, &Arc<Record>)> {
         self.views.values().filter_map(|record| match record.as_ref() {
             Record::Operation(operation) => Some((&**operation, record)),
             Record::Job(_) => None,
@@ -289,8 +289,10 @@ impl Store for MemoryStore {
 
     fn operations_of<'a>(&'a self, job: &'a JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {
         let tables = self.tables();
-        let of_job = tables.operations().rev().filter(|(operation, _)| operation.link.job_id == *job);
-        ready(Ok(of_job.take(limit.min(MAX_PAGE)).map(|(_, record)| record.clone()).collect()))
+        let mut of_job: Vec<_> =
+            tables.operations().filter(|(operation, _)| operation.link.job_id == *job).collect();
+        of_job.sort_by_key(|(operation, _)| std::cmp::Reverse((operation.updated_at, &operation.id)));
+        ready(Ok(of_job.into_iter().take(limit.min(MAX_PAGE)).map(|(_, record)| record.clone()).collect()))
     }
 
     fn orphans(&self, after: Option<OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>> {

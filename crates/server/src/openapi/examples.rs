@@ -30,6 +30,10 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         Operation::AnswerJob => json!({ "answer": { "approved": true } }),
         Operation::CancelOrphan => json!({ "reason": "it costs money" }),
         Operation::SettleOrphan => json!({ "note": "the console shows nothing of it" }),
+        Operation::InvokeCapability => {
+            json!({ "input": { "pages": 12 }, "timing": { "mode": "sync", "timeout_ms": 2000 } })
+        }
+        Operation::CancelDeferred => json!({ "reason": "no longer needed" }),
         Operation::CreateToken => {
             json!({ "name": "the printer", "role": "peer", "circle": "press", "peer_id": "printer-1" })
         }
@@ -42,6 +46,10 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ReadWhy
         | Operation::StreamFacts
         | Operation::ListOrphans
+        | Operation::ListDeferred
+        | Operation::ReadDeferred
+        | Operation::ReadDeferredStatus
+        | Operation::PollDeferred
         | Operation::ListTokens
         | Operation::RevokeToken
         | Operation::ReadMetrics
@@ -89,6 +97,12 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::ListOrphans
         | Operation::CancelOrphan
         | Operation::SettleOrphan
+        | Operation::InvokeCapability
+        | Operation::ListDeferred
+        | Operation::ReadDeferred
+        | Operation::ReadDeferredStatus
+        | Operation::PollDeferred
+        | Operation::CancelDeferred
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::ReadMetrics

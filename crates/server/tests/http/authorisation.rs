@@ -16,6 +16,9 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::ReadFacts
         | Operation::ReadWhy
         | Operation::ListOrphans
+        | Operation::ListDeferred
+        | Operation::ReadDeferred
+        | Operation::ReadDeferredStatus
         | Operation::StreamFacts => true,
         Operation::CreateJob
         | Operation::CreateBatch
@@ -24,6 +27,9 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::RetryJob
         | Operation::CancelJob
         | Operation::CancelOrphan
+        | Operation::InvokeCapability
+        | Operation::PollDeferred
+        | Operation::CancelDeferred
         | Operation::AnswerJob => role != Role::Viewer,
         Operation::PurgeJob | Operation::SettleOrphan => matches!(role, Role::Admin | Role::Operator),
         Operation::ReadMetrics => matches!(role, Role::Admin | Role::Operator | Role::Viewer),

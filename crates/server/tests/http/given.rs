@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use api::Role;
 use domain::attention::Retention;
+use domain::policy::HostPolicy;
 use domain::{Lease, Timestamp};
 use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, ManualClock, RandomIds};
 use serde_json::{Value, json};
@@ -37,26 +38,36 @@ pub struct World {
 
 /// Nothing is taken by itself: what happens is what the test asks for.
 pub async fn world() -> World {
-    World::start(Dispatching::Off, ServerLimits::default(), 0).await
+    World::start(Dispatching::Off, ServerLimits::default(), 0, HostPolicy::default()).await
 }
 
 /// The same, whose door has these bounds.
 pub async fn world_with(limits: ServerLimits) -> World {
-    World::start(Dispatching::Off, limits, 0).await
+    World::start(Dispatching::Off, limits, 0, HostPolicy::default()).await
 }
 
 /// Ready jobs are taken by themselves.
 pub async fn working_world() -> World {
-    World::start(Dispatching::On, ServerLimits::default(), 0).await
+    World::start(Dispatching::On, ServerLimits::default(), 0, HostPolicy::default()).await
 }
 
 /// Ready jobs are taken by themselves; executors and lanes that nobody knows are waited for.
 pub async fn world_with_grace(grace_seconds: u64) -> World {
-    World::start(Dispatching::On, ServerLimits::default(), grace_seconds).await
+    World::start(Dispatching::On, ServerLimits::default(), grace_seconds, HostPolicy::default()).await
+}
+
+/// Ready jobs are taken by themselves, and the host grants this to work outside.
+pub async fn world_with_policy(policy: HostPolicy) -> World {
+    World::start(Dispatching::On, ServerLimits::default(), 0, policy).await
 }
 
 impl World {
-    async fn start(dispatching: Dispatching, limits: ServerLimits, grace_seconds: u64) -> Self {
+    async fn start(
+        dispatching: Dispatching,
+        limits: ServerLimits,
+        grace_seconds: u64,
+        policy: HostPolicy,
+    ) -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let options = SqliteOptions::at(directory.path().join("longhaul.sqlite"));
         let store = Arc::new(SqliteStore::open(&options).expect("a new store opens"));
@@ -66,7 +77,7 @@ impl World {
             lease: Lease::DEFAULT,
             retention: Retention::DEFAULT,
             lane_limits: [("narrow".to_owned(), 1)].into(),
-            policy: domain::policy::HostPolicy::default(),
+            policy,
             grace_seconds,
             dispatching,
         };

@@ -11,9 +11,10 @@ use super::failure::read_failed;
 use crate::dialect::Sql;
 use crate::rows::{signed, unsigned};
 
-static OF_JOB: Sql = Sql::new("SELECT id, view FROM operations WHERE job_id = $1 ORDER BY id DESC LIMIT $2");
+static OF_JOB: Sql =
+    Sql::new("SELECT id, view FROM operations WHERE job_id = $1 ORDER BY updated_at DESC, id DESC LIMIT $2");
 
-/// The operations of one job, newest first.
+/// The operations of one job, newest change first.
 pub(crate) fn of_job(
     connection: &Connection,
     job: &JobId,

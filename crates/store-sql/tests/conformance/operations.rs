@@ -57,14 +57,14 @@ async fn orphan_that_is_settled_leaves_the_list() {
 }
 
 #[tokio::test]
-async fn operations_of_a_job_are_its_own_newest_first() {
+async fn operations_of_a_job_are_its_own_newest_change_first() {
     on_every_store(async |store| {
-        for (name, of) in [("1", "x"), ("2", "y"), ("3", "x")] {
-            write(&*store, &operation(name), vec![accepted(&job(of), at(9))], at(1)).await;
+        for (name, of, when) in [("3", "x", 1), ("2", "y", 1), ("1", "x", 2), ("4", "x", 1)] {
+            write(&*store, &operation(name), vec![accepted(&job(of), at(9))], at(when)).await;
         }
         let of = async |job: &str, limit| store.operations_of(&JobId::new(job), limit).await.unwrap();
-        assert_eq!(names(&of("work-x", 10).await), ["op-3", "op-1"]);
-        assert_eq!(names(&of("work-x", 1).await), ["op-3"]);
+        assert_eq!(names(&of("work-x", 10).await), ["op-1", "op-4", "op-3"]);
+        assert_eq!(names(&of("work-x", 1).await), ["op-1"]);
         assert!(of("work-z", 10).await.is_empty());
     })
     .await;

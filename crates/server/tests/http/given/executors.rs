@@ -96,7 +96,7 @@ impl Specialist for Stays {
 }
 
 /// Leaves the work outside. Its input says what happens there: after so many `polls` it is over as `ends` says (completed if left
-/// out, never if it is not one of ours); `cancel` is what the service answers: cancelled, refused, refused_to_the_host, or there is none.
+/// out, never if it is not one of ours); `cancel` is what the service answers: cancelled, refused, `refused_to_the_host`, or there is none.
 struct Defers;
 
 impl Specialist for Defers {
