@@ -7,6 +7,7 @@ mod answer;
 mod asked;
 mod audit;
 mod authorise;
+mod callback;
 mod clock_text;
 mod deferred;
 mod door;
@@ -30,6 +31,7 @@ mod tokens;
 mod wait;
 
 pub use authorise::{Access, Permission, allows};
+pub use callback::{CallbackKey, SignedWebhook, verify_webhook};
 pub use openapi::document;
 pub use routes::{Operation, ROUTES, Route, Verb};
 pub use secret::Secret;

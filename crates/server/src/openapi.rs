@@ -82,6 +82,10 @@ fn parameters(route: &Route) -> Value {
         parameters
             .push(json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }));
     }
+    if route.path.contains("{name}") {
+        parameters
+            .push(json!({ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } }));
+    }
     let waits = [Operation::ReadStatus, Operation::ReadDeferredStatus, Operation::InvokeCapability];
     if waits.contains(&route.operation) {
         parameters.push(json!({ "name": "Prefer", "in": "header", "schema": { "type": "string" },
@@ -111,7 +115,6 @@ fn parameters(route: &Route) -> Value {
         }
         Operation::ReadFacts | Operation::ListOrphans => parameters.extend([limit, cursor]),
         Operation::ReadArtifact => parameters.extend([
-            json!({ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } }),
             text("attempt_id", "of this attempt; of the last if left out"),
             json!({ "name": "offset", "in": "query", "description": "from this byte on; an empty answer is the end as of now",
                 "schema": { "type": "integer", "minimum": 0, "default": 0 } }),
@@ -143,6 +146,7 @@ fn parameters(route: &Route) -> Value {
         | Operation::ReadDeferredStatus
         | Operation::PollDeferred
         | Operation::CancelDeferred
+        | Operation::TakeCallback
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::RevokeToken
@@ -202,7 +206,10 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
             }
             405 => false,
             429 => matches!(route.operation, Operation::InvokeCapability | Operation::PollDeferred),
-            _ => route.access != Access::Open || route.operation == Operation::ReadReadiness,
+            _ => {
+                let open = [Operation::ReadReadiness, Operation::TakeCallback];
+                route.access != Access::Open || open.contains(&route.operation)
+            }
         };
         if applies {
             let titles: Vec<&str> = ProblemCode::ALL
@@ -243,6 +250,7 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ReadDeferred
         | Operation::ReadDeferredStatus
         | Operation::PollDeferred
+        | Operation::TakeCallback
         | Operation::ListTokens
         | Operation::RevokeToken
         | Operation::ReadMetrics
@@ -287,7 +295,10 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::StreamFacts => return Answer::Other("text/event-stream"),
         Operation::ReadArtifact => return Answer::Other("application/octet-stream"),
         Operation::ReadMetrics => return Answer::Other("text/plain"),
-        Operation::ReadHealth | Operation::ReadReadiness | Operation::ReadDocument => {
+        Operation::TakeCallback
+        | Operation::ReadHealth
+        | Operation::ReadReadiness
+        | Operation::ReadDocument => {
             json!({ "type": "object" })
         }
     })

@@ -70,6 +70,7 @@ pub enum Operation {
     ReadDeferredStatus,
     PollDeferred,
     CancelDeferred,
+    TakeCallback,
     CreateToken,
     ListTokens,
     RevokeToken,
@@ -200,6 +201,7 @@ pub const ROUTES: &[Route] = &[
         Access::Needs(May::Cancel),
         Body::Optional(SMALL),
     ),
+    route(Verb::Post, "/callbacks/{id}/{name}", Op::TakeCallback, Access::Open, Body::Json(SMALL)),
     route(Verb::Post, "/tokens", Op::CreateToken, Access::Needs(May::ManageTokens), Body::Json(SMALL)),
     route(Verb::Get, "/tokens", Op::ListTokens, Access::Needs(May::ManageTokens), Body::None),
     route(Verb::Delete, "/tokens/{id}", Op::RevokeToken, Access::Needs(May::ManageTokens), Body::None),
@@ -218,7 +220,7 @@ const fn route(verb: Verb, path: &'static str, operation: Operation, access: Acc
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -243,6 +245,7 @@ impl Operation {
         Self::ReadDeferredStatus,
         Self::PollDeferred,
         Self::CancelDeferred,
+        Self::TakeCallback,
         Self::CreateToken,
         Self::ListTokens,
         Self::RevokeToken,
@@ -279,6 +282,7 @@ impl Operation {
             Self::ReadDeferredStatus => "read_deferred_status",
             Self::PollDeferred => "poll_deferred_operation",
             Self::CancelDeferred => "cancel_deferred_operation",
+            Self::TakeCallback => "take_callback",
             Self::CreateToken => "create_token",
             Self::ListTokens => "list_tokens",
             Self::RevokeToken => "revoke_token",
@@ -320,6 +324,7 @@ impl Operation {
             Self::ReadDeferredStatus => "Where a deferred operation is; no service is asked",
             Self::PollDeferred => "Ask the service of a deferred operation now",
             Self::CancelDeferred => "Ask to stop a deferred operation",
+            Self::TakeCallback => "A service says that there is news of an operation; it is asked at once",
             Self::CreateToken => "Make an access token; its secret is shown once",
             Self::ListTokens => "All access tokens, without their secrets",
             Self::RevokeToken => "Revoke an access token",

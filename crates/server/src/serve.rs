@@ -21,11 +21,12 @@ use tokio::sync::watch;
 use crate::asked::{Asked, key_of};
 use crate::audit::{Audit, Verdict};
 use crate::authorise::{self, Access};
+use crate::callback::{CallbackKey, EarlyCallbacks};
 use crate::gate::{Gate, Principal};
 use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
-use crate::{deferred, door, facts, health, jobs, listen, openapi, orphans, problem, tokens, wait};
+use crate::{callback, deferred, door, facts, health, jobs, listen, openapi, orphans, problem, tokens, wait};
 
 /// How a server is set up.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,8 @@ pub struct Server {
     pub(crate) audit: Audit,
     pub(crate) slots: Slots,
     pub(crate) admissions: deferred::Admissions,
+    pub(crate) callbacks: Option<CallbackKey>,
+    pub(crate) early_callbacks: EarlyCallbacks,
     pub(crate) metrics: Metrics,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) artifacts: Option<Arc<Artifacts>>,
@@ -77,6 +80,8 @@ impl Server {
             audit: Audit::default(),
             slots: Slots::new(&settings.limits),
             admissions: deferred::Admissions::default(),
+            callbacks: None,
+            early_callbacks: EarlyCallbacks::default(),
             metrics: Metrics::default(),
             closing: watch::Sender::new(false),
             artifacts: None,
@@ -86,6 +91,11 @@ impl Server {
     /// Also gives out what attempts have left in these.
     pub fn with_artifacts(self, artifacts: Arc<Artifacts>) -> Self {
         Self { artifacts: Some(artifacts), ..self }
+    }
+
+    /// Also lets services call back whose addresses were signed with this key.
+    pub fn with_callbacks(self, key: CallbackKey) -> Self {
+        Self { callbacks: Some(key), ..self }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -260,6 +270,7 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::ReadDeferredStatus => deferred::read_status(server, asked).await,
         Operation::PollDeferred => deferred::poll(server, asked).await,
         Operation::CancelDeferred => deferred::cancel(server, asked).await,
+        Operation::TakeCallback => callback::take(server, asked).await,
         Operation::CreateToken => tokens::create(server, asked).await,
         Operation::ListTokens => tokens::list(server).await,
         Operation::RevokeToken => tokens::revoke(server, asked).await,

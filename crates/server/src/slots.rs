@@ -101,6 +101,7 @@ impl Slots {
             | Operation::ReadDeferredStatus
             | Operation::PollDeferred
             | Operation::CancelDeferred
+            | Operation::TakeCallback
             | Operation::CreateToken
             | Operation::ListTokens
             | Operation::RevokeToken

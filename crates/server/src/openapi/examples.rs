@@ -50,6 +50,7 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ReadDeferred
         | Operation::ReadDeferredStatus
         | Operation::PollDeferred
+        | Operation::TakeCallback
         | Operation::ListTokens
         | Operation::RevokeToken
         | Operation::ReadMetrics
@@ -103,6 +104,7 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::ReadDeferredStatus
         | Operation::PollDeferred
         | Operation::CancelDeferred
+        | Operation::TakeCallback
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::ReadMetrics

@@ -34,7 +34,10 @@ fn expected(role: Role, operation: Operation) -> bool {
         Operation::PurgeJob | Operation::SettleOrphan => matches!(role, Role::Admin | Role::Operator),
         Operation::ReadMetrics => matches!(role, Role::Admin | Role::Operator | Role::Viewer),
         Operation::CreateToken | Operation::ListTokens | Operation::RevokeToken => role == Role::Admin,
-        Operation::ReadHealth | Operation::ReadReadiness | Operation::ReadDocument => true,
+        Operation::TakeCallback
+        | Operation::ReadHealth
+        | Operation::ReadReadiness
+        | Operation::ReadDocument => true,
     }
 }
 

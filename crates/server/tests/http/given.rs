@@ -12,7 +12,7 @@ use domain::policy::HostPolicy;
 use domain::{Lease, Timestamp};
 use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, ManualClock, RandomIds};
 use serde_json::{Value, json};
-use server::{Server, ServerLimits, ServerSettings};
+use server::{CallbackKey, Server, ServerLimits, ServerSettings};
 use store::Store;
 use store_sql::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
@@ -61,6 +61,11 @@ pub async fn world_with_policy(policy: HostPolicy) -> World {
     World::start(Dispatching::On, ServerLimits::default(), 0, policy).await
 }
 
+/// What callback addresses are signed with.
+pub fn callback_key() -> CallbackKey {
+    CallbackKey::from_bytes([7; 32])
+}
+
 impl World {
     async fn start(
         dispatching: Dispatching,
@@ -86,7 +91,8 @@ impl World {
         let secret = server::first_admin(daemon.engine()).await.expect("the store keeps it");
         let heartbeat = Duration::from_millis(20);
         let settings = ServerSettings { heartbeat, limits, ..ServerSettings::default() };
-        let server = Arc::new(Server::new(daemon.clone(), settings));
+        let server = Server::new(daemon.clone(), settings).with_callbacks(callback_key());
+        let server = Arc::new(server);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
         let address = listener.local_addr().expect("it is bound").to_string();
         let (shutdown, mut told) = watch::channel(false);

@@ -7,6 +7,7 @@ mod auth;
 mod authorisation;
 mod bad_input;
 mod batch;
+mod callbacks;
 mod cancel;
 mod create;
 mod crowd;

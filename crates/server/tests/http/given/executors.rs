@@ -22,6 +22,7 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
         ("echo_either", Arc::new(Echo)),
         ("stays_either", Arc::new(Stays)),
         ("defers", Arc::new(Defers)),
+        ("called", Arc::new(Called)),
         ("defers_only", Arc::new(Defers)),
         ("defers_by_mistake", Arc::new(Defers)),
         ("Shouts", Arc::new(Echo)),
@@ -135,5 +136,25 @@ impl Specialist for Defers {
             Some(_) | None => CancelAnswer::Cancelled,
         };
         Box::pin(async move { answer })
+    }
+}
+
+/// Leaves the work outside, where nothing is ever known of it but by callback: its body is the result, unless it says that it is too late.
+struct Called;
+
+impl Specialist for Called {
+    fn produce(&self, assignment: Assignment, link: Link) -> Outcome<'_> {
+        drop(link);
+        Box::pin(async move { Produced::Deferred(Deferral::new(assignment.input)) })
+    }
+
+    fn poll(&self, _: Outside) -> Pin<Box<dyn Future<Output = Result<Polled, PollError>> + Send + '_>> {
+        Box::pin(async { Ok(Polled::Open(ReportedStatus::Pending, PollHints::default())) })
+    }
+
+    fn read_callback(&self, body: &[u8]) -> Option<Polled> {
+        let said: Value = serde_json::from_slice(body).unwrap_or_default();
+        let output = Output { data: Some(body.to_vec()), ..Output::default() };
+        Some(if said["late"] == true { Polled::TimedOut } else { Polled::Completed(output) })
     }
 }
