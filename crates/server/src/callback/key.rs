@@ -33,8 +33,7 @@ impl CallbackKey {
         let Ok(bytes) = URL_SAFE_NO_PAD.decode(token) else { return false };
         let Some((time, mac)) = bytes.split_first_chunk::<TIME_BYTES>() else { return false };
         let expires_at = Timestamp::from_micros(i64::from_be_bytes(*time));
-        // Both are always looked at: how long it takes says nothing about the signature.
-        same(mac, &self.mac(operation, expires_at)) & (now < expires_at)
+        same(mac, &self.mac(operation, expires_at)) && now < expires_at
     }
 
     fn token(&self, operation: &OperationId, expires_at: Timestamp) -> String {
