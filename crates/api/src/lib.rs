@@ -4,10 +4,12 @@
 //! 64-bit integers and everything else survive word for word.
 
 pub mod batch;
+pub mod deferred;
 pub mod facts;
 pub mod job;
 pub mod json;
 pub mod limits;
+pub mod orphan;
 pub mod problem;
 pub mod token;
 pub mod why;
@@ -20,6 +22,7 @@ pub use job::{
     UpdateJob,
 };
 pub use json::{JsonArray, JsonObject};
+pub use orphan::{Orphan, OrphanAnswer, OrphanCancelAnswer, OrphanList, RetryCancel, SettleOrphan};
 pub use problem::{FieldError, Problem, ProblemCode};
 pub use token::{CreateToken, Role, Token, TokenCreated, TokenList, TokenRevoked};
 pub use why::{Reason, Why};

@@ -3,6 +3,7 @@
 //! Codes are stable and never change their meaning; `detail` is for people and is never to be parsed.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,10 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "schemas", schema(value_type = Vec<FieldError>))]
     pub errors: Box<[FieldError]>,
+    /// When to come back, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<u32>))]
+    pub retry_after_seconds: Option<NonZeroU32>,
 }
 
 /// What is wrong with one field.
@@ -136,6 +141,8 @@ codes! {
     Refused "refused" 409 "The state does not allow it";
     /// The same key with another request.
     IdempotencyKeyReused "idempotency_key_reused" 409 "The idempotency key was used for another request";
+    /// It cannot be stopped; the detail is the stored reason.
+    NotCancelable "not_cancelable" 409 "It cannot be stopped";
     /// The body did not come in time.
     RequestTimeout "request_timeout" 408 "The request took too long to come";
     /// Too large.
@@ -164,6 +171,14 @@ codes! {
     InvalidIdempotencyKey "invalid_idempotency_key" 422 "The idempotency key is not valid";
     /// The cursor is none of ours.
     InvalidCursor "invalid_cursor" 422 "The cursor is not valid";
+    /// The capability gives no handles.
+    SyncOnly "sync_only" 422 "The capability is only called synchronously";
+    /// The capability only gives handles.
+    AsyncOnly "async_only" 422 "The capability is only called asynchronously";
+    /// Its service was asked just now.
+    TooSoon "too_soon" 429 "It was asked about just now";
+    /// Too much of this work is open; nothing was accepted.
+    TooManyOpen "too_many_open" 429 "Too much work is open";
     /// A defect of ours.
     Internal "internal" 500 "Something is broken here";
     /// Too much waits; come back later.
@@ -197,11 +212,18 @@ impl ProblemCode {
             code: Cow::Borrowed(self.as_str()),
             detail: detail.into(),
             errors: Box::default(),
+            retry_after_seconds: None,
         }
     }
 }
 
 impl Problem {
+    /// The same problem, with the time to come back.
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after_seconds = NonZeroU32::new(seconds);
+        self
+    }
+
     /// The same problem, with a mistake in a field.
     pub fn at(mut self, error: FieldError) -> Self {
         let mut errors = self.errors.into_vec();

@@ -160,6 +160,11 @@ impl Daemon {
         self.polls.poll_now(operation).await
     }
 
+    /// The service of an operation has called back: it is asked at once, or its word is taken if its executor says so.
+    pub async fn called_back(&self, operation: &OperationId, body: Arc<[u8]>) -> Result<(), EngineError> {
+        self.polls.called_back(operation, body).await
+    }
+
     /// What the host grants to work outside.
     pub fn policy(&self) -> &HostPolicy {
         &self.policy

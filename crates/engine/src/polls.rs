@@ -5,10 +5,10 @@
 mod asked;
 mod question;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::{Lease, OwnerId, Timestamp};
+use domain::{Lease, OperationId, OwnerId, Timestamp};
 use store::{Take, Taken};
 use tokio::sync::{Notify, watch};
 
@@ -35,6 +35,8 @@ pub struct Polls {
     strangers_from: Timestamp,
     limit: usize,
     places: Mutex<Places>,
+    /// The operations whose services have called back: the first time counts at once, later ones keep to the interval.
+    called: Mutex<BTreeSet<OperationId>>,
     /// Told whenever a question has ended.
     ended: Notify,
     stopping: watch::Sender<bool>,
@@ -83,6 +85,7 @@ impl Polls {
             wakes,
             limit: settings.policy.max_concurrent_polls_total.0 as usize,
             places: Mutex::default(),
+            called: Mutex::default(),
             ended: Notify::new(),
             stopping: watch::Sender::new(false),
         }

@@ -37,6 +37,13 @@ pub trait Specialist: Send + Sync {
         Box::pin(async { Err(PollError { code, message }) })
     }
 
+    /// What a callback of the service says of the work, if its callbacks carry the answer. Otherwise a callback only means that there
+    /// is news, and the service is asked.
+    fn read_callback(&self, body: &[u8]) -> Option<Polled> {
+        let _ = body;
+        None
+    }
+
     /// Asks to stop work that it left outside.
     fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
         let _ = outside;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::limits::{DEFAULT_PAGE, MAX_KEY_BYTES, MAX_PAGE};
 use api::{FieldError, Problem, ProblemCode};
@@ -23,6 +24,8 @@ pub(crate) struct Asked {
     /// The idempotency key of the header, if there is one.
     pub(crate) key: Option<String>,
     pub(crate) last_event_id: Option<String>,
+    /// How long the caller would like to wait.
+    pub(crate) wait: Option<Duration>,
     /// The compact text of the body, if there is one.
     pub(crate) body: Option<String>,
 }

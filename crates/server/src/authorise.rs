@@ -31,6 +31,8 @@ pub enum Permission {
     Answer,
     /// Delete the bodies of jobs that are over.
     Purge,
+    /// Vouch for what runs outside.
+    Settle,
     /// See figures that span circles.
     ReadFigures,
     /// Make, see and revoke tokens.
@@ -52,6 +54,7 @@ const ADMIN: &[Permission] = &[
     Permission::Run,
     Permission::Answer,
     Permission::Purge,
+    Permission::Settle,
     Permission::ReadFigures,
     Permission::ManageTokens,
 ];
@@ -63,6 +66,7 @@ const OPERATOR: &[Permission] = &[
     Permission::Run,
     Permission::Answer,
     Permission::Purge,
+    Permission::Settle,
     Permission::ReadFigures,
 ];
 const DOER: &[Permission] = &[

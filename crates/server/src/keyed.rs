@@ -76,6 +76,15 @@ impl Keyed {
         }
     }
 
+    /// What was kept under this key by the same request; a conflict if the request differs.
+    pub(crate) async fn kept(&self, store: &dyn Store) -> Result<Option<KeptKey>, Problem> {
+        let kept = store.key(&self.key).await.map_err(|error| of_store(&error))?;
+        if let Some(kept) = &kept {
+            self.kept_bytes(kept)?;
+        }
+        Ok(kept)
+    }
+
     /// The kept answer to the same request; a conflict if the request differs.
     pub(crate) fn replay(&self, kept: &KeptKey) -> Result<Response, Problem> {
         Ok(answer::bytes(self.kept_bytes(kept)?, Given::Before))

@@ -114,6 +114,9 @@ pub(crate) async fn read(server: &Server) -> Result<Response, Problem> {
         let count = counts.iter().find(|(counted, _)| *counted == state).map_or(0, |(_, count)| *count);
         page.sample("longhaul_jobs", &format!("state=\"{state}\""), count);
     }
+    let orphans = server.store().orphan_count().await.map_err(|error| of_store(&error))?;
+    page.family("longhaul_orphans", "gauge", "Work that may still run outside although it is over here.");
+    page.sample("longhaul_orphans", "", orphans);
     page.family("longhaul_attempts_running", "gauge", "Attempts that run on this node.");
     page.sample("longhaul_attempts_running", "", server.daemon.attempts().count());
     page.family("longhaul_ledger_position", "gauge", "The highest position committed by this process.");

@@ -82,6 +82,15 @@ fn parameters(route: &Route) -> Value {
         parameters
             .push(json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }));
     }
+    if route.path.contains("{name}") {
+        parameters
+            .push(json!({ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } }));
+    }
+    let waits = [Operation::ReadStatus, Operation::ReadDeferredStatus, Operation::InvokeCapability];
+    if waits.contains(&route.operation) {
+        parameters.push(json!({ "name": "Prefer", "in": "header", "schema": { "type": "string" },
+            "description": "wait=N: answer when it is over, or after so many seconds, at most 60" }));
+    }
     let text = |name: &str, about: &str| json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } });
     let limit = json!({ "name": "limit", "in": "query", "schema": {
         "type": "integer", "minimum": 1, "maximum": api::limits::MAX_PAGE, "default": api::limits::DEFAULT_PAGE } });
@@ -94,9 +103,18 @@ fn parameters(route: &Route) -> Value {
             parameters.push(text("view", "full or summary"));
             parameters.extend([limit, cursor]);
         }
-        Operation::ReadFacts => parameters.extend([limit, cursor]),
+        Operation::ListDeferred => {
+            for (name, about) in [
+                ("status", "one of the eight statuses"),
+                ("kind", "of this kind"),
+                ("owner", "of this module"),
+            ] {
+                parameters.push(text(name, about));
+            }
+            parameters.extend([limit, cursor]);
+        }
+        Operation::ReadFacts | Operation::ListOrphans => parameters.extend([limit, cursor]),
         Operation::ReadArtifact => parameters.extend([
-            json!({ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } }),
             text("attempt_id", "of this attempt; of the last if left out"),
             json!({ "name": "offset", "in": "query", "description": "from this byte on; an empty answer is the end as of now",
                 "schema": { "type": "integer", "minimum": 0, "default": 0 } }),
@@ -113,6 +131,7 @@ fn parameters(route: &Route) -> Value {
         | Operation::RetryJob
         | Operation::CancelJob
         | Operation::AnswerJob
+        | Operation::InvokeCapability
         | Operation::PurgeJob => parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
             "description": "names this write; the same key and request get the same answer, byte for byte",
@@ -121,6 +140,13 @@ fn parameters(route: &Route) -> Value {
         Operation::ReadStatus
         | Operation::ReadResult
         | Operation::ReadWhy
+        | Operation::CancelOrphan
+        | Operation::SettleOrphan
+        | Operation::ReadDeferred
+        | Operation::ReadDeferredStatus
+        | Operation::PollDeferred
+        | Operation::CancelDeferred
+        | Operation::TakeCallback
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::RevokeToken
@@ -146,6 +172,17 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
     let problem =
         json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } });
     let mut responses = json!({ "200": { "description": "Done", "content": content } });
+    let accepted = if route.operation == Operation::InvokeCapability {
+        Some(schemas.add::<api::deferred::DeferredOperation>())
+    } else if route.operation == Operation::CancelDeferred {
+        Some(schemas.add::<api::deferred::DeferredStatus>())
+    } else {
+        None
+    };
+    if let Some(schema) = accepted {
+        let content = json!({ "application/json": { "schema": schema } });
+        responses["202"] = json!({ "description": "Accepted, and goes on", "content": content });
+    }
     let mut statuses: Vec<u16> = ProblemCode::ALL.iter().map(|code| code.status()).collect();
     statuses.sort_unstable();
     statuses.dedup();
@@ -160,13 +197,19 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
                 let reads = [
                     Operation::ListJobs,
                     Operation::ReadFacts,
+                    Operation::ListOrphans,
+                    Operation::ListDeferred,
                     Operation::ReadArtifact,
                     Operation::StreamFacts,
                 ];
                 has_body || reads.contains(&route.operation)
             }
             405 => false,
-            _ => route.access != Access::Open || route.operation == Operation::ReadReadiness,
+            429 => matches!(route.operation, Operation::InvokeCapability | Operation::PollDeferred),
+            _ => {
+                let open = [Operation::ReadReadiness, Operation::TakeCallback];
+                route.access != Access::Open || open.contains(&route.operation)
+            }
         };
         if applies {
             let titles: Vec<&str> = ProblemCode::ALL
@@ -189,6 +232,10 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         Operation::RunJob | Operation::RetryJob => Some(schemas.add::<api::RunJob>()),
         Operation::CancelJob => Some(schemas.add::<api::CancelJob>()),
         Operation::AnswerJob => Some(schemas.add::<api::AnswerJob>()),
+        Operation::CancelOrphan => Some(schemas.add::<api::RetryCancel>()),
+        Operation::SettleOrphan => Some(schemas.add::<api::SettleOrphan>()),
+        Operation::InvokeCapability => Some(schemas.add::<api::deferred::Invoke>()),
+        Operation::CancelDeferred => Some(schemas.add::<api::CancelJob>()),
         Operation::CreateToken => Some(schemas.add::<api::CreateToken>()),
         Operation::ListJobs
         | Operation::ReadStatus
@@ -198,6 +245,12 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ReadFacts
         | Operation::ReadWhy
         | Operation::StreamFacts
+        | Operation::ListOrphans
+        | Operation::ListDeferred
+        | Operation::ReadDeferred
+        | Operation::ReadDeferredStatus
+        | Operation::PollDeferred
+        | Operation::TakeCallback
         | Operation::ListTokens
         | Operation::RevokeToken
         | Operation::ReadMetrics
@@ -227,13 +280,25 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ReadResult => schemas.add::<api::ResultAnswer<'static>>(),
         Operation::ReadFacts => schemas.add::<api::FactList<'static>>(),
         Operation::ReadWhy => schemas.add::<api::Why>(),
+        Operation::ListOrphans => schemas.add::<api::OrphanList>(),
+        Operation::CancelOrphan => schemas.add::<api::OrphanAnswer>(),
+        Operation::SettleOrphan => schemas.add::<api::OrphanAnswer>(),
+        Operation::InvokeCapability => schemas.add::<api::deferred::InvokeOutcome>(),
+        Operation::ListDeferred => schemas.add::<api::deferred::DeferredList>(),
+        Operation::ReadDeferred => schemas.add::<api::deferred::DeferredDetail>(),
+        Operation::ReadDeferredStatus => schemas.add::<api::deferred::DeferredStatus>(),
+        Operation::PollDeferred => schemas.add::<api::deferred::DeferredStatus>(),
+        Operation::CancelDeferred => schemas.add::<api::deferred::DeferredStatus>(),
         Operation::CreateToken => schemas.add::<api::TokenCreated>(),
         Operation::ListTokens => schemas.add::<api::TokenList>(),
         Operation::RevokeToken => schemas.add::<api::TokenRevoked>(),
         Operation::StreamFacts => return Answer::Other("text/event-stream"),
         Operation::ReadArtifact => return Answer::Other("application/octet-stream"),
         Operation::ReadMetrics => return Answer::Other("text/plain"),
-        Operation::ReadHealth | Operation::ReadReadiness | Operation::ReadDocument => {
+        Operation::TakeCallback
+        | Operation::ReadHealth
+        | Operation::ReadReadiness
+        | Operation::ReadDocument => {
             json!({ "type": "object" })
         }
     })

@@ -27,8 +27,14 @@ pub(crate) fn respond(problem: &Problem) -> Response {
     if problem.status == 401 {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if problem.status == 503 {
-        headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
+    match problem.retry_after_seconds {
+        Some(seconds) => {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds.get()));
+        }
+        None if problem.status == 503 => {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
+        }
+        None => {}
     }
     response
 }

@@ -21,11 +21,12 @@ use tokio::sync::watch;
 use crate::asked::{Asked, key_of};
 use crate::audit::{Audit, Verdict};
 use crate::authorise::{self, Access};
+use crate::callback::{CallbackKey, EarlyCallbacks};
 use crate::gate::{Gate, Principal};
 use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
-use crate::{door, facts, health, jobs, listen, openapi, problem, tokens};
+use crate::{callback, deferred, door, facts, health, jobs, listen, openapi, orphans, problem, tokens, wait};
 
 /// How a server is set up.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +62,9 @@ pub struct Server {
     pub(crate) gate: Gate,
     pub(crate) audit: Audit,
     pub(crate) slots: Slots,
+    pub(crate) admissions: deferred::Admissions,
+    pub(crate) callbacks: Option<CallbackKey>,
+    pub(crate) early_callbacks: EarlyCallbacks,
     pub(crate) metrics: Metrics,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) artifacts: Option<Arc<Artifacts>>,
@@ -75,6 +79,9 @@ impl Server {
             gate: Gate::default(),
             audit: Audit::default(),
             slots: Slots::new(&settings.limits),
+            admissions: deferred::Admissions::default(),
+            callbacks: None,
+            early_callbacks: EarlyCallbacks::default(),
             metrics: Metrics::default(),
             closing: watch::Sender::new(false),
             artifacts: None,
@@ -84,6 +91,11 @@ impl Server {
     /// Also gives out what attempts have left in these.
     pub fn with_artifacts(self, artifacts: Arc<Artifacts>) -> Self {
         Self { artifacts: Some(artifacts), ..self }
+    }
+
+    /// Also lets services call back whose addresses were signed with this key.
+    pub fn with_callbacks(self, key: CallbackKey) -> Self {
+        Self { callbacks: Some(key), ..self }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -197,6 +209,7 @@ async fn admit(
         name: part(1),
         query: head.uri.query().unwrap_or_default().to_owned(),
         key: key_of(&head.headers)?,
+        wait: wait::preferred(&head.headers),
         last_event_id: last_event_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
         body,
     })
@@ -208,7 +221,29 @@ async fn in_its_slot(server: &Arc<Server>, asked: Asked) -> Result<Response, Pro
     carry_out(server, asked, slot).await
 }
 
-async fn carry_out(server: &Arc<Server>, asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
+/// Waits for the job that a read names, if its caller would like to and there is a place to wait. The place of the request is free
+/// meanwhile. A wait that is not granted is only a preference less.
+async fn wait_first(server: &Server, asked: &mut Asked, slot: Option<Slot>) -> Result<Option<Slot>, Problem> {
+    let id = if asked.operation == Operation::ReadStatus {
+        asked.id.clone()
+    } else if asked.operation == Operation::ReadDeferredStatus {
+        deferred::job_id_named(&asked.id)
+    } else {
+        return Ok(slot);
+    };
+    let (Some(within), Ok(_place)) = (asked.wait, server.slots.wait()) else {
+        asked.wait = None;
+        return Ok(slot);
+    };
+    // Whoever does not see it does not wait for it either.
+    let visible = jobs::visible_named(server, asked, &id).await?;
+    drop(slot);
+    wait::until(server, visible.id(), within, |job| job.state.name().is_terminal()).await?;
+    server.slots.take(asked.operation)
+}
+
+async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
+    let slot = wait_first(server, &mut asked, slot).await?;
     match asked.operation {
         Operation::CreateJob => jobs::create(server, asked).await,
         Operation::CreateBatch => jobs::create_batch(server, asked).await,
@@ -226,6 +261,16 @@ async fn carry_out(server: &Arc<Server>, asked: Asked, slot: Option<Slot>) -> Re
         Operation::ReadWhy => jobs::why(server, asked).await,
         // A stream goes on after its answer has begun, and keeps its slot.
         Operation::StreamFacts => facts::stream(server, asked, slot).await,
+        Operation::ListOrphans => orphans::list(server, asked).await,
+        Operation::CancelOrphan => orphans::cancel(server, asked).await,
+        Operation::SettleOrphan => orphans::settle(server, asked).await,
+        Operation::InvokeCapability => deferred::invoke(server, asked, slot).await,
+        Operation::ListDeferred => deferred::list(server, asked).await,
+        Operation::ReadDeferred => deferred::read_detail(server, asked).await,
+        Operation::ReadDeferredStatus => deferred::read_status(server, asked).await,
+        Operation::PollDeferred => deferred::poll(server, asked).await,
+        Operation::CancelDeferred => deferred::cancel(server, asked).await,
+        Operation::TakeCallback => callback::take(server, asked).await,
         Operation::CreateToken => tokens::create(server, asked).await,
         Operation::ListTokens => tokens::list(server).await,
         Operation::RevokeToken => tokens::revoke(server, asked).await,

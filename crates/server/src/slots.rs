@@ -53,6 +53,8 @@ pub(crate) struct Slots {
     requests: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     body_bytes: Arc<Semaphore>,
+    /// Requests that wait for a job.
+    waits: Arc<Semaphore>,
 }
 
 /// What a request holds until it is answered, or a stream until it ends.
@@ -61,7 +63,12 @@ pub(crate) type Slot = OwnedSemaphorePermit;
 impl Slots {
     pub(crate) fn new(limits: &ServerLimits) -> Self {
         let of = |slots: usize| Arc::new(Semaphore::new(slots));
-        Self { requests: of(limits.requests), streams: of(limits.streams), body_bytes: of(limits.body_bytes) }
+        Self {
+            requests: of(limits.requests),
+            streams: of(limits.streams),
+            body_bytes: of(limits.body_bytes),
+            waits: of(limits.requests),
+        }
     }
 
     /// A slot for this operation; probes need none.
@@ -85,6 +92,16 @@ impl Slots {
             | Operation::PurgeJob
             | Operation::ReadFacts
             | Operation::ReadWhy
+            | Operation::ListOrphans
+            | Operation::CancelOrphan
+            | Operation::SettleOrphan
+            | Operation::InvokeCapability
+            | Operation::ListDeferred
+            | Operation::ReadDeferred
+            | Operation::ReadDeferredStatus
+            | Operation::PollDeferred
+            | Operation::CancelDeferred
+            | Operation::TakeCallback
             | Operation::CreateToken
             | Operation::ListTokens
             | Operation::RevokeToken
@@ -94,6 +111,12 @@ impl Slots {
             }
         };
         slots.clone().try_acquire_owned().map(Some).map_err(|_| code.because(told))
+    }
+
+    /// A place for a request that waits for a job: it is not in the way of those that do not.
+    pub(crate) fn wait(&self) -> Result<Slot, Problem> {
+        let full = |_| ProblemCode::Overloaded.because("too many requests wait at once; come back later");
+        self.waits.clone().try_acquire_owned().map_err(full)
     }
 
     /// Room for a body that is empty so far.

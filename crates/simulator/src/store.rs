@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use domain::job::JobStateName;
-use domain::{BodyRef, Digest, Fence, Lease, RecordId, RecordKind, Timestamp};
+use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Page, Reply, Store, StoreError, StoredFact,
-    Take, Taken, Token,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, OpenJobs, OrphanCursor, Page, Reply, Store,
+    StoreError, StoredFact, Take, Taken, Token,
 };
 
 use crate::wire::{Answer, Request};
@@ -111,6 +111,22 @@ impl Store for SimStore {
     }
 
     fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
+        not_simulated()
+    }
+
+    fn open_jobs<'a>(&'a self, _: &'a str) -> Reply<'a, OpenJobs> {
+        not_simulated()
+    }
+
+    fn operations_of<'a>(&'a self, _: &'a JobId, _: usize) -> Reply<'a, Vec<Arc<Record>>> {
+        not_simulated()
+    }
+
+    fn orphans(&self, _: Option<OrphanCursor>, _: usize) -> Reply<'_, Vec<Arc<Record>>> {
+        not_simulated()
+    }
+
+    fn orphan_count(&self) -> Reply<'_, u64> {
         not_simulated()
     }
 

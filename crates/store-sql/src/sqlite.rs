@@ -12,6 +12,7 @@ mod failure;
 mod keys;
 mod lists;
 mod lock;
+mod operations;
 mod queue;
 mod readers;
 mod reads;
@@ -24,10 +25,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use domain::job::JobStateName;
-use domain::{BodyRef, Digest, Fence, Lease, RecordId, RecordKind, Timestamp};
+use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Page, Reply, Store, StoreError, StoredFact,
-    Take, Taken, Token, Urgency,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, OpenJobs, OrphanCursor, Page, Reply, Store,
+    StoreError, StoredFact, Take, Taken, Token, Urgency,
 };
 use tokio::sync::{oneshot, watch};
 
@@ -239,6 +240,27 @@ impl Store for SqliteStore {
         }
         let counts = self.counts.clone();
         self.readers.read(move |connection| counts.count(connection))
+    }
+
+    fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, OpenJobs> {
+        if let Some(open) = self.counts.known_open(executor) {
+            return Box::pin(std::future::ready(Ok(open)));
+        }
+        let (counts, executor) = (self.counts.clone(), executor.to_owned());
+        self.readers.read(move |connection| counts.count_open(connection, &executor))
+    }
+
+    fn operations_of<'a>(&'a self, job: &'a JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {
+        let job = job.clone();
+        self.readers.read(move |connection| operations::of_job(connection, &job, limit))
+    }
+
+    fn orphans(&self, after: Option<OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>> {
+        self.readers.read(move |connection| operations::orphans(connection, after.as_ref(), limit))
+    }
+
+    fn orphan_count(&self) -> Reply<'_, u64> {
+        self.readers.read(operations::orphan_count)
     }
 
     fn facts_of<'a>(

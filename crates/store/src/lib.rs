@@ -20,7 +20,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use domain::{Digest, Fence, Lease, OwnerId, RecordId, RecordKind, Timestamp};
+use domain::{Digest, Fence, JobId, Lease, OwnerId, Record, RecordId, RecordKind, Timestamp};
 
 pub use agenda::{AgendaRow, Taken};
 pub use checksum::{Checksum, FactText, body_ref, sha256};
@@ -30,7 +30,7 @@ pub use error::StoreError;
 pub use facts::{FactId, StoredFact};
 pub use keys::{IdempotencyKey, KeptKey};
 pub use memory::{MemoryStore, Tables};
-pub use query::{Cursor, Head, JobFilter, JobQuery, Leading, Loaded, Page, PageWalk};
+pub use query::{Cursor, Head, JobFilter, JobQuery, Leading, Loaded, OpenJobs, OrphanCursor, Page, PageWalk};
 pub use tokens::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_BYTES, MAX_TOKENS, Token};
 pub use view::{JobColumns, OperationColumns, VIEW_FORMAT, decode_view, encode_view};
 
@@ -56,6 +56,14 @@ pub trait Store: Send + Sync {
     fn jobs(&self, query: JobQuery) -> Reply<'_, Page>;
     /// How many jobs are in each state.
     fn job_counts(&self) -> Reply<'_, Vec<(domain::job::JobStateName, u64)>>;
+    /// How many jobs are not over, of those that name an executor: of this one, and in all.
+    fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, OpenJobs>;
+    /// The operations of one job, newest change first.
+    fn operations_of<'a>(&'a self, job: &'a JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>>;
+    /// The operations that may still run outside although they are over here, oldest end first, after a place in that list.
+    fn orphans(&self, after: Option<OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>>;
+    /// How many those are.
+    fn orphan_count(&self) -> Reply<'_, u64>;
     /// The facts of one record after a version, oldest first.
     fn facts_of<'a>(
         &'a self,

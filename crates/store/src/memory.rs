@@ -9,14 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::job::JobStateName;
+use domain::operation::Operation;
 use domain::planted::{Bug, planted};
-use domain::{BodyRef, Digest, Fact, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
+use domain::{BodyRef, Digest, Fact, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 
 use crate::commit::limits::{MAX_FACT_BYTES, MAX_PAGE};
 use crate::query::Head;
 use crate::{
     AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Leading,
-    Loaded, Page, PageWalk, Removal, Reply, Store, StoreError, StoredFact, Take, Taken, Token, encode_fact,
+    Loaded, OpenJobs, OrphanCursor, Page, PageWalk, Removal, Reply, Store, StoreError, StoredFact, Take,
+    Taken, Token, encode_fact,
 };
 
 /// A store in memory.
@@ -196,6 +198,14 @@ impl Tables {
         taken
     }
 
+    /// The operations, by id.
+    fn operations(&self) -> impl Iterator<Item = (&Operation, &Arc<Record>)> {
+        self.views.values().filter_map(|record| match record.as_ref() {
+            Record::Operation(operation) => Some((&**operation, record)),
+            Record::Job(_) => None,
+        })
+    }
+
     fn jobs(&self, query: &JobQuery) -> Page {
         let mut examined: Vec<(Cursor, bool)> = Vec::new();
         for record in self.views.values() {
@@ -262,6 +272,44 @@ impl Store for MemoryStore {
             }
         }
         ready(Ok(counts.into_iter().collect()))
+    }
+
+    fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, OpenJobs> {
+        let mut open = OpenJobs::default();
+        for record in self.tables().views.values() {
+            let Record::Job(job) = record.as_ref() else { continue };
+            let Some(named) = job.spec.executor.as_deref().filter(|_| !job.state.name().is_terminal()) else {
+                continue;
+            };
+            open.total += 1;
+            open.of_executor += u64::from(named == executor);
+        }
+        ready(Ok(open))
+    }
+
+    fn operations_of<'a>(&'a self, job: &'a JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {
+        let tables = self.tables();
+        let mut of_job: Vec<_> =
+            tables.operations().filter(|(operation, _)| operation.link.job_id == *job).collect();
+        of_job.sort_by_key(|(operation, _)| std::cmp::Reverse((operation.updated_at, &operation.id)));
+        ready(Ok(of_job.into_iter().take(limit.min(MAX_PAGE)).map(|(_, record)| record.clone()).collect()))
+    }
+
+    fn orphans(&self, after: Option<OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>> {
+        let tables = self.tables();
+        let mut orphans: Vec<_> = tables
+            .operations()
+            .filter_map(|(operation, record)| Some((OrphanCursor::of(operation)?, record.clone())))
+            .filter(|(cursor, _)| after.as_ref().is_none_or(|after| cursor > after))
+            .collect();
+        orphans.sort_by(|(a, _), (b, _)| a.cmp(b));
+        orphans.truncate(limit.min(MAX_PAGE));
+        ready(Ok(orphans.into_iter().map(|(_, record)| record).collect()))
+    }
+
+    fn orphan_count(&self) -> Reply<'_, u64> {
+        let tables = self.tables();
+        ready(Ok(tables.operations().filter(|(operation, _)| operation.orphan().is_some()).count() as u64))
     }
 
     fn facts_of<'a>(

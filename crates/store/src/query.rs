@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use domain::job::{Job, JobStateName};
-use domain::{Claim, JobId, Record, Timestamp};
+use domain::operation::Operation;
+use domain::{Claim, JobId, OperationId, Record, Timestamp};
 
 use crate::Checksum;
 use crate::commit::limits::{MAX_EXAMINED, MAX_PAGE};
@@ -74,6 +75,32 @@ pub struct Page {
     pub jobs: Vec<Arc<Record>>,
     /// Where the next page begins, if there may be one.
     pub next: Option<Cursor>,
+}
+
+/// How many jobs are not over, of those that name an executor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenJobs {
+    /// Of the executor asked for.
+    pub of_executor: u64,
+    /// Of all executors.
+    pub total: u64,
+}
+
+/// A place in the list of orphans: oldest end first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OrphanCursor {
+    /// When the operation there ended while its work may have gone on.
+    pub orphaned_at: Timestamp,
+    /// The operation there.
+    pub id: OperationId,
+}
+
+impl OrphanCursor {
+    /// Where an operation stands in the list, if it does.
+    pub fn of(operation: &Operation) -> Option<Self> {
+        let orphaned_at = operation.orphan().and(operation.completed_at())?;
+        Some(Self { orphaned_at, id: operation.id.clone() })
+    }
 }
 
 impl JobFilter {

@@ -30,6 +30,8 @@ pub(super) struct Question<'a> {
     polls: &'a Polls,
     taken: Taken,
     urgency: Urgency,
+    /// What its service has called back with.
+    callback: Option<Arc<[u8]>>,
 }
 
 /// Whether an operation waits for its time.
@@ -53,7 +55,12 @@ enum Due {
 
 impl<'a> Question<'a> {
     pub(super) fn new(polls: &'a Polls, taken: Taken, urgency: Urgency) -> Self {
-        Self { polls, taken, urgency }
+        Self { polls, taken, urgency, callback: None }
+    }
+
+    /// The same, of which its service has called back with this.
+    pub(super) fn hearing(self, callback: Option<Arc<[u8]>>) -> Self {
+        Self { callback, ..self }
     }
 
     /// Does what is due. Nothing is left to the caller.
@@ -72,6 +79,9 @@ impl<'a> Question<'a> {
             return Err(Refusal::WrongRecordKind.into());
         };
         let operation = Arc::new((**operation).clone());
+        if let Some(said) = self.said(&operation) {
+            return self.record(&operation, self.answer(&operation, said)).await;
+        }
         let due = due(&operation, self.polls.timer.now(), self.urgency);
         if matches!(due, Due::Attention) {
             engine.attend(&self.taken, Arc::from(ACTOR)).await?;
@@ -106,6 +116,12 @@ impl<'a> Question<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// What the callback says of the work, if its executor takes its word.
+    fn said(&self, operation: &Operation) -> Option<Polled> {
+        let body = self.callback.as_ref()?;
+        self.polls.executors.get(&operation.link.kind)?.specialist.read_callback(body)
     }
 
     async fn ask(&self, executor: &Executor, outside: Outside) -> Option<Order> {

@@ -131,6 +131,8 @@ impl Twins {
         let all = || JobQuery { limit: 1_000, ..JobQuery::default() };
         equal("jobs", model.jobs(all()).await, sqlite.jobs(all()).await)?;
         equal("counts", model.job_counts().await, sqlite.job_counts().await)?;
+        equal("open", model.open_jobs("press").await, sqlite.open_jobs("press").await)?;
+        equal("orphans", model.orphans(None, 1_000).await, sqlite.orphans(None, 1_000).await)?;
         for kind in RecordKind::ALL {
             equal(kind.as_str(), model.earliest_due(kind).await, sqlite.earliest_due(kind).await)?;
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use domain::job::JobStateName;
-use domain::{BodyRef, Digest, Fence, Lease, RecordId, RecordKind, Timestamp};
+use domain::{BodyRef, Digest, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
 use engine::{Engine, Order};
 use store::{
     Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, Page, Reply, Store,
@@ -89,6 +89,22 @@ impl Store for Scripted {
 
     fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
         self.inner.job_counts()
+    }
+
+    fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, store::OpenJobs> {
+        self.inner.open_jobs(executor)
+    }
+
+    fn operations_of<'a>(&'a self, job: &'a domain::JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {
+        self.inner.operations_of(job, limit)
+    }
+
+    fn orphans(&self, after: Option<store::OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>> {
+        self.inner.orphans(after, limit)
+    }
+
+    fn orphan_count(&self) -> Reply<'_, u64> {
+        self.inner.orphan_count()
     }
 
     fn facts_of<'a>(&'a self, id: &'a RecordId, after: u64, limit: usize) -> Reply<'a, Vec<StoredFact>> {

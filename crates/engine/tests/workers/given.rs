@@ -379,6 +379,26 @@ impl Store for Counted {
         self.inner.job_counts()
     }
 
+    fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, store::OpenJobs> {
+        self.count();
+        self.inner.open_jobs(executor)
+    }
+
+    fn operations_of<'a>(&'a self, job: &'a domain::JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {
+        self.count();
+        self.inner.operations_of(job, limit)
+    }
+
+    fn orphans(&self, after: Option<store::OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>> {
+        self.count();
+        self.inner.orphans(after, limit)
+    }
+
+    fn orphan_count(&self) -> Reply<'_, u64> {
+        self.count();
+        self.inner.orphan_count()
+    }
+
     fn facts_of<'a>(&'a self, id: &'a RecordId, after: u64, limit: usize) -> Reply<'a, Vec<StoredFact>> {
         self.count();
         self.inner.facts_of(id, after, limit)

@@ -68,7 +68,7 @@ pub(super) async fn accept(
 }
 
 /// The one key of a request that may name it in two places.
-pub(super) fn key_of(header: Option<&str>, body: Option<&str>) -> Result<Option<String>, Problem> {
+pub(crate) fn key_of(header: Option<&str>, body: Option<&str>) -> Result<Option<String>, Problem> {
     if let Some(key) = body {
         check_key(key, "body")?;
     }

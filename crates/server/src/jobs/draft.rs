@@ -19,15 +19,15 @@ use crate::render::{Bodies, DEFAULT_EXECUTION, RawObject};
 const BACKENDS: [&str; 7] = ["claude-code", "opencode", "codex", "gemini", "antigravity", "pi", "mcp-http"];
 
 /// A job that is fit to be accepted, and the bodies that come with it.
-pub(super) struct Draft {
-    pub(super) new: NewJob,
-    pub(super) bodies: Vec<NewBody>,
+pub(crate) struct Draft {
+    pub(crate) new: NewJob,
+    pub(crate) bodies: Vec<NewBody>,
     /// The same bodies, for the answer.
-    pub(super) texts: Bodies,
+    pub(crate) texts: Bodies,
 }
 
 /// Checks what was sent and puts the job together.
-pub(super) fn draft(
+pub(crate) fn draft(
     principal: &Principal,
     executors: &Executors,
     mut create: CreateJob,
@@ -172,7 +172,7 @@ fn retry(create: &CreateJob, executors: &Executors) -> RetryPolicy {
     }
 }
 
-pub(super) fn time(loc: &[&str], text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
+pub(crate) fn time(loc: &[&str], text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     let Some(text) = text else { return Ok(None) };
     clock_text::parse(text).map(Some).ok_or_else(|| {
         let told = "a time is RFC 3339 with an offset, like 2026-11-16T09:30:00Z";

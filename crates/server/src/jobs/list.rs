@@ -57,7 +57,7 @@ enum View {
 }
 
 fn respond(work: Vec<JobStatus<'_>>, next: Option<&Cursor>) -> Response {
-    let next_cursor = next.map(|next| Cow::Owned(format!("{}.{}", next.updated_at.micros(), next.id)));
+    let next_cursor = next.map(|next| Cow::Owned(cursor_text(next)));
     answer::json(&JobList { work, recurring: Vec::new(), next_cursor })
 }
 
@@ -75,7 +75,7 @@ fn fitting(jobs: &[&Job]) -> usize {
 }
 
 /// The same question within what the caller sees; none if that is nothing.
-fn confine(asked: &Asked, mut query: JobQuery) -> Option<JobQuery> {
+pub(crate) fn confine(asked: &Asked, mut query: JobQuery) -> Option<JobQuery> {
     if let Some(own) = &asked.principal.circle {
         if query.filter.circle.as_ref().is_some_and(|circle| circle != own) {
             return None;
@@ -115,7 +115,12 @@ fn view(asked: &Asked) -> Result<View, Problem> {
     }
 }
 
-fn cursor(text: &str) -> Result<Cursor, Problem> {
+/// How a place in the list reads.
+pub(crate) fn cursor_text(cursor: &Cursor) -> String {
+    format!("{}.{}", cursor.updated_at.micros(), cursor.id)
+}
+
+pub(crate) fn cursor(text: &str) -> Result<Cursor, Problem> {
     let parsed = text.split_once('.').and_then(|(micros, id)| {
         let updated_at = Timestamp::from_micros(micros.parse().ok()?);
         id.starts_with("work-").then(|| Cursor { updated_at, id: JobId::new(id) })

@@ -11,6 +11,7 @@ use super::visible::visible_job;
 use crate::answer;
 use crate::asked::Asked;
 use crate::clock_text;
+use crate::deferred;
 use crate::render::{Bodies, Extent, end_provenance, raw, status};
 use crate::serve::Server;
 
@@ -18,7 +19,9 @@ pub(crate) async fn read_status(server: &Server, asked: Asked) -> Result<Respons
     let visible = visible_job(server, &asked).await?;
     let bodies = Bodies::of_status(server.store(), visible.job()).await?;
     let status = status(server.daemon.executors(), visible.job(), visible.claim(), &bodies, Extent::Whole);
-    Ok(answer::json(&StatusAnswer { status }))
+    let mut response = answer::json(&StatusAnswer { status });
+    deferred::applied(&mut response, asked.wait);
+    Ok(response)
 }
 
 pub(crate) async fn read_result(server: &Server, asked: Asked) -> Result<Response, Problem> {

@@ -1,5 +1,7 @@
 //! The job that a request names, if its caller sees it. "Not yours" and "not there" are one answer; only the audit log tells them apart.
 
+use std::sync::Arc;
+
 use api::Problem;
 use domain::job::Job;
 use domain::{Claim, Record, RecordId};
@@ -22,6 +24,10 @@ impl Visible {
         job_of(&self.loaded.record)
     }
 
+    pub(crate) fn record(&self) -> &Arc<Record> {
+        &self.loaded.record
+    }
+
     pub(crate) fn claim(&self) -> Option<&Claim> {
         self.loaded.claim.as_ref()
     }
@@ -41,11 +47,16 @@ pub(crate) fn job_of(record: &Record) -> &Job {
 
 /// The job that the path names.
 pub(crate) async fn visible_job(server: &Server, asked: &Asked) -> Result<Visible, Problem> {
+    visible_named(server, asked, &asked.id).await
+}
+
+/// The job with this id, under whatever name the path has it.
+pub(crate) async fn visible_named(server: &Server, asked: &Asked, id: &str) -> Result<Visible, Problem> {
     let turned_away = |verdict| {
         server.audit.note(&asked.principal.actor, asked.operation.name(), &asked.id, verdict);
         no_such_job(&asked.id)
     };
-    let Ok(id @ RecordId::Job(_)) = RecordId::parse(&asked.id) else {
+    let Ok(id @ RecordId::Job(_)) = RecordId::parse(id) else {
         return Err(turned_away(Verdict::Absent));
     };
     let Some(loaded) = server.store().load(&id).await.map_err(|error| of_store(&error))? else {
@@ -65,8 +76,24 @@ pub(crate) async fn steerable_job(
     claimed: Option<&str>,
 ) -> Result<Visible, Problem> {
     let visible = visible_job(server, asked).await?;
+    check_steering(server, asked, &visible, claimed)?;
+    Ok(visible)
+}
+
+/// The same, under whatever name the path has it.
+pub(crate) async fn steerable_named(server: &Server, asked: &Asked, id: &str) -> Result<Visible, Problem> {
+    let visible = visible_named(server, asked, id).await?;
+    check_steering(server, asked, &visible, None)?;
+    Ok(visible)
+}
+
+fn check_steering(
+    server: &Server,
+    asked: &Asked,
+    visible: &Visible,
+    claimed: Option<&str>,
+) -> Result<(), Problem> {
     authorise::check_steering(&asked.principal, visible.job(), claimed).inspect_err(|_| {
         server.audit.note(&asked.principal.actor, asked.operation.name(), &asked.id, Verdict::Forbidden);
-    })?;
-    Ok(visible)
+    })
 }

@@ -2,8 +2,8 @@
 
 use api::{Problem, Why};
 use axum::response::Response;
-use domain::BodyName;
 use domain::job::{ExecutorHere, Job, JobState, LaneHere, Reason, Surroundings};
+use domain::{BodyName, Record};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -16,6 +16,8 @@ use crate::serve::Server;
 
 /// The most characters of an error's message that are shown.
 const MAX_MESSAGE: usize = 500;
+/// The newest operations of a job that are looked at.
+const MAX_OPERATIONS: usize = 20;
 
 pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let visible = visible_job(server, &asked).await?;
@@ -29,14 +31,37 @@ pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Probl
     };
     let question = question(server, &visible).await?;
     let explanation = domain::job::why(job, around, server.now());
+    let mut reasons: Vec<api::Reason> = explanation.reasons.into_iter().map(reason).collect();
+    reasons.extend(orphans(server, job).await?);
     Ok(answer::json(&Why {
         job_id: job.id.as_str().to_owned(),
         work_id: job.id.as_str().to_owned(),
         state: job.state.name().as_str().to_owned(),
-        reasons: explanation.reasons.into_iter().map(reason).collect(),
+        reasons,
         earliest_at: explanation.earliest_at.map(text),
         question,
     }))
+}
+
+/// What the job may have left running outside.
+async fn orphans(server: &Server, job: &Job) -> Result<Vec<api::Reason>, Problem> {
+    // Only a job that was dispatched has left anything.
+    if job.attempts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let left = server.store().operations_of(&job.id, MAX_OPERATIONS).await;
+    let left = left.map_err(|error| of_store(&error))?;
+    Ok(left.iter().filter_map(|record| orphaned(record)).collect())
+}
+
+fn orphaned(record: &Record) -> Option<api::Reason> {
+    let Record::Operation(operation) = record else { return None };
+    let (reason, id) = (operation.orphan()?.as_str(), &operation.id);
+    let detail = format!(
+        "{id} may still run outside ({reason}); POST /orphans/{id}/cancel asks its service again, POST /orphans/{id}/settle says that \
+         somebody has looked"
+    );
+    Some(api::Reason { code: "may_run_outside".to_owned(), detail, until: None })
 }
 
 /// What the job waits to be answered, while it does.

@@ -28,6 +28,12 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         Operation::RunJob | Operation::RetryJob => json!({}),
         Operation::CancelJob => json!({ "reason": "no longer needed" }),
         Operation::AnswerJob => json!({ "answer": { "approved": true } }),
+        Operation::CancelOrphan => json!({ "reason": "it costs money" }),
+        Operation::SettleOrphan => json!({ "note": "the console shows nothing of it" }),
+        Operation::InvokeCapability => {
+            json!({ "input": { "pages": 12 }, "timing": { "mode": "sync", "timeout_ms": 2000 } })
+        }
+        Operation::CancelDeferred => json!({ "reason": "no longer needed" }),
         Operation::CreateToken => {
             json!({ "name": "the printer", "role": "peer", "circle": "press", "peer_id": "printer-1" })
         }
@@ -39,6 +45,12 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ReadFacts
         | Operation::ReadWhy
         | Operation::StreamFacts
+        | Operation::ListOrphans
+        | Operation::ListDeferred
+        | Operation::ReadDeferred
+        | Operation::ReadDeferredStatus
+        | Operation::PollDeferred
+        | Operation::TakeCallback
         | Operation::ListTokens
         | Operation::RevokeToken
         | Operation::ReadMetrics
@@ -83,6 +95,16 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::ReadArtifact
         | Operation::ReadFacts
         | Operation::StreamFacts
+        | Operation::ListOrphans
+        | Operation::CancelOrphan
+        | Operation::SettleOrphan
+        | Operation::InvokeCapability
+        | Operation::ListDeferred
+        | Operation::ReadDeferred
+        | Operation::ReadDeferredStatus
+        | Operation::PollDeferred
+        | Operation::CancelDeferred
+        | Operation::TakeCallback
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::ReadMetrics

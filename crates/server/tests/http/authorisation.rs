@@ -15,6 +15,10 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::ReadArtifact
         | Operation::ReadFacts
         | Operation::ReadWhy
+        | Operation::ListOrphans
+        | Operation::ListDeferred
+        | Operation::ReadDeferred
+        | Operation::ReadDeferredStatus
         | Operation::StreamFacts => true,
         Operation::CreateJob
         | Operation::CreateBatch
@@ -22,11 +26,18 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::RunJob
         | Operation::RetryJob
         | Operation::CancelJob
+        | Operation::CancelOrphan
+        | Operation::InvokeCapability
+        | Operation::PollDeferred
+        | Operation::CancelDeferred
         | Operation::AnswerJob => role != Role::Viewer,
-        Operation::PurgeJob => matches!(role, Role::Admin | Role::Operator),
+        Operation::PurgeJob | Operation::SettleOrphan => matches!(role, Role::Admin | Role::Operator),
         Operation::ReadMetrics => matches!(role, Role::Admin | Role::Operator | Role::Viewer),
         Operation::CreateToken | Operation::ListTokens | Operation::RevokeToken => role == Role::Admin,
-        Operation::ReadHealth | Operation::ReadReadiness | Operation::ReadDocument => true,
+        Operation::TakeCallback
+        | Operation::ReadHealth
+        | Operation::ReadReadiness
+        | Operation::ReadDocument => true,
     }
 }
 

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use api::Role;
 use domain::attention::Retention;
+use domain::policy::HostPolicy;
 use domain::{Lease, Timestamp};
 use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, ManualClock, RandomIds};
 use serde_json::{Value, json};
-use server::{Server, ServerLimits, ServerSettings};
+use server::{CallbackKey, Server, ServerLimits, ServerSettings};
+use store::Store;
 use store_sql::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -36,26 +38,41 @@ pub struct World {
 
 /// Nothing is taken by itself: what happens is what the test asks for.
 pub async fn world() -> World {
-    World::start(Dispatching::Off, ServerLimits::default(), 0).await
+    World::start(Dispatching::Off, ServerLimits::default(), 0, HostPolicy::default()).await
 }
 
 /// The same, whose door has these bounds.
 pub async fn world_with(limits: ServerLimits) -> World {
-    World::start(Dispatching::Off, limits, 0).await
+    World::start(Dispatching::Off, limits, 0, HostPolicy::default()).await
 }
 
 /// Ready jobs are taken by themselves.
 pub async fn working_world() -> World {
-    World::start(Dispatching::On, ServerLimits::default(), 0).await
+    World::start(Dispatching::On, ServerLimits::default(), 0, HostPolicy::default()).await
 }
 
 /// Ready jobs are taken by themselves; executors and lanes that nobody knows are waited for.
 pub async fn world_with_grace(grace_seconds: u64) -> World {
-    World::start(Dispatching::On, ServerLimits::default(), grace_seconds).await
+    World::start(Dispatching::On, ServerLimits::default(), grace_seconds, HostPolicy::default()).await
+}
+
+/// Ready jobs are taken by themselves, and the host grants this to work outside.
+pub async fn world_with_policy(policy: HostPolicy) -> World {
+    World::start(Dispatching::On, ServerLimits::default(), 0, policy).await
+}
+
+/// What callback addresses are signed with.
+pub fn callback_key() -> CallbackKey {
+    CallbackKey::from_bytes([7; 32])
 }
 
 impl World {
-    async fn start(dispatching: Dispatching, limits: ServerLimits, grace_seconds: u64) -> Self {
+    async fn start(
+        dispatching: Dispatching,
+        limits: ServerLimits,
+        grace_seconds: u64,
+        policy: HostPolicy,
+    ) -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let options = SqliteOptions::at(directory.path().join("longhaul.sqlite"));
         let store = Arc::new(SqliteStore::open(&options).expect("a new store opens"));
@@ -65,7 +82,7 @@ impl World {
             lease: Lease::DEFAULT,
             retention: Retention::DEFAULT,
             lane_limits: [("narrow".to_owned(), 1)].into(),
-            policy: domain::policy::HostPolicy::default(),
+            policy,
             grace_seconds,
             dispatching,
         };
@@ -74,7 +91,8 @@ impl World {
         let secret = server::first_admin(daemon.engine()).await.expect("the store keeps it");
         let heartbeat = Duration::from_millis(20);
         let settings = ServerSettings { heartbeat, limits, ..ServerSettings::default() };
-        let server = Arc::new(Server::new(daemon.clone(), settings));
+        let server = Server::new(daemon.clone(), settings).with_callbacks(callback_key());
+        let server = Arc::new(server);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
         let address = listener.local_addr().expect("it is bound").to_string();
         let (shutdown, mut told) = watch::channel(false);
@@ -130,6 +148,12 @@ impl World {
         }
     }
 
+    /// The id of the newest operation of a job.
+    pub async fn store_operation(&self, job: &str) -> String {
+        let found = self.store.operations_of(&domain::JobId::new(job), 1).await.expect("the store reads");
+        found.first().expect("it left something outside").id().as_str().to_owned()
+    }
+
     /// A token of this role: its secret.
     pub async fn token(&self, role: Role, more: Value) -> String {
         let mut body = json!({ "role": role.as_str() });
@@ -158,7 +182,7 @@ fn executors() -> Executors {
                 specialist,
                 concurrency: 8,
                 retry: Executors::DEFAULT_RETRY,
-                modes: engine::Modes::default(),
+                modes: executors::modes(name),
             },
         );
     }

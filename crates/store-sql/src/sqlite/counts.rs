@@ -1,14 +1,16 @@
-//! How many jobs are in each state, known without a scan: read from the file once, when first asked for, and kept by the writer.
+//! How many jobs are in each state, and how many of each executor are not over, known without a scan: read from the file once, when
+//! first asked for, and kept by the writer.
 //!
 //! The writer holds the tally while it commits, and whoever counts the file opens its snapshot while it holds the tally: so each
 //! commit is either in the snapshot or among the changes after it, never in both.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use domain::Record;
 use domain::job::JobStateName;
 use rusqlite::{Connection, OptionalExtension, Transaction};
-use store::{AgendaRow, Change, Removal, StoreError};
+use store::{AgendaRow, Change, OpenJobs, Removal, StoreError};
 
 use super::failure::read_failed;
 use super::recent::Recent;
@@ -27,15 +29,23 @@ pub(crate) struct Counts {
 pub(crate) struct Tally {
     /// How many jobs there were in each state when the store was opened, if that is known.
     at_first: Option<[i64; STATES]>,
+    /// How many jobs of each executor were not over then, if that is known.
+    open_at_first: Option<Open>,
     /// What was committed since.
     moved: Moved,
     /// How often a commit was in doubt: what was counted before counts no more.
     doubts: u64,
 }
 
-/// By how much each state has more jobs than before.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Moved([i64; STATES]);
+/// By how much each state, and each executor, has more jobs than before.
+#[derive(Clone, Default)]
+pub(crate) struct Moved {
+    states: [i64; STATES],
+    open: Open,
+}
+
+/// Jobs that are not over, by executor; those whose count is 0 are left out.
+type Open = BTreeMap<String, i64>;
 
 impl Counts {
     /// For a commit: nobody opens a snapshot meanwhile.
@@ -52,42 +62,74 @@ impl Counts {
     pub(crate) fn count(&self, connection: &Connection) -> Result<Vec<(JobStateName, u64)>, StoreError> {
         let (snapshot, moved, doubts) = {
             let tally = self.lock();
-            (snapshot(connection).map_err(read_failed)?, tally.moved, tally.doubts)
+            (snapshot(connection).map_err(read_failed)?, tally.moved.states, tally.doubts)
         };
         let counted = scan(&snapshot)?;
         drop(snapshot);
         let mut tally = self.lock();
         if tally.doubts == doubts {
             let mut at_first = counted;
-            for (count, moved) in at_first.iter_mut().zip(moved.0) {
+            for (count, moved) in at_first.iter_mut().zip(moved) {
                 *count -= moved;
             }
             tally.at_first = Some(at_first);
         }
         Ok(tally.known().unwrap_or_else(|| listed(counted)))
     }
+
+    /// The jobs that are not over, if that is known.
+    pub(crate) fn known_open(&self, executor: &str) -> Option<OpenJobs> {
+        self.lock().known_open(executor)
+    }
+
+    /// Counts in the file those that are not over; what is committed meanwhile is added.
+    pub(crate) fn count_open(&self, connection: &Connection, executor: &str) -> Result<OpenJobs, StoreError> {
+        let (snapshot, moved, doubts) = {
+            let tally = self.lock();
+            (snapshot(connection).map_err(read_failed)?, tally.moved.open.clone(), tally.doubts)
+        };
+        let counted = scan_open(&snapshot)?;
+        drop(snapshot);
+        let mut tally = self.lock();
+        if tally.doubts == doubts {
+            let mut at_first = counted.clone();
+            for (executor, moved) in moved {
+                shift(&mut at_first, &executor, -moved);
+            }
+            tally.open_at_first = Some(at_first);
+        }
+        Ok(tally.known_open(executor).unwrap_or_else(|| open_jobs(&counted, &Open::new(), executor)))
+    }
 }
 
 impl Tally {
     /// This was committed.
     pub(crate) fn add(&mut self, moved: &Moved) {
-        for (count, moved) in self.moved.0.iter_mut().zip(moved.0) {
+        for (count, moved) in self.moved.states.iter_mut().zip(moved.states) {
             *count += moved;
+        }
+        for (executor, by) in &moved.open {
+            shift(&mut self.moved.open, executor, *by);
         }
     }
 
     /// This may have been committed: the file is counted again when someone asks.
     pub(crate) fn doubt(&mut self) {
         self.at_first = None;
+        self.open_at_first = None;
         self.doubts += 1;
     }
 
     fn known(&self) -> Option<Vec<(JobStateName, u64)>> {
         let mut counts = self.at_first?;
-        for (count, moved) in counts.iter_mut().zip(self.moved.0) {
+        for (count, moved) in counts.iter_mut().zip(self.moved.states) {
             *count += moved;
         }
         Some(listed(counts))
+    }
+
+    fn known_open(&self, executor: &str) -> Option<OpenJobs> {
+        Some(open_jobs(self.open_at_first.as_ref()?, &self.moved.open, executor))
     }
 }
 
@@ -103,14 +145,24 @@ impl Moved {
         row: Option<&AgendaRow>,
     ) -> rusqlite::Result<()> {
         let Record::Job(job) = &*change.record else { return Ok(()) };
-        if row.is_some()
-            && let Some(before) = state_before(connection, recent, change)?
-        {
-            self.0[place(before)] -= 1;
+        let before = match row {
+            Some(_) => state_before(connection, recent, change)?,
+            None => None,
+        };
+        let after = match change.removal {
+            Removal::Nothing | Removal::Bodies => Some(job.state.name()),
+            Removal::Record => None,
+        };
+        if let Some(before) = before {
+            self.states[place(before)] -= 1;
         }
-        match change.removal {
-            Removal::Nothing | Removal::Bodies => self.0[place(job.state.name())] += 1,
-            Removal::Record => {}
+        if let Some(after) = after {
+            self.states[place(after)] += 1;
+        }
+        if let Some(executor) = &job.spec.executor {
+            let open =
+                |state: Option<JobStateName>| i64::from(state.is_some_and(|state| !state.is_terminal()));
+            shift(&mut self.open, executor, open(after) - open(before));
         }
         Ok(())
     }
@@ -155,6 +207,50 @@ fn scan(connection: &Connection) -> Result<[i64; STATES], StoreError> {
         counts[place(state)] = i64::try_from(count).unwrap_or(i64::MAX);
     }
     Ok(counts)
+}
+
+// Only jobs that are not over are looked at; their executor never changes.
+static OPEN_JOBS: Sql = Sql::new(
+    "SELECT json_extract(view, $1) AS executor, count(*) FROM jobs WHERE state IN \
+     ('queued', 'dispatching', 'delivered', 'running', 'awaiting_input', 'awaiting_external', 'blocked') \
+     GROUP BY executor",
+);
+
+/// Where the view of a job has it.
+const EXECUTOR: &str = "$.spec.executor";
+
+fn scan_open(connection: &Connection) -> Result<Open, StoreError> {
+    let rows: Vec<(Option<String>, u64)> = connection
+        .prepare_cached(OPEN_JOBS.sqlite())
+        .and_then(|mut statement| {
+            statement.query_map([EXECUTOR], |row| Ok((row.get(0)?, unsigned(row, 1)?)))?.collect()
+        })
+        .map_err(read_failed)?;
+    let named = rows.into_iter().filter_map(|(executor, count)| Some((executor?, count)));
+    Ok(named.map(|(executor, count)| (executor, i64::try_from(count).unwrap_or(i64::MAX))).collect())
+}
+
+fn open_jobs(at_first: &Open, moved: &Open, executor: &str) -> OpenJobs {
+    let whole = |count: i64| u64::try_from(count).unwrap_or_default();
+    let of = |open: &Open| open.get(executor).copied().unwrap_or_default();
+    let total = at_first.values().sum::<i64>() + moved.values().sum::<i64>();
+    OpenJobs { of_executor: whole(of(at_first) + of(moved)), total: whole(total) }
+}
+
+/// Adds to one count; one that comes to 0 is left out, so that names that are not in use take no room.
+fn shift(open: &mut Open, executor: &str, by: i64) {
+    if by == 0 {
+        return;
+    }
+    match open.get_mut(executor) {
+        Some(count) if *count + by == 0 => {
+            open.remove(executor);
+        }
+        Some(count) => *count += by,
+        None => {
+            open.insert(executor.to_owned(), by);
+        }
+    }
 }
 
 /// States that have jobs, in the order of the states.

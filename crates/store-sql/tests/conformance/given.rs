@@ -8,7 +8,8 @@ use domain::job::{
     AfterExternal, Conclusion, Details, JobFact, JobSpec, NewJob, ResultRefs, Trigger, Unavailability,
 };
 use domain::operation::{
-    Accepted, Cancelability, Ending, OperationFact, OperationLink, Polled, ReportedStatus,
+    Accepted, Cancelability, Ending, ExpiryCause, OperationFact, OperationLink, Polled, ReportedStatus,
+    Settlement,
 };
 use domain::policy::KindPolicy;
 use domain::record::apply;
@@ -134,6 +135,17 @@ pub fn polled(next_poll_at: Timestamp) -> Fact {
 
 pub fn resolved() -> Fact {
     Fact::Operation(OperationFact::Resolved(Ending::Completed { result: ResultRefs::default() }))
+}
+
+/// The host gave it up while its work may have gone on.
+pub fn given_up() -> Fact {
+    Fact::Operation(OperationFact::Expired { cause: ExpiryCause::LifetimeOver })
+}
+
+/// Somebody has looked.
+pub fn settled() -> Fact {
+    let note = "the farm is switched off".to_owned();
+    Fact::Operation(OperationFact::Settled(Settlement::ByHand { by: None, note }))
 }
 
 // Changes and commits.

@@ -11,6 +11,7 @@ mod fences;
 mod given;
 mod keys;
 mod limits;
+mod operations;
 mod reads;
 mod retirement;
 mod sqlite;

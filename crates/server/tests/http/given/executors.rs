@@ -4,7 +4,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use engine::{Assignment, Failure, Link, Output, Produced, Specialist};
+use domain::job::CancelAnswer;
+use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
+use engine::{
+    Assignment, Deferral, Failure, Link, ModeSupport, Modes, Output, Outside, Polled, Produced, Specialist,
+};
+use serde_json::{Value, json};
 
 pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
     vec![
@@ -14,7 +19,24 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
         ("hands_over", Arc::new(HandsOver)),
         ("asks", Arc::new(Asks)),
         ("stays", Arc::new(Stays)),
+        ("echo_either", Arc::new(Echo)),
+        ("stays_either", Arc::new(Stays)),
+        ("defers", Arc::new(Defers)),
+        ("called", Arc::new(Called)),
+        ("defers_only", Arc::new(Defers)),
+        ("defers_by_mistake", Arc::new(Defers)),
+        ("Shouts", Arc::new(Echo)),
     ]
+}
+
+/// How each may be invoked.
+pub fn modes(name: &str) -> Modes {
+    let support = match name {
+        "echo_either" | "stays_either" | "defers" => ModeSupport::Either,
+        "defers_only" | "Shouts" => ModeSupport::AsyncOnly,
+        _ => ModeSupport::SyncOnly,
+    };
+    Modes { support, ..Modes::default() }
 }
 
 type Outcome<'a> = Pin<Box<dyn Future<Output = Produced> + Send + 'a>>;
@@ -71,5 +93,68 @@ impl Specialist for Stays {
             link.stopped().await;
             Produced::Stopped
         })
+    }
+}
+
+/// Leaves the work outside. Its input says what happens there: after so many `polls` it is over as `ends` says (completed if left
+/// out, never if it is not one of ours); `cancel` is what the service answers: cancelled, refused, `refused_to_the_host`, or there is none.
+struct Defers;
+
+impl Specialist for Defers {
+    fn produce(&self, assignment: Assignment, _: Link) -> Outcome<'_> {
+        let mut deferral = Deferral::new(assignment.input);
+        let script: Value = serde_json::from_slice(&deferral.handle).unwrap_or_default();
+        if script["cancel"].is_null() {
+            deferral.cancelability = Cancelability::NotCancelable("the press has no brake".to_owned());
+        }
+        Box::pin(async move { Produced::Deferred(deferral) })
+    }
+
+    fn poll(&self, outside: Outside) -> Pin<Box<dyn Future<Output = Result<Polled, PollError>> + Send + '_>> {
+        let script: Value = serde_json::from_slice(&outside.handle).unwrap_or_default();
+        let over = u64::from(outside.operation.polls) >= script["polls"].as_u64().unwrap_or(0);
+        let result =
+            || Output { data: Some(json!({ "pages": 12 }).to_string().into_bytes()), ..Output::default() };
+        let answer = match (over, script["ends"].as_str()) {
+            (true, None | Some("completed")) => Polled::Completed(result()),
+            (true, Some("failed")) => Polled::Failed(Failure::permanent("out_of_ink", "there is no ink")),
+            (true, Some("timed_out")) => Polled::TimedOut,
+            (true, Some("unknown")) => Polled::Unknown,
+            (true, Some(_)) | (false, _) => Polled::Open(ReportedStatus::Running, PollHints::default()),
+        };
+        Box::pin(async move { Ok(answer) })
+    }
+
+    fn cancel(&self, outside: Outside) -> Pin<Box<dyn Future<Output = CancelAnswer> + Send + '_>> {
+        let script: Value = serde_json::from_slice(&outside.handle).unwrap_or_default();
+        let by_the_host = outside.operation.cancel.as_ref().is_some_and(|cancel| cancel.by.is_none());
+        let answer = match script["cancel"].as_str() {
+            Some("refused_to_the_host") if by_the_host => {
+                CancelAnswer::Refused("the private reason".to_owned())
+            }
+            Some("refused") => CancelAnswer::Refused("the private reason".to_owned()),
+            Some(_) | None => CancelAnswer::Cancelled,
+        };
+        Box::pin(async move { answer })
+    }
+}
+
+/// Leaves the work outside, where nothing is ever known of it but by callback: its body is the result, unless it says that it is too late.
+struct Called;
+
+impl Specialist for Called {
+    fn produce(&self, assignment: Assignment, link: Link) -> Outcome<'_> {
+        drop(link);
+        Box::pin(async move { Produced::Deferred(Deferral::new(assignment.input)) })
+    }
+
+    fn poll(&self, _: Outside) -> Pin<Box<dyn Future<Output = Result<Polled, PollError>> + Send + '_>> {
+        Box::pin(async { Ok(Polled::Open(ReportedStatus::Pending, PollHints::default())) })
+    }
+
+    fn read_callback(&self, body: &[u8]) -> Option<Polled> {
+        let said: Value = serde_json::from_slice(body).unwrap_or_default();
+        let output = Output { data: Some(body.to_vec()), ..Output::default() };
+        Some(if said["late"] == true { Polled::TimedOut } else { Polled::Completed(output) })
     }
 }

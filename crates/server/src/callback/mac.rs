@@ -1,0 +1,60 @@
+//! HMAC-SHA-256 (RFC 2104), and the comparison that takes as long whatever it finds.
+
+const BLOCK_BYTES: usize = 64;
+
+/// The code of a message under a key.
+pub(super) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
+    let mut block = [0; BLOCK_BYTES];
+    if key.len() > BLOCK_BYTES {
+        block[..32].copy_from_slice(&store::sha256(key).0);
+    } else {
+        block[..key.len()].copy_from_slice(key);
+    }
+    let padded = |with: u8, rest: &[u8]| [&block.map(|byte| byte ^ with)[..], rest].concat();
+    let inner = store::sha256(&padded(0x36, message));
+    store::sha256(&padded(0x5c, &inner.0)).0
+}
+
+/// Whether both are the same; every byte is looked at.
+pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
+    let differing = one.iter().zip(other).fold(0, |differing, (a, b)| differing | (a ^ b));
+    one.len() == other.len() && std::hint::black_box(differing) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Digest;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_rfc_4231() {
+        for (key, message, code) in [
+            (
+                vec![0x0b; 20],
+                &b"Hi There"[..],
+                "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
+            ),
+            (
+                b"Jefe".to_vec(),
+                b"what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+            ),
+            (
+                vec![0xaa; 131],
+                b"Test Using Larger Than Block-Size Key - Hash Key First",
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+            ),
+        ] {
+            assert_eq!(Digest(hmac_sha256(&key, message)).to_string(), code);
+        }
+    }
+
+    #[test]
+    fn only_what_is_the_same_is_the_same() {
+        assert!(same(b"abc", b"abc"));
+        for other in [&b"abd"[..], b"ab", b"abcd", b""] {
+            assert!(!same(b"abc", other));
+        }
+    }
+}

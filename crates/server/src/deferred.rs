@@ -1,0 +1,19 @@
+//! `/v1/capabilities` and `/v1/deferred-operations`: a face of the job. An executor is invoked; the caller waits for the result within
+//! bounds, or takes a handle and asks later.
+//!
+//! Every call that is accepted is a job under the same admission, authorisation and idempotency as any other; nothing is kept here.
+//! What leaves is checked against its schema first, and holds nothing private but the result of what is completed.
+
+mod capability;
+mod face;
+mod handle;
+mod invoke;
+mod read;
+mod schemas;
+mod steer;
+mod waited;
+
+pub(crate) use capability::Admissions;
+pub(crate) use invoke::invoke;
+pub(crate) use read::{applied, job_id_named, list, read_detail, read_status};
+pub(crate) use steer::{cancel, poll};

@@ -1,0 +1,231 @@
+//! What this face shows of a job: the handle, its status, and the view of operators. Digests stand for everything private.
+
+use api::deferred::{
+    DeferredDiagnostic, DeferredExtensions, DeferredOperation, DeferredStatus, DeferredView,
+};
+use domain::job::{AfterExternal, Job, JobState};
+use domain::operation::{Operation, OperationStatus};
+use domain::policy::RETRY_AFTER_CEILING_SECONDS;
+use domain::{BodyName, BodyRef, Timestamp};
+use engine::Executors;
+use serde_json::value::RawValue;
+
+use super::capability::Capability;
+use super::handle;
+use crate::clock_text::text;
+use crate::orphans::cancel_unavailable_reason;
+
+/// A job whose caller took a handle, with its newest operation.
+#[derive(Clone, Copy)]
+pub(super) struct Face<'a> {
+    pub(super) job: &'a Job,
+    pub(super) operation: Option<&'a Operation>,
+    pub(super) executors: &'a Executors,
+}
+
+/// Where a handle leads.
+pub(super) fn href(handle: &str, what: &str) -> String {
+    format!("/v1/deferred-operations/{handle}/{what}")
+}
+
+impl Face<'_> {
+    /// The answer to a call that was accepted.
+    pub(super) fn accepted(
+        &self,
+        capability: &Capability,
+        causal_context: Option<Box<RawValue>>,
+    ) -> Option<DeferredOperation> {
+        let (operation_id, operation_kind) = handle::of_job(self.job)?;
+        let unavailable = capability.cancel_unavailable_reason();
+        Some(DeferredOperation {
+            schema: "deferred-operation.v1".to_owned(),
+            schema_version: 1,
+            status: "deferred".to_owned(),
+            status_href: href(&operation_id, "status"),
+            cancel_href: unavailable.is_none().then(|| href(&operation_id, "cancel")),
+            cancel_unavailable_reason: unavailable,
+            operation_id,
+            operation_kind,
+            created_at: text(self.job.created_at),
+            retry_after_seconds: capability.retry_after_seconds(),
+            expires_at: text(self.job.expires_at()?),
+            correlation_id: self.job.spec.correlation_id.clone(),
+            causal_context,
+            audit_outcome_ref: self.job.id.as_str().to_owned(),
+            extensions: self.extensions(),
+        })
+    }
+
+    /// Where it is. The result is what the caller has read, if there is one.
+    pub(super) fn status(
+        &self,
+        retry_after_seconds: u32,
+        result: Option<Box<RawValue>>,
+        now: Timestamp,
+    ) -> Option<DeferredStatus> {
+        let (operation_id, operation_kind) = handle::of_job(self.job)?;
+        let status = self.word();
+        Some(DeferredStatus {
+            schema: "deferred-operation-status.v1".to_owned(),
+            schema_version: 1,
+            status: status.as_str().to_owned(),
+            operation_id,
+            operation_kind,
+            updated_at: text(self.updated_at()),
+            retry_after_seconds: (!status.is_terminal())
+                .then(|| self.open_operation().map_or(retry_after_seconds, |open| wait(open, now))),
+            expires_at: self.expires_at().map(text),
+            result: result.filter(|_| status == OperationStatus::Completed),
+            diagnostics: self.diagnostic().into_iter().collect(),
+            extensions: self.extensions(),
+        })
+    }
+
+    /// What operators see.
+    pub(super) fn view(&self) -> Option<DeferredView> {
+        let (operation_id, operation_kind) = handle::of_job(self.job)?;
+        let (job, status, open) = (self.job, self.word(), self.open_operation());
+        let unavailable = self.cancel_unavailable_reason();
+        let mut allowed_actions = Vec::new();
+        if !status.is_terminal() {
+            allowed_actions.extend(open.map(|_| "poll".to_owned()));
+            allowed_actions.extend(unavailable.is_none().then(|| "cancel".to_owned()));
+        }
+        let extensions = self.extensions();
+        let body = |name| job.bodies.iter().find(|body| body.name == name).copied();
+        Some(DeferredView {
+            operation_id,
+            operation_kind,
+            status: status.as_str().to_owned(),
+            owner_module_id: extensions.owner_module_id,
+            capability_id: extensions.capability_id,
+            source: job.spec.source_kind.clone(),
+            created_at: text(job.created_at),
+            updated_at: text(self.updated_at()),
+            expires_at: self.expires_at().map(text),
+            next_retry_at: open.map(|open| text(open.next_poll_at)),
+            attempts: extensions.attempt_no,
+            cancelable: unavailable.is_none(),
+            cancel_unavailable_reason: unavailable,
+            correlation_id: job.spec.correlation_id.clone(),
+            audit_outcome_ref: job.id.as_str().to_owned(),
+            continuation_owner: self.continuation_owner(),
+            continuation_digest: self.operation.and_then(|operation| operation.handle).map(digest),
+            input_digest: body(BodyName::Input).map(digest),
+            result_digest: job.result.data.map(digest),
+            diagnostics_digest: self.operation.and_then(diagnostics_digest),
+            last_diagnostic: self.diagnostic(),
+            last_error_class: self
+                .operation
+                .and_then(|operation| Some(operation.last_error.as_ref()?.code.clone())),
+            allowed_actions,
+        })
+    }
+
+    /// The word of the contract for where the job is.
+    pub(super) fn word(&self) -> OperationStatus {
+        let reason = self.job.state_reason.as_deref();
+        match &self.job.state {
+            // What was begun once does not fall back to not begun while it is tried again.
+            JobState::Queued { .. } if self.job.attempt_count > 0 => OperationStatus::Running,
+            JobState::Dispatching | JobState::Delivered if self.job.attempt_count > 1 => {
+                OperationStatus::Running
+            }
+            JobState::Queued { .. }
+            | JobState::Dispatching
+            | JobState::Delivered
+            | JobState::AwaitingInput
+            | JobState::Blocked => OperationStatus::Pending,
+            JobState::Running | JobState::AwaitingExternal { .. } => OperationStatus::Running,
+            JobState::Completed => OperationStatus::Completed,
+            JobState::Failed => match reason {
+                Some("operation_timed_out" | "timed_out") => OperationStatus::TimedOut,
+                Some("operation_unknown") => OperationStatus::Unknown,
+                Some(_) | None => OperationStatus::Failed,
+            },
+            JobState::Cancelled => OperationStatus::Cancelled,
+            JobState::Expired => OperationStatus::Expired,
+            JobState::Unavailable { .. } => OperationStatus::Unknown,
+        }
+    }
+
+    /// Why it cannot be stopped where it is now, if it cannot.
+    pub(super) fn cancel_unavailable_reason(&self) -> Option<String> {
+        self.open_operation().and_then(cancel_unavailable_reason)
+    }
+
+    /// The operation that the job waits for.
+    pub(super) fn open_operation(&self) -> Option<&Operation> {
+        match &self.job.state {
+            JobState::AwaitingExternal { operation, .. } => {
+                self.operation.filter(|newest| newest.id == *operation && newest.ended.is_none())
+            }
+            JobState::Queued { .. }
+            | JobState::Dispatching
+            | JobState::Delivered
+            | JobState::Running
+            | JobState::AwaitingInput
+            | JobState::Blocked
+            | JobState::Completed
+            | JobState::Failed
+            | JobState::Cancelled
+            | JobState::Expired
+            | JobState::Unavailable { .. } => None,
+        }
+    }
+
+    fn extensions(&self) -> DeferredExtensions {
+        let executor = self.job.spec.executor.as_deref().unwrap_or_default();
+        let module = self.executors.get(executor).map(|executor| executor.specialist.name().into_owned());
+        DeferredExtensions {
+            attempt_no: self.operation.map_or(0, |operation| operation.polls),
+            owner_module_id: module.unwrap_or_else(|| executor.to_owned()),
+            capability_id: executor.to_owned(),
+            job_id: self.job.id.as_str().to_owned(),
+        }
+    }
+
+    fn updated_at(&self) -> Timestamp {
+        let of_operation = self.operation.map(|operation| operation.updated_at);
+        of_operation.map_or(self.job.updated_at, |at| at.max(self.job.updated_at))
+    }
+
+    fn expires_at(&self) -> Option<Timestamp> {
+        let of_operation = self.open_operation().map(|operation| operation.expires_at);
+        of_operation.into_iter().chain(self.job.expires_at()).min()
+    }
+
+    /// Who is called with the result of what goes on outside.
+    fn continuation_owner(&self) -> Option<String> {
+        let resumes =
+            matches!(self.job.state, JobState::AwaitingExternal { then: AfterExternal::Resume, .. });
+        resumes.then(|| self.job.spec.executor.clone())?
+    }
+
+    fn diagnostic(&self) -> Option<DeferredDiagnostic> {
+        let reason = self.job.state_reason.clone();
+        let waits = matches!(self.job.state, JobState::AwaitingInput | JobState::Blocked);
+        let waits = waits.then(|| self.job.state.name().as_str().to_owned());
+        let of_operation = || Some(self.operation?.diagnostics.last()?.code.clone());
+        waits.or(reason).or_else(of_operation).map(|code| DeferredDiagnostic { code })
+    }
+}
+
+/// Seconds until the next question to the service, within what the schema takes.
+fn wait(open: &Operation, now: Timestamp) -> u32 {
+    let micros = open.next_poll_at.micros().saturating_sub(now.micros());
+    let seconds = u32::try_from(micros.max(0) / 1_000_000 + 1).unwrap_or(RETRY_AFTER_CEILING_SECONDS);
+    seconds.clamp(1, RETRY_AFTER_CEILING_SECONDS)
+}
+
+fn digest(body: BodyRef) -> String {
+    format!("sha256:{}", body.sha256)
+}
+
+fn diagnostics_digest(operation: &Operation) -> Option<String> {
+    if operation.diagnostics.is_empty() {
+        return None;
+    }
+    let text = serde_json::to_vec(&operation.diagnostics).expect("it has only string keys");
+    Some(format!("sha256:{}", store::sha256(&text)))
+}

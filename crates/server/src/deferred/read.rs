@@ -1,0 +1,237 @@
+//! `/v1/deferred-operations`: the list, one of them with its history, and its status. All from the store; no service is asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::deferred::{DeferredDetail, DeferredEvent, DeferredList};
+use api::{FieldError, Problem, ProblemCode};
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
+use domain::job::{Job, JobState, JobStateName};
+use domain::operation::{Operation, OperationStatus};
+use domain::{Record, RecordId};
+use futures::future::try_join_all;
+use serde_json::value::RawValue;
+use store::{JobFilter, JobQuery, Page, StoredFact, encode_fact, fact_kind};
+
+use super::capability::Capability;
+use super::face::Face;
+use super::handle;
+use super::schemas::{Document, check};
+use crate::answer::{self, Given};
+use crate::asked::Asked;
+use crate::clock_text::text;
+use crate::jobs::{Visible, confine, cursor, cursor_text, job_of, steerable_named, visible_named};
+use crate::problem::{no_such_job, of_store};
+use crate::serve::Server;
+
+/// Lines of the ledger that a detail shows of one record: the first ones.
+const MAX_HISTORY: usize = 1_000;
+/// Pages of jobs that one page of operations is looked for in; then it is short.
+const MAX_PAGES: usize = 20;
+
+/// A job whose caller took a handle, as it was read.
+pub(super) struct Shown {
+    record: Arc<Record>,
+    operation: Option<Arc<Record>>,
+}
+
+impl Shown {
+    /// The job with the operation that it waits for, or the one that changed last.
+    pub(super) async fn of(server: &Server, record: Arc<Record>) -> Result<Self, Problem> {
+        let job = job_of(&record);
+        if job.attempts.is_empty() {
+            return Ok(Self { record, operation: None });
+        }
+        let operation = match &job.state {
+            JobState::AwaitingExternal { operation, .. } => {
+                let loaded = server.store().load(&RecordId::Operation(operation.clone())).await;
+                loaded.map_err(|error| of_store(&error))?.map(|loaded| loaded.record)
+            }
+            JobState::Queued { .. }
+            | JobState::Dispatching
+            | JobState::Delivered
+            | JobState::Running
+            | JobState::AwaitingInput
+            | JobState::Blocked
+            | JobState::Completed
+            | JobState::Failed
+            | JobState::Cancelled
+            | JobState::Expired
+            | JobState::Unavailable { .. } => {
+                let newest = server.store().operations_of(&job.id, 1).await;
+                newest.map_err(|error| of_store(&error))?.into_iter().next()
+            }
+        };
+        Ok(Self { record, operation })
+    }
+
+    pub(super) fn job(&self) -> &Job {
+        job_of(&self.record)
+    }
+
+    pub(super) fn face<'a>(&'a self, server: &'a Server) -> Face<'a> {
+        let operation = self.operation.as_deref().and_then(operation_of);
+        Face { job: self.job(), operation, executors: server.daemon.executors() }
+    }
+}
+
+/// What the caller wants with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Look,
+    Steer,
+}
+
+/// The job that the handle in the path names, if its caller sees it.
+pub(super) async fn named(server: &Server, asked: &Asked, purpose: Purpose) -> Result<Shown, Problem> {
+    let id = job_id_named(&asked.id);
+    let visible: Visible = match purpose {
+        Purpose::Look => visible_named(server, asked, &id).await?,
+        Purpose::Steer => steerable_named(server, asked, &id).await?,
+    };
+    let is_its_handle = handle::of_job(visible.job()).is_some_and(|(handle, _)| handle == asked.id);
+    if !is_its_handle {
+        return Err(no_such_job(&asked.id));
+    }
+    Shown::of(server, visible.record().clone()).await
+}
+
+/// The id of the job that a handle names.
+pub(crate) fn job_id_named(handle: &str) -> String {
+    handle::job_id(handle).unwrap_or_default()
+}
+
+pub(crate) async fn read_status(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let shown = named(server, &asked, Purpose::Look).await?;
+    status_response(server, &shown, asked.wait).await
+}
+
+/// The status document, checked, with the headers that say the same.
+pub(super) async fn status_response(
+    server: &Server,
+    shown: &Shown,
+    waited: Option<Duration>,
+) -> Result<Response, Problem> {
+    let face = shown.face(server);
+    let result = if face.word() == OperationStatus::Completed {
+        Some(result_of(server, shown.job()).await?)
+    } else {
+        None
+    };
+    let executor = shown.job().spec.executor.as_deref().unwrap_or_default();
+    let retry_after = Capability::named(server, executor)
+        .map_or(server.daemon.policy().defaults.default_retry_after_seconds, |known| {
+            known.retry_after_seconds()
+        });
+    let bytes = answer::render(&face.status(retry_after, result, server.now()));
+    let document = check(Document::Status, &bytes)?;
+    let mut response = answer::bytes(bytes, Given::Now);
+    if let Some(seconds) = document["retry_after_seconds"].as_u64() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    applied(&mut response, waited);
+    Ok(response)
+}
+
+/// Says that the wait was granted.
+pub(crate) fn applied(response: &mut Response, waited: Option<Duration>) {
+    let Some(waited) = waited else { return };
+    if let Ok(value) = HeaderValue::from_str(&format!("wait={}", waited.as_secs())) {
+        response.headers_mut().insert(HeaderName::from_static("preference-applied"), value);
+    }
+}
+
+/// The result of a job as JSON; `null` if it has none, or has it no more.
+pub(super) async fn result_of(server: &Server, job: &Job) -> Result<Box<RawValue>, Problem> {
+    let bytes = match job.result.data {
+        Some(body) => server.store().body(&RecordId::from(job.id.clone()), body).await,
+        None => Ok(None),
+    };
+    let bytes = bytes.map_err(|error| of_store(&error))?;
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_else(|| "null".to_owned());
+    let raw = RawValue::from_string(text.clone()).or_else(|_| serde_json::value::to_raw_value(&text));
+    raw.map_err(|_| ProblemCode::Internal.because("the result cannot be shown"))
+}
+
+pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let status = asked.parameter("status").map(|word| status_of(&word)).transpose()?;
+    let (kind, owner) = (asked.parameter("kind"), asked.parameter("owner"));
+    let limit = asked.limit()?;
+    let mut after = asked.parameter("cursor").map(|text| cursor(&text)).transpose()?;
+    let mut operations = Vec::new();
+    for _ in 0..MAX_PAGES {
+        let filter = JobFilter { state: status.and_then(only_state), ..JobFilter::default() };
+        let query = JobQuery { filter, after, limit: limit - operations.len() };
+        let page = match confine(&asked, query) {
+            Some(query) => server.store().jobs(query).await.map_err(|error| of_store(&error))?,
+            None => Page { jobs: Vec::new(), next: None },
+        };
+        let deferred = page.jobs.into_iter().filter(|record| handle::of_job(job_of(record)).is_some());
+        let shown = try_join_all(deferred.map(|record| Shown::of(server, record))).await?;
+        let fitting = shown
+            .iter()
+            .filter(|shown| status.is_none_or(|status| shown.face(server).word() == status))
+            .filter_map(|shown| shown.face(server).view())
+            .filter(|view| kind.as_ref().is_none_or(|kind| view.operation_kind == *kind))
+            .filter(|view| owner.as_ref().is_none_or(|owner| view.owner_module_id == *owner));
+        operations.extend(fitting);
+        after = page.next;
+        if after.is_none() || operations.len() == limit {
+            break;
+        }
+    }
+    Ok(answer::json(&DeferredList { operations, next_cursor: after.as_ref().map(cursor_text) }))
+}
+
+pub(crate) async fn read_detail(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let shown = named(server, &asked, Purpose::Look).await?;
+    let Some(operation) = shown.face(server).view() else { return Err(no_such_job(&asked.id)) };
+    let records = [Some(&shown.record), shown.operation.as_ref()];
+    let mut facts = Vec::new();
+    for record in records.into_iter().flatten() {
+        let of_one = server.store().facts_of(&record.id(), 0, MAX_HISTORY).await;
+        facts.extend(of_one.map_err(|error| of_store(&error))?);
+    }
+    facts.sort_by_key(|fact| fact.position);
+    Ok(answer::json(&DeferredDetail { operation, history: facts.iter().map(event).collect() }))
+}
+
+/// A line of the ledger without what it says.
+fn event(fact: &StoredFact) -> DeferredEvent {
+    DeferredEvent {
+        position: fact.position,
+        kind: fact_kind(&fact.fact).to_owned(),
+        at: text(fact.at),
+        actor: fact.actor.to_string(),
+        payload_digest: format!("sha256:{}", store::sha256(encode_fact(&fact.fact).as_bytes())),
+    }
+}
+
+fn status_of(word: &str) -> Result<OperationStatus, Problem> {
+    OperationStatus::ALL.into_iter().find(|status| status.as_str() == word).ok_or_else(|| {
+        let known: Vec<&str> = OperationStatus::ALL.iter().map(|status| status.as_str()).collect();
+        let told = format!("status must be one of {}", known.join(", "));
+        let error = FieldError::new("literal_error", &["query", "status"], told.clone());
+        ProblemCode::InvalidRequest.because(told).at(error)
+    })
+}
+
+/// The one state of a job that a status stands for, if it is one.
+fn only_state(status: OperationStatus) -> Option<JobStateName> {
+    match status {
+        OperationStatus::Completed => Some(JobStateName::Completed),
+        OperationStatus::Failed | OperationStatus::TimedOut => Some(JobStateName::Failed),
+        OperationStatus::Cancelled => Some(JobStateName::Cancelled),
+        OperationStatus::Expired => Some(JobStateName::Expired),
+        OperationStatus::Pending | OperationStatus::Running | OperationStatus::Unknown => None,
+    }
+}
+
+fn operation_of(record: &Record) -> Option<&Operation> {
+    match record {
+        Record::Operation(operation) => Some(operation),
+        Record::Job(_) => None,
+    }
+}

@@ -1,0 +1,183 @@
+//! `/orphans`: work that may still run outside although it is over here. It is listed until its service says that it has stopped, or
+//! somebody has looked.
+//!
+//! Nothing private is shown: no handle, no input, no message of a service. Whoever does not see the job does not see its orphan.
+
+use std::sync::Arc;
+
+use api::{FieldError, Orphan, OrphanAnswer, OrphanList, Problem, ProblemCode, RetryCancel, SettleOrphan};
+use axum::response::Response;
+use domain::job::CancelAnswer;
+use domain::operation::{CancelOrigin, Cancelability, Operation, OperationCommand, OrphanReason, Settlement};
+use domain::policy::CancelPolicy;
+use domain::{OperationId, Record, RecordId, Refusal, Timestamp};
+use engine::Order;
+use store::OrphanCursor;
+
+use crate::answer;
+use crate::asked::Asked;
+use crate::audit::Verdict;
+use crate::authorise;
+use crate::clock_text::text;
+use crate::problem::{no_such_job, of_engine, of_refusal, of_store};
+use crate::serve::Server;
+
+const DEFAULT_REASON: &str = "orphaned";
+
+pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let limit = asked.limit()?;
+    let after = asked.parameter("cursor").map(|text| cursor(&text)).transpose()?;
+    let found = server.store().orphans(after, limit).await.map_err(|error| of_store(&error))?;
+    let last = found.last().filter(|_| found.len() == limit).and_then(|record| operation_of(record));
+    let next_cursor = last
+        .and_then(OrphanCursor::of)
+        .map(|cursor| format!("{}.{}", cursor.orphaned_at.micros(), cursor.id));
+    let mut orphans = Vec::new();
+    for record in &found {
+        let Some(operation) = operation_of(record) else { continue };
+        if is_seen(server, &asked, operation).await? {
+            orphans.push(shown(operation, server.now()));
+        }
+    }
+    Ok(answer::json(&OrphanList { orphans, next_cursor }))
+}
+
+pub(crate) async fn cancel(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let order: RetryCancel = if asked.body.is_some() { asked.read()? } else { RetryCancel::default() };
+    let reason = order.reason.unwrap_or_else(|| DEFAULT_REASON.to_owned());
+    give(server, &asked, |by| OperationCommand::RequestCancel { by, reason, origin: CancelOrigin::Caller })
+        .await
+}
+
+pub(crate) async fn settle(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let SettleOrphan { note } = asked.read()?;
+    give(server, &asked, |by| OperationCommand::Settle { by, note }).await
+}
+
+/// Gives the order to an operation that is, or was, on the ledger of orphans.
+async fn give(
+    server: &Server,
+    asked: &Asked,
+    command: impl FnOnce(Option<String>) -> OperationCommand,
+) -> Result<Response, Problem> {
+    let (id, record) = visible(server, asked).await?;
+    let is_listed = operation_of(&record)
+        .is_some_and(|operation| operation.orphan().is_some() || operation.settled.is_some());
+    if !is_listed {
+        return Err(of_refusal(&Refusal::NotOrphaned, &asked.id));
+    }
+    let by = asked.principal.peer_id.clone().unwrap_or_else(|| asked.principal.actor.to_string());
+    let order = Order::new(id, command(Some(by)), asked.principal.actor.clone());
+    let outcome =
+        server.daemon.engine().execute(order).await.map_err(|error| of_engine(&error, &asked.id))?;
+    let Some(operation) = operation_of(outcome.record()) else { return Err(no_such_job(&asked.id)) };
+    Ok(answer::json(&OrphanAnswer { orphan: shown(operation, server.now()) }))
+}
+
+/// The operation that the path names, if its caller sees the job that it belonged to and may steer it.
+async fn visible(server: &Server, asked: &Asked) -> Result<(RecordId, Arc<Record>), Problem> {
+    let turned_away = |verdict| {
+        server.audit.note(&asked.principal.actor, asked.operation.name(), &asked.id, verdict);
+        no_such_job(&asked.id)
+    };
+    let Ok(id @ RecordId::Operation(_)) = RecordId::parse(&asked.id) else {
+        return Err(turned_away(Verdict::Absent));
+    };
+    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
+    let Some(loaded) = loaded else { return Err(turned_away(Verdict::Absent)) };
+    let Some(operation) = operation_of(&loaded.record) else { return Err(turned_away(Verdict::Absent)) };
+    if !is_seen(server, asked, operation).await? {
+        return Err(turned_away(Verdict::NotVisible));
+    }
+    if let Some(record) = job_record(server, operation).await?
+        && let Record::Job(job) = &*record
+    {
+        authorise::check_steering(&asked.principal, job, None)?;
+    }
+    Ok((id, loaded.record))
+}
+
+/// The circle of an operation is that of its job; once the job is gone, only those see it who see every circle.
+async fn is_seen(server: &Server, asked: &Asked, operation: &Operation) -> Result<bool, Problem> {
+    let record = job_record(server, operation).await?;
+    let circle = record.as_ref().and_then(|record| match &**record {
+        Record::Job(job) => job.spec.circle.as_deref(),
+        Record::Operation(_) => None,
+    });
+    Ok(authorise::sees(&asked.principal, circle))
+}
+
+async fn job_record(server: &Server, operation: &Operation) -> Result<Option<Arc<Record>>, Problem> {
+    let id = RecordId::Job(operation.link.job_id.clone());
+    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
+    Ok(loaded.map(|loaded| loaded.record))
+}
+
+fn operation_of(record: &Record) -> Option<&Operation> {
+    match record {
+        Record::Operation(operation) => Some(operation),
+        Record::Job(_) => None,
+    }
+}
+
+fn shown(operation: &Operation, now: Timestamp) -> Orphan {
+    let ended_at = operation.completed_at();
+    let unavailable = cancel_unavailable_reason(operation);
+    let cancel = operation.cancel.as_ref();
+    let age = ended_at.map_or(0, |at| now.micros().saturating_sub(at.micros()) / 1_000_000);
+    Orphan {
+        operation_id: operation.id.as_str().to_owned(),
+        job_id: operation.link.job_id.as_str().to_owned(),
+        kind: operation.link.kind.clone(),
+        service: operation.link.specialist.clone(),
+        reason: operation.orphan().map(OrphanReason::as_str).map(str::to_owned),
+        since: ended_at.map(text),
+        age_seconds: u64::try_from(age).unwrap_or_default(),
+        handle_known: operation.handle.is_some(),
+        cancelable: unavailable.is_none(),
+        cancel_unavailable_reason: unavailable,
+        cancel_tries: cancel.map_or(0, |cancel| cancel.tries),
+        last_cancel_answer: cancel
+            .and_then(|cancel| cancel.answers.last())
+            .map(|kept| api::OrphanCancelAnswer { at: text(kept.at), answer: word(&kept.answer).to_owned() }),
+        next_cancel_at: cancel.and_then(|cancel| cancel.next_try_at).map(text),
+        settled: operation.settled.as_ref().map(|settled| {
+            match settled {
+                Settlement::Stopped => "stopped",
+                Settlement::ByHand { .. } => "by_hand",
+            }
+            .to_owned()
+        }),
+    }
+}
+
+/// Why the service cannot be asked to stop the work, if it cannot.
+pub(crate) fn cancel_unavailable_reason(operation: &Operation) -> Option<String> {
+    match (&operation.cancelability, operation.policy.cancel_policy) {
+        (Cancelability::NotCancelable(reason), _) => Some(reason.clone()),
+        (Cancelability::Cancelable, CancelPolicy::Deny) => Some("denied by the host's policy".to_owned()),
+        (Cancelability::Cancelable, CancelPolicy::Provider) => None,
+    }
+}
+
+/// The answer without what the service said besides.
+fn word(answer: &CancelAnswer) -> &'static str {
+    match answer {
+        CancelAnswer::Cancelled => "cancelled",
+        CancelAnswer::Accepted => "accepted",
+        CancelAnswer::Refused(_) => "refused",
+        CancelAnswer::Unreachable => "unreachable",
+    }
+}
+
+fn cursor(text: &str) -> Result<OrphanCursor, Problem> {
+    let parsed = text.split_once('.').and_then(|(micros, id)| {
+        let orphaned_at = Timestamp::from_micros(micros.parse().ok()?);
+        id.starts_with("op-").then(|| OrphanCursor { orphaned_at, id: OperationId::new(id) })
+    });
+    parsed.ok_or_else(|| {
+        let told = "the cursor is none of ours; pass next_cursor of the page before, word for word";
+        let error = FieldError::new("invalid_cursor", &["query", "cursor"], told);
+        ProblemCode::InvalidCursor.because(told).at(error)
+    })
+}

@@ -1,0 +1,255 @@
+//! Invoking a capability: a result within bounds, or a handle at once.
+
+use domain::policy::{CancelPolicy, HostPolicy, KindPolicy};
+use serde_json::{Value, json};
+
+use crate::given::{Answer, Call, World, working_world, world, world_with_policy};
+
+fn invoke<'a>(world: &'a World, executor: &str, mode: &str, input: Value) -> Call<'a> {
+    let body = json!({ "input": input, "timing": { "mode": mode } });
+    world.post(&format!("/v1/capabilities/{executor}/invoke"), body)
+}
+
+async fn jobs(world: &World) -> usize {
+    world.get("/jobs?view=summary").send().await.ok()["work"].as_array().expect("a list").len()
+}
+
+fn accepted(answer: &Answer) -> Value {
+    assert_eq!(answer.status, 202, "{}", answer.body);
+    answer.value()
+}
+
+// conforms: O2 O13 O18 O21 O24 O25 O38 O40 O71 O73 O75
+#[tokio::test]
+async fn call_that_goes_on_is_answered_with_a_bounded_handle_at_once() {
+    // Nothing is dispatched here: the answer waits for nobody.
+    let world = world().await;
+    let body = json!({
+        "input": { "secret": "sesame" },
+        "timing": { "mode": "async", "timeout_ms": 60_000 },
+        "correlation/id": "order-9",
+    });
+    let answer = world.post("/v1/capabilities/defers_only/invoke", body).send().await;
+    let handle = accepted(&answer);
+    let id = handle["operation/id"].as_str().unwrap();
+    assert_eq!((&handle["schema"], &handle["schema/v"]), (&json!("deferred-operation.v1"), &json!(1)));
+    assert_eq!((&handle["status"], &handle["operation/kind"]), (&json!("deferred"), &json!("defers-only")));
+    assert_eq!(handle["created_at"], "2026-01-01T00:00:00.000000+00:00");
+    assert_eq!(handle["expires_at"], "2026-01-01T00:15:00.000000+00:00");
+    assert_eq!(handle["retry_after_seconds"], 5);
+    assert_eq!(answer.headers["retry-after"], "5");
+    assert_eq!(handle["status_href"], format!("/v1/deferred-operations/{id}/status"));
+    assert_eq!(answer.headers["location"], handle["status_href"].as_str().unwrap());
+    assert_eq!(handle["cancel_href"], format!("/v1/deferred-operations/{id}/cancel"));
+    assert_eq!(handle["correlation/id"], "order-9");
+    let job = handle["audit/outcome-ref"].as_str().unwrap();
+    assert_eq!(id, format!("deferred:defers-only:{}", job.strip_prefix("work-").unwrap()));
+    assert_eq!(handle["extensions"]["capability_id"], "defers_only");
+    assert!(
+        handle["extensions"]["attempt_no"].is_u64() && handle["extensions"]["owner_module_id"].is_string()
+    );
+    let status = world.status(job).await;
+    assert_eq!((&status["state"], &status["correlation_id"]), (&json!("queued"), &json!("order-9")));
+    assert!(!answer.body.contains("sesame"), "{}", answer.body);
+}
+
+// conforms: O39 O42
+#[tokio::test]
+async fn deadline_of_the_caller_bounds_the_handle_and_one_that_has_passed_is_refused() {
+    let world = world().await;
+    let call = |deadline: &str| {
+        let body = json!({ "timing": { "mode": "async" }, "deadline_at": deadline });
+        world.post("/v1/capabilities/defers/invoke", body)
+    };
+    let handle = accepted(&call("2026-01-01T00:02:00Z").send().await);
+    assert_eq!(handle["expires_at"], "2026-01-01T00:02:00.000000+00:00");
+    let handle = accepted(&call("2026-01-02T00:00:00Z").send().await);
+    assert_eq!(handle["expires_at"], "2026-01-01T00:15:00.000000+00:00");
+    call("2026-01-01T00:00:00Z").send().await.problem(422, "deadline_elapsed");
+    assert_eq!(jobs(&world).await, 2);
+}
+
+// conforms: O12 O15 O16 O17
+#[tokio::test]
+async fn mode_that_the_executor_does_not_allow_is_refused_before_anything_is_written() {
+    let world = working_world().await;
+    invoke(&world, "echo", "async", json!(1)).send().await.problem(422, "sync_only");
+    invoke(&world, "defers_only", "sync", json!(1)).send().await.problem(422, "async_only");
+    world.post("/v1/capabilities/defers_only/invoke", json!({})).send().await.problem(422, "async_only");
+    assert_eq!(jobs(&world).await, 0);
+}
+
+#[tokio::test]
+async fn call_that_cannot_be_understood_is_refused_and_writes_nothing() {
+    let world = working_world().await;
+    let path = "/v1/capabilities/defers/invoke";
+    for body in [
+        json!({ "inputs": 1 }),
+        json!({ "timing": { "mode": "later" } }),
+        json!({ "timing": { "mode": "async", "every_seconds": 1 } }),
+        json!({ "timing": { "mode": "async", "timeout_ms": 0 } }),
+        json!({ "timing": { "mode": "async" }, "deadline_at": "soon" }),
+        json!({ "timing": { "mode": "async" }, "causal/context": { "schema": "causal-context.v1" } }),
+        json!([]),
+    ] {
+        world.post(path, body).send().await.problem(422, "invalid_request");
+    }
+    invoke(&world, "nobody", "async", json!(1)).send().await.problem(404, "not_found");
+    invoke(&world, "Shouts", "async", json!(1)).send().await.problem(422, "invalid_request");
+    assert_eq!(jobs(&world).await, 0);
+}
+
+#[tokio::test]
+async fn causal_context_is_kept_and_comes_back_with_the_handle() {
+    let world = world().await;
+    let context = json!({
+        "schema": "causal-context.v1", "schema/v": 1, "context/id": "causal-context:1", "correlation/id": "c",
+        "operation/id": "operation:1", "causation/refs": ["event-1"], "origin/actor-ref": "ada",
+        "created/at": "2026-01-01T00:00:00Z",
+    });
+    let body = json!({ "timing": { "mode": "async" }, "causal/context": context });
+    for key in ["a", "b"] {
+        let handle =
+            accepted(&world.post("/v1/capabilities/defers/invoke", body.clone()).key(key).send().await);
+        assert_eq!(handle["causal/context"], context);
+        let status = world.status(handle["audit/outcome-ref"].as_str().unwrap()).await;
+        assert_eq!(status["provenance"]["causal_context"], context);
+    }
+}
+
+// conforms: O10 O11
+#[tokio::test]
+async fn call_that_is_waited_for_is_completed_or_failed() {
+    let world = working_world().await;
+    let input = json!({ "big": 18_446_744_073_709_551_615_u64 });
+    let answer = world.post("/v1/capabilities/echo/invoke", json!({ "input": input })).send().await;
+    let done = answer.ok();
+    assert_eq!((&done["status"], &done["result"]), (&json!("completed"), &input));
+    assert_eq!(world.status(done["outcome/id"].as_str().unwrap()).await["state"], "completed");
+    let failed = invoke(&world, "fails", "sync", json!(null)).send().await.ok();
+    assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!("out_of_paper")));
+    assert!(failed.get("result").is_none());
+    // It was waited for: there is no handle on it.
+    let hex = done["outcome/id"].as_str().unwrap().strip_prefix("work-").unwrap();
+    let path = format!("/v1/deferred-operations/deferred:echo:{hex}/status");
+    world.get(&path).send().await.problem(404, "not_found");
+}
+
+// conforms: O1 O44
+#[tokio::test]
+async fn call_that_takes_too_long_is_stopped_and_has_failed() {
+    let world = working_world().await;
+    let body = json!({ "timing": { "timeout_ms": 100 } });
+    let answer = world.post("/v1/capabilities/stays/invoke", body).send().await.ok();
+    assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!("failed"), &json!("action-timeout")));
+    let status = world.until(answer["outcome/id"].as_str().unwrap(), "cancelled").await;
+    assert_eq!(status["cancellation_reason"], "action-timeout");
+}
+
+#[tokio::test]
+async fn call_whose_caller_goes_away_is_stopped_all_the_same() {
+    let world = working_world().await;
+    let body = json!({ "timing": { "timeout_ms": 300 } }).to_string();
+    let call = world.call("POST", "/v1/capabilities/stays/invoke").text(&body);
+    let gone = tokio::time::timeout(std::time::Duration::from_millis(60), call.send()).await;
+    assert!(gone.is_err(), "it was answered before its time");
+    let list = world.get("/jobs?view=summary").send().await.ok();
+    let id = list["work"][0]["job_id"].as_str().expect("it was accepted").to_owned();
+    let status = world.until(&id, "cancelled").await;
+    assert_eq!(status["cancellation_reason"], "action-timeout");
+}
+
+// conforms: O12
+#[tokio::test]
+async fn executor_that_defers_although_its_caller_waits_has_broken_its_contract() {
+    let world = working_world().await;
+    let input = json!({ "ends": "never", "cancel": "cancelled" });
+    let answer = invoke(&world, "defers_by_mistake", "sync", input).send().await.ok();
+    let code = &answer["error"]["code"];
+    assert_eq!((&answer["status"], code), (&json!("failed"), &json!("deferred-not-allowed")));
+    let status = world.until(answer["outcome/id"].as_str().unwrap(), "cancelled").await;
+    assert_eq!(status["cancellation_reason"], "deferred-not-allowed");
+}
+
+// conforms: O76 O77 O109
+#[tokio::test]
+async fn same_key_is_the_same_handle_however_often_and_another_request_a_conflict() {
+    let world = working_world().await;
+    let input = json!({ "polls": 0 });
+    let first = invoke(&world, "defers", "async", input.clone()).key("k").send().await;
+    let id = accepted(&first)["operation/id"].clone();
+    let (a, b) = tokio::join!(
+        invoke(&world, "defers", "async", input.clone()).key("k").send(),
+        invoke(&world, "defers", "async", input.clone()).key("k").send(),
+    );
+    for again in [a, b] {
+        assert_eq!((again.status, &again.body), (202, &first.body));
+        assert_eq!(again.headers["idempotent-replayed"], "true");
+        assert_eq!(again.headers["location"], first.headers["location"]);
+    }
+    invoke(&world, "defers", "async", json!(2)).key("k").send().await.problem(409, "idempotency_key_reused");
+    let in_body = json!({ "input": input, "timing": { "mode": "async" }, "idempotency/key": "k2" });
+    let other = accepted(&world.post("/v1/capabilities/defers/invoke", in_body).send().await);
+    assert_ne!(other["operation/id"], id);
+    assert_eq!(jobs(&world).await, 2);
+    // A call that is waited for is waited for again, not made again.
+    let echoed = invoke(&world, "echo", "sync", json!("x")).key("s").send().await.ok();
+    assert_eq!(invoke(&world, "echo", "sync", json!("x")).key("s").send().await.ok(), echoed);
+    assert_eq!(jobs(&world).await, 3);
+}
+
+#[tokio::test]
+async fn many_calls_at_once_under_one_key_are_one_job() {
+    let world = working_world().await;
+    let calls = (0..16).map(|_| invoke(&world, "defers", "async", json!({ "polls": 9 })).key("k").send());
+    let answers = futures::future::join_all(calls).await;
+    assert!(answers.iter().all(|answer| answer.status == 202 && answer.body == answers[0].body));
+    assert_eq!(jobs(&world).await, 1);
+}
+
+// conforms: O26
+#[tokio::test]
+async fn what_is_over_the_host_s_limits_is_sent_away_and_never_accepted() {
+    let defaults = KindPolicy { max_open_per_module: 2, ..KindPolicy::default() };
+    let policy = HostPolicy { defaults, max_open_total: domain::policy::Limit(3), ..HostPolicy::default() };
+    let world = world_with_policy(policy).await;
+    let input = json!({ "ends": "never", "cancel": "cancelled" });
+    let first = invoke(&world, "defers", "async", input.clone()).key("a").send().await;
+    accepted(&first);
+    accepted(&invoke(&world, "defers", "async", input.clone()).send().await);
+    let over = invoke(&world, "defers", "async", input.clone()).send().await;
+    over.problem(429, "too_many_open");
+    assert_eq!(over.headers["retry-after"], "5");
+    assert!(over.value().get("operation/id").is_none());
+    accepted(&invoke(&world, "defers_only", "async", input.clone()).send().await);
+    invoke(&world, "defers_only", "async", input.clone()).send().await.problem(429, "too_many_open");
+    assert_eq!(jobs(&world).await, 3);
+    // What was accepted stays so, and what ends makes room.
+    let again = invoke(&world, "defers", "async", input.clone()).key("a").send().await;
+    assert_eq!(accepted(&again), accepted(&first));
+    let cancel = first.value()["cancel_href"].as_str().unwrap().to_owned();
+    world.call("POST", &cancel).send().await;
+    world.until(first.value()["audit/outcome-ref"].as_str().unwrap(), "cancelled").await;
+    accepted(&invoke(&world, "defers", "async", input).send().await);
+}
+
+// conforms: O23
+#[tokio::test]
+async fn handle_on_what_the_host_does_not_stop_says_why() {
+    let defaults = KindPolicy { cancel_policy: CancelPolicy::Deny, ..KindPolicy::default() };
+    let world = world_with_policy(HostPolicy { defaults, ..HostPolicy::default() }).await;
+    let handle = accepted(&invoke(&world, "defers", "async", json!({})).send().await);
+    assert_eq!(handle["cancel/unavailable-reason"], "denied by the host's policy");
+    assert!(handle.get("cancel_href").is_none());
+}
+
+#[tokio::test]
+async fn caller_who_would_like_to_wait_gets_the_end_if_it_comes_in_time() {
+    let world = working_world().await;
+    let done = invoke(&world, "echo_either", "async", json!(7)).header("prefer", "wait=30").send().await;
+    assert_eq!(done.headers["preference-applied"], "wait=30");
+    let done = done.ok();
+    assert_eq!((&done["status"], &done["result"]), (&json!("completed"), &json!(7)));
+    let open = invoke(&world, "stays_either", "async", json!(7)).header("prefer", "wait=0").send().await;
+    accepted(&open);
+}
