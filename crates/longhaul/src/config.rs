@@ -40,6 +40,8 @@ const MAX_LANE_LIMIT: u64 = 10_000;
 pub struct Config {
     /// Where to listen.
     pub listen: Option<SocketAddr>,
+    /// Where services outside reach this daemon; without it they are not asked to call back.
+    public_url: Option<Spanned<String>>,
     durability: DurabilityWord,
     lease: Option<Spanned<LeaseConfig>>,
     retention: RetentionConfig,
@@ -144,6 +146,15 @@ impl Config {
             lease_of(lease.value)
                 .map_err(|refusal| Mistake::at(path, &lease.defined, lease_told(&refusal)))?;
         }
+        if let Some(url) = &self.public_url
+            && !["http://", "https://"].iter().any(|scheme| url.value.starts_with(scheme))
+        {
+            return Err(Mistake::at(
+                path,
+                &url.defined,
+                "an address begins with https:// or http://".to_owned(),
+            ));
+        }
         if let Some(policy) = &self.policy {
             policy
                 .value
@@ -159,6 +170,11 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Where services outside reach this daemon, without a slash at the end.
+    pub fn public_url(&self) -> Option<String> {
+        self.public_url.as_ref().map(|url| url.value.trim_end_matches('/').to_owned())
     }
 
     /// When a commit counts as done.

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use engine::http::HttpConnector;
+use domain::OperationId;
+use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
 use engine::{Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, SystemClock};
-use server::{Server, ServerSettings};
+use server::{CallbackKey, Server, ServerSettings};
 use store_sql::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -75,12 +76,18 @@ impl Running {
         // The lock on the file proves that every earlier daemon is dead: their leases need not be waited for.
         store.end_leases_of(&format!("{OWNER}-"), clock.now()).await?;
         let artifacts = Arc::new(Artifacts::in_dir(data_dir.join("artifacts"))?);
+        let callback_key = files::callback_key(&data_dir)?;
         let policy = options.config.policy();
         let mut executors = executors(&data_dir, &options.config, &artifacts)?;
         for connector in std::mem::take(&mut options.config.opened) {
             let name = connector.name().to_owned();
-            let opened = HttpConnector::open(connector, vec![listener.local_addr()?], clock.clone(), None)
-                .with_context(|| format!("the connector {name:?} cannot be opened"))?;
+            let callbacks = options.config.public_url().map(|base| -> Arc<dyn CallbackUrls> {
+                let seconds = policy.for_kind(&name).max_ttl_seconds;
+                Arc::new(Callbacks { key: callback_key.clone(), base, seconds, clock: clock.clone() })
+            });
+            let opened =
+                HttpConnector::open(connector, vec![listener.local_addr()?], clock.clone(), callbacks)
+                    .with_context(|| format!("the connector {name:?} cannot be opened"))?;
             executors.register(&name, opened.executor());
         }
         let settings = DaemonSettings {
@@ -96,7 +103,9 @@ impl Running {
         tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts.clone()));
         files::keep_admin_token(daemon.engine(), &data_dir).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let server = Server::new(daemon.clone(), ServerSettings::default()).with_artifacts(artifacts.clone());
+        let server = Server::new(daemon.clone(), ServerSettings::default())
+            .with_artifacts(artifacts.clone())
+            .with_callbacks(callback_key);
         let (stop_serving, mut stopped) = watch::channel(false);
         let until = async move {
             // The sender is kept until the end of the process.
@@ -145,6 +154,20 @@ impl Running {
         files::remove_daemon_file(&self.data_dir);
         eprintln!("longhaul: stopped");
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Where services call back: as long as work of their kind may live.
+struct Callbacks {
+    key: CallbackKey,
+    base: String,
+    seconds: u64,
+    clock: Arc<SystemClock>,
+}
+
+impl CallbackUrls for Callbacks {
+    fn url_for(&self, operation: &OperationId) -> Option<String> {
+        Some(self.key.url_for(&self.base, operation, self.clock.now().plus_seconds(self.seconds)))
     }
 }
 

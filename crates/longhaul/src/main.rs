@@ -34,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs list                              what there is
   longhaul jobs wait work-0123                    until it is over
   longhaul jobs logs work-0123 --follow           what its command says
+  longhaul orphans list                           what may still run outside
   longhaul verify                                 compare every stored row with the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
 
@@ -50,6 +51,7 @@ enum Command {
     Run(commands::run::Run),
     Jobs(commands::jobs::Jobs),
     Token(commands::token::TokenArguments),
+    Orphans(commands::orphans::OrphansArguments),
     Purge(commands::purge::Purge),
     Config(commands::config::ConfigArguments),
     Connector(commands::connector::ConnectorArguments),
@@ -167,6 +169,7 @@ fn main() -> ExitCode {
         Command::Run(run) => commands::run::run(run),
         Command::Jobs(jobs) => commands::jobs::run(jobs),
         Command::Token(token) => commands::token::run(token),
+        Command::Orphans(orphans) => commands::orphans::run(orphans),
         Command::Purge(purge) => commands::purge::run(&purge),
         Command::Config(config) => commands::config::run(&config),
         Command::Connector(connector) => commands::connector::run(&connector),

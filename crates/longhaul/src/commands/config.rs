@@ -14,6 +14,7 @@ use crate::show::say;
 const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there is:
 
   listen: 127.0.0.1:7420
+  public_url: https://longhaul.example.org   # where services call back; without it they are only asked
   durability: full              # or relaxed: power loss may take the last commits
   lease: { seconds: 60, renew_every_seconds: 20 }
   retention: { completed_seconds: 604800, other_seconds: 2592000 }

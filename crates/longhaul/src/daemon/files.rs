@@ -1,4 +1,5 @@
-//! What a daemon leaves in its data directory for the other commands: `daemon.json` and `admin.token`, for its user alone.
+//! What a daemon leaves in its data directory for the other commands: `daemon.json`, `admin.token` and `callback.key`,
+//! for its user alone.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -6,8 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use domain::Digest;
 use engine::Engine;
-use server::Secret;
+use server::{CallbackKey, Secret};
 use store::Token;
 
 use crate::client::DaemonFile;
@@ -34,6 +36,20 @@ pub(super) fn remove_daemon_file(data_dir: &Path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => eprintln!("longhaul: {} is left: {error}", path.display()),
     }
+}
+
+/// The key that callback addresses are signed with: made on the first start, and kept for as long as the store.
+pub(super) fn callback_key(data_dir: &Path) -> Result<CallbackKey> {
+    let path = data_dir.join("callback.key");
+    if let Ok(text) = fs::read_to_string(&path) {
+        let no_key = || format!("{} holds no key; remove it to have a new one made", path.display());
+        let digest = Digest::from_hex(text.trim()).with_context(no_key)?;
+        return Ok(CallbackKey::from_bytes(digest.0));
+    }
+    // Hashed: what is random in an access token is random enough for a key.
+    let digest = store::sha256(Secret::generate()?.reveal().as_bytes());
+    write(&path, &digest.to_string())?;
+    Ok(CallbackKey::from_bytes(digest.0))
 }
 
 /// Makes the administrator's token on the first start, and again when its file is gone: whoever owns the directory owns the daemon.

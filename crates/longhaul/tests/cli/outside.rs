@@ -175,3 +175,54 @@ fn connectors_of_the_configuration_are_read_beside_it() {
     drop(daemon);
     outside.stop();
 }
+
+#[test]
+fn work_that_nobody_confirmed_to_have_stopped_is_listed_until_somebody_has_looked() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside::start(dir.path());
+    let config = dir.path().join("longhaul.yaml");
+    // It may live for two seconds, and its service never ends it nor stops it.
+    let policy = "kind_overrides: { slow-service: { max_ttl_seconds: 2, max_retry_after_seconds: 1, default_retry_after_seconds: 1 } }";
+    std::fs::write(&config, format!("connectors: [press.yaml]\npolicy:\n  {policy}\n")).unwrap();
+    let config = config.to_str().unwrap().to_owned();
+    let daemon = Daemon::verb(dir.path(), &["serve", "--listen", "127.0.0.1:0", "--config", &config]);
+    let input = r#"{"seconds": 600, "manner": "refuses_cancel"}"#;
+    let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
+    ended(dir.path(), &id, "expired");
+    let orphan = loop {
+        let orphan = json(dir.path(), &["orphans", "list"])["orphans"][0].clone();
+        if orphan["last_cancel_answer"]["answer"] == "refused" {
+            break orphan;
+        }
+    };
+    assert_eq!((&orphan["job_id"], &orphan["reason"]), (&id.clone().into(), &"expired_while_live".into()));
+    let operation = orphan["operation_id"].as_str().unwrap();
+    expect(0, &longhaul(dir.path(), &["orphans", "cancel", operation]));
+    expect(0, &longhaul(dir.path(), &["orphans", "settle", operation, "--note", "not on the console"]));
+    let left = json(dir.path(), &["orphans", "list"]);
+    assert_eq!(left["orphans"].as_array().unwrap().len(), 0, "{left}");
+    drop(daemon);
+    verify(dir.path());
+    outside.stop();
+}
+
+#[test]
+fn service_that_calls_back_is_asked_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside::start(dir.path());
+    // The address must be known before the daemon has one.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let config = dir.path().join("longhaul.yaml");
+    let policy = "kind_overrides: { slow-service: { min_retry_after_seconds: 300, max_retry_after_seconds: 300, default_retry_after_seconds: 300 } }";
+    let text =
+        format!("public_url: http://127.0.0.1:{port}\nconnectors: [press.yaml]\npolicy:\n  {policy}\n");
+    std::fs::write(&config, text).unwrap();
+    let (config, listen) = (config.to_str().unwrap().to_owned(), format!("127.0.0.1:{port}"));
+    let daemon = Daemon::verb(dir.path(), &["serve", "--listen", &listen, "--config", &config]);
+    let input = r#"{"seconds": 1, "result": {"pages": 12}}"#;
+    let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
+    // Without the callback the first question would come after five minutes.
+    assert_eq!(ended(dir.path(), &id, "completed")["data"]["pages"], 12);
+    drop(daemon);
+    outside.stop();
+}

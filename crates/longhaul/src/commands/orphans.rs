@@ -1,0 +1,124 @@
+//! `longhaul orphans`: what may still run outside although it is over here.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use api::{OrphanAnswer, OrphanList, RetryCancel, SettleOrphan};
+use clap::{Args, Subcommand};
+
+use crate::client::{Call, CallError, Connection, segment};
+use crate::exit::{FAILED, Failed};
+use crate::show::{Table, say};
+
+const EXAMPLES: &str = "Examples:
+  longhaul orphans list                                      what may still run outside, oldest first
+  longhaul orphans cancel op-0123                            ask its service again to stop it
+  longhaul orphans settle op-0123 --note 'not on the console any more'
+
+Work stays on this list when its cancel was not confirmed, when the host gave it up while it ran, when its service does not
+know it, or when nobody knows whether it was ever taken. It leaves the list when its service says that it has stopped, or when
+somebody has looked and says so.";
+
+/// See and settle what may still run outside
+#[derive(Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct OrphansArguments {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// What may still run outside, oldest first
+    #[command(after_help = EXAMPLES)]
+    List {
+        /// The most that are shown
+        #[arg(long, default_value_t = 100)]
+        limit: u16,
+        /// Print JSON for machines
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask its service again to stop it
+    #[command(after_help = EXAMPLES)]
+    Cancel {
+        /// The operation
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Why
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Vouch that nothing of it runs outside any more
+    #[command(after_help = EXAMPLES)]
+    Settle {
+        /// The operation
+        #[arg(value_name = "ID")]
+        id: String,
+        /// What was found
+        #[arg(long)]
+        note: String,
+    },
+}
+
+pub fn run(arguments: OrphansArguments) -> Result<ExitCode> {
+    let client = arguments.connection.client()?;
+    match arguments.verb {
+        Verb::List { limit, json } => {
+            let path = format!("/orphans?limit={limit}");
+            let list: OrphanList = client.call(Call::get(&path)).map_err(|error| failed("list", &error))?;
+            if json {
+                say(format_args!("{}", serde_json::to_string(&list)?));
+            } else {
+                say(format_args!("{}", table(&list)));
+            }
+        }
+        Verb::Cancel { id, reason } => {
+            let path = format!("/orphans/{}/cancel", segment(&id));
+            let sent = RetryCancel { reason };
+            let _: OrphanAnswer =
+                client.call(Call::post(&path, &sent)).map_err(|error| failed("cancel", &error))?;
+            say(format_args!(
+                "Its service is asked again to stop {id}; `longhaul orphans list` shows what it says"
+            ));
+        }
+        Verb::Settle { id, note } => {
+            let path = format!("/orphans/{}/settle", segment(&id));
+            let sent = SettleOrphan { note };
+            let _: OrphanAnswer =
+                client.call(Call::post(&path, &sent)).map_err(|error| failed("settle", &error))?;
+            say(format_args!("Settled {id}"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(list: &OrphanList) -> String {
+    let mut table = Table::new(&["Operation", "Job", "Service", "Reason", "Since", "Cancel"]);
+    for orphan in &list.orphans {
+        let answer = orphan.last_cancel_answer.as_ref().map(|answer| answer.answer.clone());
+        let cancel = answer.or_else(|| orphan.cancel_unavailable_reason.clone()).unwrap_or_default();
+        table.row(&[
+            &orphan.operation_id,
+            &orphan.job_id,
+            &orphan.kind,
+            orphan.reason.as_deref().unwrap_or_default(),
+            orphan.since.as_deref().unwrap_or_default(),
+            &cancel,
+        ]);
+    }
+    table.text()
+}
+
+fn failed(verb: &str, error: &CallError) -> Failed {
+    match error {
+        CallError::Refused(problem) => {
+            Failed { code: FAILED, message: format!("Failed to {verb}: {}", problem.detail) }
+        }
+        CallError::NotFound(_) | CallError::Unreachable { .. } | CallError::Unintelligible(_) => {
+            Failed::from(error)
+        }
+    }
+}
