@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use server::{Access, ROUTES, Verb};
 
-use crate::given::{World, world};
+use crate::given::{World, working_world, world};
 use schema::check;
 
 async fn document(world: &World) -> Value {
@@ -96,6 +96,35 @@ async fn answers_are_as_their_schemas_say() {
         "Problem",
         &world.post("/jobs", json!({ "x": 1 })).send().await.problem(422, "invalid_request"),
     );
+}
+
+#[tokio::test]
+async fn answers_about_work_outside_are_as_their_schemas_say() {
+    let world = working_world().await;
+    let document = document(&world).await;
+    let invoke = |executor: &str, mode: &str, input: Value| {
+        let body = json!({ "input": input, "timing": { "mode": mode } });
+        world.post(&format!("/v1/capabilities/{executor}/invoke"), body)
+    };
+    for (executor, input) in [("echo", json!(1)), ("fails", json!(1))] {
+        check(&document, "InvokeOutcome", &invoke(executor, "sync", input).send().await.ok());
+    }
+    let handle = invoke("defers", "async", json!({ "ends": "never" })).send().await.value();
+    check(&document, "DeferredOperation", &handle);
+    let job = handle["audit/outcome-ref"].as_str().unwrap();
+    world.until(job, "awaiting_external").await;
+    let href = handle["status_href"].as_str().unwrap();
+    check(&document, "DeferredStatus", &world.get(href).send().await.ok());
+    let detail = world.get(href.strip_suffix("/status").unwrap()).send().await.ok();
+    check(&document, "DeferredDetail", &detail);
+    check(&document, "DeferredList", &world.get("/v1/deferred-operations").send().await.ok());
+    let early = world.call("POST", &href.replace("/status", "/poll")).send().await;
+    check(&document, "Problem", &early.problem(429, "too_soon"));
+    world.clock.advance_seconds(900);
+    world.until(job, "expired").await;
+    check(&document, "OrphanList", &world.get("/orphans").send().await.ok());
+    let settle = format!("/orphans/{}/settle", world.store_operation(job).await);
+    check(&document, "OrphanAnswer", &world.post(&settle, json!({ "note": "cold" })).send().await.ok());
 }
 
 #[tokio::test]
