@@ -8,8 +8,7 @@ use std::sync::Arc;
 use api::{FieldError, Orphan, OrphanAnswer, OrphanList, Problem, ProblemCode, RetryCancel, SettleOrphan};
 use axum::response::Response;
 use domain::job::CancelAnswer;
-use domain::operation::{CancelOrigin, Cancelability, Operation, OperationCommand, OrphanReason, Settlement};
-use domain::policy::CancelPolicy;
+use domain::operation::{CancelOrigin, Operation, OperationCommand, OrphanReason, Settlement};
 use domain::{OperationId, Record, RecordId, Refusal, Timestamp};
 use engine::Order;
 use store::OrphanCursor;
@@ -122,7 +121,7 @@ fn operation_of(record: &Record) -> Option<&Operation> {
 
 fn shown(operation: &Operation, now: Timestamp) -> Orphan {
     let ended_at = operation.completed_at();
-    let unavailable = cancel_unavailable_reason(operation);
+    let unavailable = operation.uncancelable_because();
     let cancel = operation.cancel.as_ref();
     let age = ended_at.map_or(0, |at| now.micros().saturating_sub(at.micros()) / 1_000_000);
     Orphan {
@@ -148,15 +147,6 @@ fn shown(operation: &Operation, now: Timestamp) -> Orphan {
             }
             .to_owned()
         }),
-    }
-}
-
-/// Why the service cannot be asked to stop the work, if it cannot.
-pub(crate) fn cancel_unavailable_reason(operation: &Operation) -> Option<String> {
-    match (&operation.cancelability, operation.policy.cancel_policy) {
-        (Cancelability::NotCancelable(reason), _) => Some(reason.clone()),
-        (Cancelability::Cancelable, CancelPolicy::Deny) => Some("denied by the host's policy".to_owned()),
-        (Cancelability::Cancelable, CancelPolicy::Provider) => None,
     }
 }
 

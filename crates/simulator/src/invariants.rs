@@ -59,8 +59,6 @@ pub struct Checker {
     acknowledged: BTreeMap<IdempotencyKey, Acknowledged>,
     effects: BTreeMap<Digest, Effect>,
     concluded: BTreeSet<OperationId>,
-    /// Work that a service took under an intent and that no record knows of yet.
-    unknown_outside: BTreeSet<RecordId>,
     retired: BTreeSet<RecordId>,
     last_position: u64,
     open: usize,
@@ -100,7 +98,6 @@ impl Checker {
             acknowledged: BTreeMap::new(),
             effects: BTreeMap::new(),
             concluded: BTreeSet::new(),
-            unknown_outside: BTreeSet::new(),
             retired: BTreeSet::new(),
             last_position: 0,
             open: 0,
@@ -184,7 +181,6 @@ impl Checker {
         counters: &mut Counters,
     ) -> Result<Option<FactId>, Violation> {
         let id = &change.id;
-        self.unknown_outside.remove(id);
         if change.removal == Removal::Record {
             counters.saw(Sometimes::RecordRetired);
             return self.retired(tables, change, commit.at);

@@ -82,7 +82,7 @@ fn abandon(operation: &Operation, reason: &str) -> Decision {
 fn reach_out(operation: &Operation, reason: &str) -> Option<OperationFact> {
     let asks = operation.cancel.is_none()
         && operation.handle.is_some()
-        && cancel::uncancelable_because(operation).is_none();
+        && operation.uncancelable_because().is_none();
     asks.then(|| OperationFact::CancelRequested { by: None, reason: reason.to_owned() })
 }
 

@@ -10,7 +10,7 @@ use super::command::{Cancelability, PollError};
 use super::fact::{Accepted, Ending, ExpiryCause, Settlement};
 use crate::body::BodyRef;
 use crate::job::KeptCancelAnswer;
-use crate::policy::KindPolicy;
+use crate::policy::{CancelPolicy, KindPolicy};
 use crate::{AttemptId, JobId, Json, OperationId, Timestamp};
 
 /// Work going on outside, folded from its facts.
@@ -238,6 +238,15 @@ impl Operation {
             How::Expired(ExpiryCause::SubmitOutcomeUnknown) => {
                 Some("nobody knows whether the service took the work")
             }
+        }
+    }
+
+    /// Why its service is not asked to stop it, if it is not.
+    pub fn uncancelable_because(&self) -> Option<String> {
+        match (&self.cancelability, self.policy.cancel_policy) {
+            (Cancelability::NotCancelable(reason), _) => Some(reason.clone()),
+            (Cancelability::Cancelable, CancelPolicy::Deny) => Some("denied by the host's policy".to_owned()),
+            (Cancelability::Cancelable, CancelPolicy::Provider) => None,
         }
     }
 

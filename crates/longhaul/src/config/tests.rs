@@ -1,3 +1,5 @@
+//! What a configuration may say, and how its mistakes are told.
+
 use engine::process::{Limits, NewPrivileges};
 
 use super::*;

@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use super::capability::Capability;
 use super::handle;
 use crate::clock_text::text;
-use crate::orphans::cancel_unavailable_reason;
 
 /// A job whose caller took a handle, with its newest operation.
 #[derive(Clone, Copy)]
@@ -151,7 +150,7 @@ impl Face<'_> {
 
     /// Why it cannot be stopped where it is now, if it cannot.
     pub(super) fn cancel_unavailable_reason(&self) -> Option<String> {
-        self.open_operation().and_then(cancel_unavailable_reason)
+        self.open_operation().and_then(Operation::uncancelable_because)
     }
 
     /// The operation that the job waits for.

@@ -2,7 +2,7 @@
 
 use domain::job::JobState;
 use domain::record::apply;
-use domain::{OperationId, Record, RecordId, Timestamp};
+use domain::{Record, RecordId, Timestamp};
 use store::{Tables, fact_kind};
 
 use super::{Checker, Violation, broken, is_open, must};
@@ -88,15 +88,8 @@ impl Checker {
         broken("liveness", || format!("at {now:?} nobody has looked after {id}: {row:?}"))
     }
 
-    /// A service took work under an intent: sooner or later a record knows of it, whatever happens in between.
-    pub fn begins_outside(&mut self, id: &OperationId) {
-        self.unknown_outside.insert(id.clone().into());
-    }
-
-    /// Nothing that was accepted is open any more, and nothing runs outside that no record knows of.
+    /// Nothing that was accepted is open any more.
     pub fn all_over(&self, tables: &Tables) -> Result<(), Violation> {
-        let unknown = self.unknown_outside.first();
-        must(unknown.is_none(), "I9", || format!("{unknown:?} runs outside, and no record knows of it"))?;
         let Some((id, stream)) =
             self.streams.iter().find(|(_, stream)| stream.record.as_ref().is_some_and(is_open))
         else {

@@ -3,10 +3,9 @@
 use super::{Decision, conclude};
 use crate::job::{CancelAnswer, OperationEnding};
 use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, check_optional, check_text};
-use crate::operation::command::{CancelOrigin, Cancelability};
+use crate::operation::command::CancelOrigin;
 use crate::operation::fact::{OperationFact, Settlement};
 use crate::operation::state::{Operation, OperationCancel};
-use crate::policy::CancelPolicy;
 use crate::{Jitter, Refusal, Timestamp};
 
 /// How often a service that cannot be reached is asked to stop what the host has given up.
@@ -32,7 +31,7 @@ pub(super) fn request_cancel(
         .cancel
         .as_ref()
         .is_some_and(|cancel| cancel.next_try_at.is_some() || operation.ended.is_none());
-    match (uncancelable_because(operation), origin) {
+    match (operation.uncancelable_because(), origin) {
         (Some(reason), CancelOrigin::Caller) => Refusal::NotCancelable { reason }.into(),
         (None, _) | (Some(_), CancelOrigin::ParentJob) if asked => Decision::Nothing,
         (None, _) => Decision::fact(requested),
@@ -109,13 +108,5 @@ pub(super) fn settle(operation: &Operation, by: Option<&str>, note: &str) -> Dec
         })),
         (None, Some(_)) => Decision::Nothing,
         (None, None) => Refusal::NotOrphaned.into(),
-    }
-}
-
-pub(super) fn uncancelable_because(operation: &Operation) -> Option<String> {
-    match (&operation.cancelability, operation.policy.cancel_policy) {
-        (Cancelability::NotCancelable(reason), _) => Some(reason.clone()),
-        (Cancelability::Cancelable, CancelPolicy::Deny) => Some("denied by the host's policy".to_owned()),
-        (Cancelability::Cancelable, CancelPolicy::Provider) => None,
     }
 }
