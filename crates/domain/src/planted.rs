@@ -35,11 +35,13 @@ pub enum Bug {
     UnknownOutcomeDecidedAnew,
     /// A job that expired leaves the agenda as it was.
     AgendaNotUpdated,
+    /// What may have reached a service is forgotten when its job ends.
+    IntentForgotten,
 }
 
 impl Bug {
     /// Every exhibit.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::AttemptNotChecked,
         Self::AttemptNumberReused,
         Self::CancelOverwritesTerminal,
@@ -55,6 +57,7 @@ impl Bug {
         Self::AckWithoutApply,
         Self::UnknownOutcomeDecidedAnew,
         Self::AgendaNotUpdated,
+        Self::IntentForgotten,
     ];
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use domain::attention::Retention;
-use domain::job::{Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, Retryable, Trigger};
+use domain::job::{
+    Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, Retryable, SubmitWord, Trigger,
+};
 use domain::{Digest, Jitter, JobId, Lease, OwnerId, RecordKind, RetryPolicy, Timestamp};
 use engine::{Clock, Engine, EngineError, Ids, ManualClock, Order, OrderKey, Outcome, RandomIds};
 use store::{IdempotencyKey, MemoryStore, Store, Take};
@@ -148,5 +150,6 @@ fn report(attempt: &Dispatch, state: JobStateName) -> JobCommand {
         details: Details::default(),
         retryable: Retryable::No,
         jitter: Jitter::default(),
+        submit: SubmitWord::Unsaid,
     }))
 }

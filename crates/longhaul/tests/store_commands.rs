@@ -5,7 +5,9 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use domain::attention::Retention;
-use domain::job::{Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, Retryable, Trigger};
+use domain::job::{
+    Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, Retryable, SubmitWord, Trigger,
+};
 use domain::{Jitter, JobId, Lease, OwnerId, RetryPolicy, Timestamp};
 use engine::{Clock, Engine, Ids, Order, RandomIds, SystemClock};
 use store::{Store, Take};
@@ -54,6 +56,7 @@ async fn filled(data_dir: &Path) -> Arc<SqliteStore> {
             details: Details::default(),
             retryable: Retryable::No,
             jitter: Jitter::default(),
+            submit: SubmitWord::Unsaid,
         };
         let order = Order::new(id, JobCommand::Report(Box::new(report)), Arc::from("test"));
         engine.execute(order.under(taken.claim.fence())).await.expect("it completes");

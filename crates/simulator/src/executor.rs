@@ -5,7 +5,7 @@
 
 use domain::job::{
     AfterExternal, CancelAnswer, Details, Dispatch, JobCommand, JobState, JobStateName, Report, ResultRefs,
-    Retryable, Trigger,
+    Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation};
 use domain::policy::Hint;
@@ -272,5 +272,12 @@ pub fn reported(
 ) -> JobCommand {
     let result = ResultRefs { data: result.map(|body| body.body), ..ResultRefs::default() };
     let details = Details { result, ..Details::default() };
-    JobCommand::Report(Box::new(Report { attempt_id, state, details, retryable, jitter: Jitter(9_000) }))
+    JobCommand::Report(Box::new(Report {
+        attempt_id,
+        state,
+        details,
+        retryable,
+        jitter: Jitter(9_000),
+        submit: SubmitWord::Unsaid,
+    }))
 }

@@ -60,6 +60,8 @@ pub struct Checker {
     effects: BTreeMap<Digest, Effect>,
     concluded: BTreeSet<OperationId>,
     retired: BTreeSet<RecordId>,
+    /// Work that a service took under an intent and that no record knows of yet.
+    unknown_outside: BTreeSet<RecordId>,
     last_position: u64,
     open: usize,
     produced: u64,
@@ -99,6 +101,7 @@ impl Checker {
             effects: BTreeMap::new(),
             concluded: BTreeSet::new(),
             retired: BTreeSet::new(),
+            unknown_outside: BTreeSet::new(),
             last_position: 0,
             open: 0,
             produced: 0,
@@ -181,6 +184,7 @@ impl Checker {
         counters: &mut Counters,
     ) -> Result<Option<FactId>, Violation> {
         let id = &change.id;
+        self.unknown_outside.remove(id);
         if change.removal == Removal::Record {
             counters.saw(Sometimes::RecordRetired);
             return self.retired(tables, change, commit.at);

@@ -140,6 +140,7 @@ impl Run {
                 return broken("liveness", || "the run does not end".to_owned());
             }
         }
+        self.sim.with(|world| world.check.all_known())?;
         self.check_whole()
     }
 

@@ -256,6 +256,9 @@ impl Scripted {
             let (job, attempt) = (&assignment.job.id, &assignment.attempt_id);
             let connector = crate::executor::begin_outside(world, job, attempt, &intended.key);
             world.connectors.insert(intended.key.clone(), connector);
+            if world.check.record(&intended.key.clone().into()).is_none() {
+                world.check.begins_outside(&intended.key);
+            }
             true
         });
         self.sim.sleep(after).await;

@@ -158,6 +158,18 @@ pub struct Report {
     pub retryable: Retryable,
     /// For the wait before another attempt.
     pub jitter: Jitter,
+    /// What it says of the request that the attempt was about to make to a service, if an intent is open.
+    pub submit: SubmitWord,
+}
+
+/// What whoever ends an attempt knows of a request that may have reached a service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SubmitWord {
+    /// Nothing: the service may have it.
+    #[default]
+    Unsaid,
+    /// Nothing goes on there because of it: whoever made the request has its answer.
+    Settled,
 }
 
 /// Whether a failure may be tried again by the job's policy.

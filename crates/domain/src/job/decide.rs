@@ -8,7 +8,7 @@
 mod cancel;
 mod dispatch;
 mod external;
-mod submit;
+pub(super) mod submit;
 
 use super::command::JobCommand;
 use super::ends::{self, expired};

@@ -54,6 +54,7 @@ pub(super) fn failed_or_requeued(
 pub(super) fn abandoning(job: &Job, end: JobFact, reason: &str) -> Decision<JobFact> {
     let decision = match &job.intent {
         None => Decision::fact(end),
+        Some(_) if planted(Bug::IntentForgotten) => Decision::fact(end),
         Some(intent) => Decision::fact(end).then(intent.operation_id.clone(), unknown_outside(job, intent)),
     };
     match &job.state {
@@ -75,7 +76,7 @@ pub(super) fn abandoning(job: &Job, end: JobFact, reason: &str) -> Decision<JobF
 }
 
 /// A request may have arrived, and nobody waits for an answer: an operation without a handle, over at once.
-fn unknown_outside(job: &Job, intent: &Intent) -> OperationCommand {
+pub(super) fn unknown_outside(job: &Job, intent: &Intent) -> OperationCommand {
     let attempt_id = job.last_attempt().map_or_else(|| AttemptId::new(""), |attempt| attempt.id.clone());
     OperationCommand::AcceptOrphan {
         operation: Box::new(NewOperation {

@@ -4,6 +4,7 @@
 //! that is not current is refused and kept as evidence, up to a limit.
 
 use super::command::Report;
+use super::decide::submit;
 use super::details::Details;
 use super::ends;
 use super::fact::{CancelCause, Conclusion, ExpiryCause, JobFact, StaleReport, Unavailability};
@@ -30,6 +31,9 @@ pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<Job
         // The hand-over itself says nothing; what came with it is a note.
         Some(JobFact::Delivered) if may_become(job, report.state) && !report.details.is_empty() => {
             Decision::facts([JobFact::Delivered, JobFact::Noted(report.details.clone())])
+        }
+        Some(end) if may_become(job, report.state) && report.state.is_terminal() => {
+            submit::closing(job, end, report.submit)
         }
         Some(fact) if may_become(job, report.state) => Decision::fact(fact),
         Some(_) | None if job.state.name().is_terminal() => {

@@ -205,7 +205,14 @@ fn report(
     details: Details,
     retryable: Retryable,
 ) -> JobCommand {
-    JobCommand::Report(Box::new(Report { attempt_id, state, details, retryable, jitter: Jitter(0) }))
+    JobCommand::Report(Box::new(Report {
+        attempt_id,
+        state,
+        details,
+        retryable,
+        jitter: Jitter(0),
+        submit: SubmitWord::Unsaid,
+    }))
 }
 
 fn defer(number: u32, operation: NewOperation) -> JobCommand {

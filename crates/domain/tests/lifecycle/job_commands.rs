@@ -3,7 +3,7 @@
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
     AfterExternal, CancelAnswer, Details, Dispatch, Intent, Job, JobCommand, JobStateName, OperationEnding,
-    Report, Resubmit, ResultRefs, Retryable, Trigger,
+    Report, Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation};
 use domain::policy::{Hint, KindPolicy};
@@ -261,7 +261,14 @@ fn by(
     details: Details,
     retryable: Retryable,
 ) -> JobCommand {
-    JobCommand::Report(Box::new(Report { attempt_id, state, details, retryable, jitter: Jitter(0) }))
+    JobCommand::Report(Box::new(Report {
+        attempt_id,
+        state,
+        details,
+        retryable,
+        jitter: Jitter(0),
+        submit: SubmitWord::Unsaid,
+    }))
 }
 
 fn current(job: &Job) -> AttemptId {

@@ -6,7 +6,7 @@
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
     AfterExternal, CancelAnswer, Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob,
-    OperationEnding, Report, ResultRefs, Retryable, Trigger,
+    OperationEnding, Report, ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{
     CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollHints,
@@ -218,6 +218,7 @@ impl Step {
             details: self.details(),
             retryable: if self.jitter.is_multiple_of(2) { Retryable::Yes } else { Retryable::No },
             jitter: Jitter(self.jitter),
+            submit: SubmitWord::Unsaid,
         }
     }
 

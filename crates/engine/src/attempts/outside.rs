@@ -1,6 +1,6 @@
 //! What an attempt leaves outside: the intent before it gives work to a service, and the operation that follows the work there.
 
-use domain::job::{Intent, Job, JobCommand};
+use domain::job::{Intent, Job, JobCommand, JobStateName, SubmitWord};
 use domain::operation::NewOperation;
 use domain::policy::Hint;
 use domain::{AttemptId, BodyName, OperationId};
@@ -13,13 +13,15 @@ use crate::{Deferral, EngineError, Intended, Modes, Order, Stop};
 impl Attempt {
     /// Writes down what is about to be given to a service. While that cannot be written, it must not be given.
     pub(super) async fn intend(
-        &self,
+        &mut self,
         job: &Job,
         attempt_id: &AttemptId,
         asked: crate::Intent,
     ) -> Result<Intended, Stop> {
         let kind = job.spec.executor.clone().unwrap_or_default();
-        let key = operation_id(job, attempt_id);
+        let again = job.intent.is_some();
+        let key =
+            job.intent.as_ref().map_or_else(|| call_id(job, attempt_id), |open| open.operation_id.clone());
         let intent = Intent {
             operation_id: key.clone(),
             specialist: self.specialist(&kind),
@@ -29,7 +31,11 @@ impl Attempt {
         };
         let command = JobCommand::IntendSubmit { attempt_id: attempt_id.clone(), intent: Box::new(intent) };
         match self.attempts.engine.execute(self.order(command)).await {
-            Ok(_) => Ok(Intended { key, again: job.intent.is_some() }),
+            Ok(_) => {
+                let intended = Intended { key, again };
+                self.intended = Some(intended.clone());
+                Ok(intended)
+            }
             Err(error) => {
                 tracing::info!(record = %self.id, code = error.code(), "nothing given to the service: {error}");
                 Err(why_not(&error))
@@ -37,9 +43,20 @@ impl Attempt {
         }
     }
 
+    /// What the executor's word on how it ended says of what was asked of a service. A failure says nothing of what an earlier attempt
+    /// asked, whose answer nobody has seen.
+    pub(super) fn submit_word(&self, state: JobStateName) -> SubmitWord {
+        match &self.intended {
+            Some(Intended { again: false, .. }) => SubmitWord::Settled,
+            Some(Intended { again: true, .. }) if state == JobStateName::Completed => SubmitWord::Settled,
+            Some(Intended { again: true, .. }) | None => SubmitWord::Unsaid,
+        }
+    }
+
     /// The order that leaves the work outside, under an operation of its own, in the commit in which the job begins to wait.
     pub(super) fn deferring(&self, job: &Job, attempt_id: &AttemptId, deferral: Deferral) -> Order {
-        let operation_id = operation_id(job, attempt_id);
+        let operation_id =
+            self.intended.as_ref().map_or_else(|| call_id(job, attempt_id), |intended| intended.key.clone());
         let mut kept = Kept::of(operation_id.clone());
         let kind = job.spec.executor.clone().unwrap_or_default();
         let modes = self.attempts.executors.get(&kind).map_or_else(Modes::default, |executor| executor.modes);
@@ -94,12 +111,9 @@ fn or_else(said: Hint, usual: Hint) -> Hint {
     }
 }
 
-/// The id of the operation that one call of the executor may leave behind: a repeat of the call is the same operation, and so is the
-/// call of a later attempt that goes on from an open intent.
-fn operation_id(job: &Job, attempt_id: &AttemptId) -> OperationId {
-    if let Some(open) = &job.intent {
-        return open.operation_id.clone();
-    }
+/// The id of the operation that one call of the executor may leave behind: a repeat of the call is the same operation. A later attempt
+/// that goes on from an open intent goes on with that one's.
+fn call_id(job: &Job, attempt_id: &AttemptId) -> OperationId {
     let call = format!("{attempt_id}/{}", job.updated_at.micros());
     let digest = sha256(call.as_bytes()).to_string();
     OperationId::new(format!("op-{}", &digest[..32]))

@@ -19,6 +19,7 @@ impl Attempt {
         attempt_id: &AttemptId,
         produced: Produced,
     ) -> Result<(), EngineError> {
+        let deferred = matches!(produced, Produced::Deferred(_));
         let Some(mut order) = self.closing_order(job, attempt_id, produced) else {
             // Nobody may say how it ended: the next owner decides by the lost lease.
             self.hand_back().await;
@@ -39,6 +40,8 @@ impl Attempt {
                 // The record must say why there is no result.
                 Err(error) if !refused && is_about_the_report(&error) => {
                     refused = true;
+                    // What was left outside goes on there: only the orphan ledger can say so.
+                    self.intended = self.intended.take().filter(|_| !deferred);
                     let failure = Failure::permanent("report_refused", error.to_string());
                     let failed = self.closing_order(job, attempt_id, Produced::Failed(failure));
                     order = failed.expect("a failure is always reported");
@@ -56,7 +59,7 @@ impl Attempt {
     }
 
     /// The order that ends the attempt; none if nobody may say how it ended.
-    fn closing_order(&self, job: &Job, attempt_id: &AttemptId, produced: Produced) -> Option<Order> {
+    fn closing_order(&mut self, job: &Job, attempt_id: &AttemptId, produced: Produced) -> Option<Order> {
         let stop = *self.stopper.borrow();
         let mut kept = Kept::of(self.id.clone());
         let command = match produced {
@@ -80,12 +83,10 @@ impl Attempt {
                 self.report_of(attempt_id, JobStateName::AwaitingInput, details, Retryable::No)
             }
             Produced::Deferred(deferral) => return Some(self.deferring(job, attempt_id, deferral)),
-            Produced::SubmitUnknown(failure) => {
-                let jitter = self.attempts.engine.ids().jitter();
-                let details = failed(failure, &mut kept);
-                JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details: Box::new(details), jitter }
-            }
+            Produced::SubmitUnknown(failure) => self.losing(attempt_id, failure, &mut kept),
             Produced::Unexpected(what) => {
+                // It says nothing of what it may have left outside.
+                self.intended = None;
                 let details = failed(unexpected(&what), &mut kept);
                 self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No)
             }
@@ -96,8 +97,7 @@ impl Attempt {
                 },
                 Stop::TimeOver => {
                     let failure = Failure::transient("timed_out", "the attempt ran out of its time limit");
-                    let details = failed(failure, &mut kept);
-                    self.report_of(attempt_id, JobStateName::Failed, details, Retryable::Yes)
+                    self.losing(attempt_id, failure, &mut kept)
                 }
                 Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
             },
@@ -115,6 +115,12 @@ impl Attempt {
         let mut order = self.order(command);
         order.bodies = kept.into_bodies();
         Some(order)
+    }
+
+    /// A failure of which nobody knows what it left outside.
+    fn losing(&self, attempt_id: &AttemptId, failure: Failure, kept: &mut Kept) -> JobCommand {
+        let (details, jitter) = (Box::new(failed(failure, kept)), self.attempts.engine.ids().jitter());
+        JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details, jitter }
     }
 }
 

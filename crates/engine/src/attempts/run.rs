@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::asked::Origin;
 use super::{Attempts, replace};
 use crate::link::{Asked, FarEnd};
-use crate::{Assignment, EngineError, Executor, Failure, Link, Order, Produced, Progress, Stop};
+use crate::{Assignment, EngineError, Executor, Failure, Intended, Link, Order, Produced, Progress, Stop};
 
 /// Words of progress that may wait; more are dropped.
 pub(super) const PROGRESS_WAITING: usize = 64;
@@ -35,6 +35,8 @@ pub(super) struct Attempt {
     link: Link,
     told: mpsc::Receiver<Progress>,
     intents: mpsc::Receiver<Asked>,
+    /// What this attempt is about to ask of a service, or has asked.
+    pub(super) intended: Option<Intended>,
     pub(super) stopper: watch::Sender<Stop>,
 }
 
@@ -42,7 +44,8 @@ impl Attempt {
     pub(super) fn new(attempts: Arc<Attempts>, taken: Taken, link: Link, far_end: FarEnd) -> Self {
         let renew_at = attempts.lease.renew_at(taken.claim.heartbeat_at);
         let FarEnd { told, intents, stopper } = far_end;
-        Self { fence: taken.claim.fence(), id: taken.id, renew_at, attempts, link, told, intents, stopper }
+        let (fence, id) = (taken.claim.fence(), taken.id);
+        Self { attempts, id, fence, renew_at, link, told, intents, intended: None, stopper }
     }
 
     /// Runs it to its end. Nothing is left to the caller.
@@ -98,7 +101,7 @@ impl Attempt {
         let (work, abort) = abortable(AssertUnwindSafe(work).catch_unwind());
         self.attempts.spawn.spawn(Box::pin(async move {
             let panicked = |panic: Box<dyn Any + Send>| {
-                Produced::Failed(Failure::transient(
+                Produced::SubmitUnknown(Failure::transient(
                     "executor_panicked",
                     format!("specialist raised: {}", message_of(&*panic)),
                 ))
@@ -136,7 +139,7 @@ impl Attempt {
                         self.tell(attempt_id, Progress { phase: progress.phase.clone().or(phase), ..progress }).await;
                     }
                     let gone = || Failure::transient("executor_gone", "the work ended without a word");
-                    return Some(ended.unwrap_or_else(|_| Produced::Failed(gone())));
+                    return Some(ended.unwrap_or_else(|_| Produced::SubmitUnknown(gone())));
                 }
                 Some(progress) = self.told.recv() => {
                     newest = Some(newest.map_or_else(|| progress.clone(), |older| merge(older, progress.clone())));
@@ -274,6 +277,7 @@ impl Attempt {
             details,
             retryable,
             jitter: self.attempts.engine.ids().jitter(),
+            submit: self.submit_word(state),
         }))
     }
 

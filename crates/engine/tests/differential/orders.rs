@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::job::{
     AfterExternal, CancelAnswer, Details, Dispatch, Intent, Job, JobCommand, JobSpec, JobState, JobStateName,
-    NewJob, OperationEnding, Report, Resubmit, ResultRefs, Retryable, Trigger,
+    NewJob, OperationEnding, Report, Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{
     CancelOrigin, Cancelability, NewOperation, Operation, OperationCommand, Poll, PollAnswer, PollError,
@@ -199,6 +199,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             details: details(chance),
             retryable: chance.pick(&[Retryable::Yes, Retryable::No]),
             jitter,
+            submit: SubmitWord::Unsaid,
         })),
         DEFER => JobCommand::Defer {
             operation: Box::new(new_operation(chance, id, &attempt_id, now)),

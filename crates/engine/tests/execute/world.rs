@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::attention::Retention;
 use domain::job::{
     AfterExternal, Details, Dispatch, JobCommand, JobSpec, JobState, JobStateName, NewJob, Report, Retryable,
-    Trigger,
+    SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation, OperationCommand, Poll, PollAnswer};
 use domain::policy::{Hint, KindPolicy};
@@ -168,6 +168,7 @@ pub fn report(number: u32, state: JobStateName) -> JobCommand {
         details: Details::default(),
         retryable: Retryable::Yes,
         jitter: Jitter(0),
+        submit: SubmitWord::Unsaid,
     }))
 }
 

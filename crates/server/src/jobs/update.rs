@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::{Problem, UpdateJob};
 use axum::response::Response;
-use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable};
+use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
 use domain::{AttemptId, BodyName, BodyRef, Json};
 use store::{NewBody, body_ref};
 
@@ -30,6 +30,7 @@ pub(crate) async fn update(server: &Server, asked: Asked) -> Result<Response, Pr
         details: details(&update, &mut bodies)?,
         retryable: Retryable::Yes,
         jitter: server.daemon.engine().ids().jitter(),
+        submit: SubmitWord::Unsaid,
     };
     let command = JobCommand::Report(Box::new(report));
     give(server, &asked, &visible, keyed, command, bodies).await

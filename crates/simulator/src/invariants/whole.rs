@@ -2,7 +2,7 @@
 
 use domain::job::JobState;
 use domain::record::apply;
-use domain::{Record, RecordId, Timestamp};
+use domain::{OperationId, Record, RecordId, Timestamp};
 use store::{Tables, fact_kind};
 
 use super::{Checker, Violation, broken, is_open, must};
@@ -86,6 +86,17 @@ impl Checker {
         });
         let Some((id, row)) = overdue else { return Ok(()) };
         broken("liveness", || format!("at {now:?} nobody has looked after {id}: {row:?}"))
+    }
+
+    /// A service took work under an intent: sooner or later a record knows of it, whatever happens in between.
+    pub fn begins_outside(&mut self, id: &OperationId) {
+        self.unknown_outside.insert(id.clone().into());
+    }
+
+    /// Nothing runs outside that no record knows of: asked at the end, when everything is over.
+    pub fn all_known(&self) -> Result<(), Violation> {
+        let unknown = self.unknown_outside.first();
+        must(unknown.is_none(), "I9", || format!("{unknown:?} runs outside, and no record knows of it"))
     }
 
     /// Nothing that was accepted is open any more.

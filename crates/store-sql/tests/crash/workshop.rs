@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::attention::Retention;
 use domain::job::{
     AfterExternal, Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, ResultRefs,
-    Retryable, Trigger,
+    Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation, OperationCommand, Poll, PollAnswer};
 use domain::policy::{Hint, KindPolicy};
@@ -104,6 +104,7 @@ impl Workshop {
             details,
             retryable: Retryable::No,
             jitter: Jitter(0),
+            submit: SubmitWord::Unsaid,
         };
         let mut order = order(id.clone(), JobCommand::Report(Box::new(report))).under(fence.clone());
         let body = NewBody { body: data, bytes: result };

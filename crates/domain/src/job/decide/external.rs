@@ -31,7 +31,14 @@ pub(super) fn defer(
                 ..operation.clone()
             };
             let accept = OperationCommand::Accept(Box::new(operation));
-            let decision = Decision::fact(deferred).then(operation_id.clone(), accept);
+            let decision = match &job.intent {
+                // It asked a service anew, and left open what was asked before.
+                Some(open) if open.operation_id != *operation_id => {
+                    Decision::fact(deferred).then(open.operation_id.clone(), ends::unknown_outside(job, open))
+                }
+                Some(_) | None => Decision::fact(deferred),
+            };
+            let decision = decision.then(operation_id.clone(), accept);
             match &job.cancel {
                 None => decision,
                 Some(cancel) => decision.then(

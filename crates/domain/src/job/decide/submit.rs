@@ -1,6 +1,6 @@
 //! Giving work to a service: the intent before it, and what is done when nobody knows whether it arrived.
 
-use crate::job::command::Retryable;
+use crate::job::command::{Retryable, SubmitWord};
 use crate::job::details::Details;
 use crate::job::ends::{self, SUBMIT_OUTCOME_UNKNOWN};
 use crate::job::fact::{JobFact, RequeueCause};
@@ -45,17 +45,16 @@ pub(super) fn lose(
     if let Err(refusal) = details.check().and_then(|()| ends::current(job, attempt_id)) {
         return refusal.into();
     }
-    let details = Details { reason: Some(SUBMIT_OUTCOME_UNKNOWN.to_owned()), ..details.clone() };
+    let mut details = details.clone();
     match &job.state {
-        JobState::Dispatching | JobState::Delivered | JobState::Running => match &job.intent {
+        JobState::Dispatching | JobState::Delivered | JobState::Running => {
             // Without an intent nothing was given to anyone: an ordinary failure.
-            None => Decision::fact(ends::failed_or_requeued(job, details, Retryable::Yes, jitter, now)),
-            Some(intent) if intent.resubmit == Resubmit::SameKey && job.may_retry_by_itself() => {
-                let due_at = now.plus_micros(job.spec.retry.wait_micros(job.attempt_count, jitter));
-                Decision::fact(JobFact::Requeued { due_at, cause: RequeueCause::SubmitUnknown, details })
+            if job.intent.is_some() {
+                details.reason = Some(SUBMIT_OUTCOME_UNKNOWN.to_owned());
             }
-            Some(_) => ends::abandoning(job, JobFact::Failed(details), SUBMIT_OUTCOME_UNKNOWN),
-        },
+            let failed = ends::failed_or_requeued(job, details, Retryable::Yes, jitter, now);
+            closing(job, failed, SubmitWord::Unsaid)
+        }
         JobState::Queued { .. }
         | JobState::AwaitingInput
         | JobState::AwaitingExternal { .. }
@@ -65,5 +64,23 @@ pub(super) fn lose(
         | JobState::Cancelled
         | JobState::Expired
         | JobState::Unavailable { .. } => ends::no_move(job, JobStateName::Failed).into(),
+    }
+}
+
+/// The end of an attempt, and what becomes of an open intent: whoever made the request may say that it is settled; else the next
+/// attempt goes on from it, or the orphan ledger has it.
+pub(in crate::job) fn closing(job: &Job, end: JobFact, word: SubmitWord) -> Decision<JobFact> {
+    let Some(intent) = job.intent.as_ref().filter(|_| word == SubmitWord::Unsaid) else {
+        return Decision::fact(end);
+    };
+    match (end, intent.resubmit) {
+        (JobFact::Requeued { due_at, details, .. }, Resubmit::SameKey) => {
+            Decision::fact(JobFact::Requeued { due_at, cause: RequeueCause::SubmitUnknown, details })
+        }
+        // Nobody starts it twice.
+        (JobFact::Requeued { details, .. }, Resubmit::Never) => {
+            ends::abandoning(job, JobFact::Failed(details), SUBMIT_OUTCOME_UNKNOWN)
+        }
+        (end, Resubmit::SameKey | Resubmit::Never) => ends::abandoning(job, end, SUBMIT_OUTCOME_UNKNOWN),
     }
 }

@@ -148,16 +148,62 @@ fn orphans_late(given: &[JobFact], command: &JobCommand) -> bool {
 }
 
 #[test]
-fn the_executors_word_closes_the_intent() {
-    let given = [created(), dispatched(1), intended(Resubmit::SameKey)];
-    for fact in [
-        JobFact::Completed(Details::default()),
-        JobFact::Failed(Details::default()),
-        JobFact::Deferred { operation_id: operation_id(), then: AfterExternal::Finish },
-        JobFact::Requeued { due_at: NOW, cause: RequeueCause::AttemptFailed, details: Details::default() },
-    ] {
-        assert_eq!(job(&[given.to_vec(), vec![fact]].concat()).intent, None);
+fn who_made_the_request_says_that_it_is_settled_and_nothing_is_left_behind() {
+    for state in [JobStateName::Completed, JobStateName::Failed] {
+        let given = [created(), dispatched(1), intended(Resubmit::SameKey)];
+        let Decision::Facts { facts, consequences } =
+            decide(&job(&given), &ended(state, SubmitWord::Settled), NOW)
+        else {
+            panic!("an end of the current attempt is taken")
+        };
+        assert_eq!(consequences, []);
+        assert_eq!(job(&[given.to_vec(), facts].concat()).intent, None);
     }
+}
+
+#[test]
+fn an_end_that_says_nothing_of_the_request_leaves_it_to_the_next_attempt_or_to_the_orphan_ledger() {
+    let again = [created(), dispatched(1), intended(Resubmit::SameKey)];
+    let Decision::Facts { facts, consequences } =
+        decide(&job(&again), &ended(JobStateName::Failed, SubmitWord::Unsaid), NOW)
+    else {
+        panic!("a failure of the current attempt is taken")
+    };
+    assert_eq!(consequences, []);
+    assert!(job(&[again.to_vec(), facts].concat()).intent.is_some());
+
+    let never = [created(), dispatched(1), intended(Resubmit::Never)];
+    assert!(orphans(&never, &ended(JobStateName::Failed, SubmitWord::Unsaid)).1);
+    for given in [again, never] {
+        for state in [JobStateName::Completed, JobStateName::Cancelled, JobStateName::Unavailable] {
+            assert!(orphans(&given, &ended(state, SubmitWord::Unsaid)).1, "{state:?}");
+        }
+    }
+}
+
+#[test]
+fn work_that_is_given_away_anew_leaves_the_open_request_to_the_orphan_ledger() {
+    let given = [created(), dispatched(1), intended(Resubmit::SameKey), lease_lost(), dispatched(2)];
+    let under = |id: &str| JobCommand::Defer {
+        attempt_id: attempt(2),
+        operation_id: OperationId::new(id),
+        operation: Box::new(new_operation()),
+        then: AfterExternal::Finish,
+    };
+    assert!(!orphans(&given, &under(operation_id().as_str())).1);
+    assert!(orphans(&given, &under("op-another")).1);
+}
+
+/// The end of the first attempt, as its reporter knows it.
+fn ended(state: JobStateName, submit: SubmitWord) -> JobCommand {
+    JobCommand::Report(Box::new(Report {
+        attempt_id: Some(attempt(1)),
+        state,
+        details: Details::default(),
+        retryable: Retryable::Yes,
+        jitter: Jitter::default(),
+        submit,
+    }))
 }
 
 #[test]
