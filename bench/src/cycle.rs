@@ -7,7 +7,8 @@ use std::time::Instant;
 use anyhow::Result;
 use domain::attention::Retention;
 use domain::job::{
-    Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, ResultRefs, Retryable, Trigger,
+    Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, ResultRefs, Retryable, SubmitWord,
+    Trigger,
 };
 use domain::{BodyName, Jitter, JobId, Lease, OwnerId, RecordId, RetryPolicy, Timestamp};
 use engine::{Engine, Order, OrderBody, RandomIds, SystemClock};
@@ -153,6 +154,7 @@ async fn finish(engine: &Engine, owner: &OwnerId, taken: Taken) -> Result<()> {
         details,
         retryable: Retryable::Yes,
         jitter: Jitter::default(),
+        submit: SubmitWord::Unsaid,
     };
     let mut order = Order::new(taken.id.clone(), JobCommand::Report(Box::new(report)), actor);
     order.bodies.push(body(id, data, RESULT));

@@ -4,7 +4,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::de::{Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Refusal;
 use crate::limits::MAX_BODY_BYTES;
@@ -84,17 +85,22 @@ impl Digest {
         }
         Some(Self(bytes))
     }
-}
 
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Gives the 64 hex digits to someone, without a string of their own: every record names several digests.
+    fn with_hex<T>(&self, take: impl FnOnce(&str) -> T) -> T {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 64];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
             pair[0] = HEX[usize::from(byte >> 4)];
             pair[1] = HEX[usize::from(byte & 15)];
         }
-        f.write_str(std::str::from_utf8(&text).expect("hex digits are ASCII"))
+        take(std::str::from_utf8(&text).expect("hex digits are ASCII"))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_hex(|hex| f.write_str(hex))
     }
 }
 
@@ -106,14 +112,27 @@ impl fmt::Debug for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        self.with_hex(|hex| serializer.serialize_str(hex))
     }
 }
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        Self::from_hex(&text).ok_or_else(|| D::Error::custom("a digest is 64 hex digits"))
+        deserializer.deserialize_str(HexDigits)
+    }
+}
+
+struct HexDigits;
+
+impl Visitor<'_> for HexDigits {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a digest of 64 hex digits")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Digest, E> {
+        Digest::from_hex(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
     }
 }
 

@@ -13,6 +13,9 @@ use crate::StoreError;
 /// The format of the stored views. Raise it when the JSON of a state changes; lower ones are rebuilt at start.
 pub const VIEW_FORMAT: i64 = 3;
 
+/// Room for most views, so that they are not moved while they grow.
+const USUAL_VIEW_BYTES: usize = 2_048;
+
 /// The columns of a job beside its JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobColumns<'a> {
@@ -69,11 +72,13 @@ impl<'a> From<&'a Operation> for OperationColumns<'a> {
 
 /// The state as JSON.
 pub fn encode_view(record: &Record) -> String {
-    let encoded = match record {
-        Record::Job(job) => serde_json::to_string(job),
-        Record::Operation(operation) => serde_json::to_string(operation),
-    };
-    encoded.expect("states have only string keys and finite numbers")
+    let mut view = Vec::with_capacity(USUAL_VIEW_BYTES);
+    match record {
+        Record::Job(job) => serde_json::to_writer(&mut view, job),
+        Record::Operation(operation) => serde_json::to_writer(&mut view, operation),
+    }
+    .expect("states have only string keys and finite numbers");
+    String::from_utf8(view).expect("JSON is UTF-8")
 }
 
 /// The state from its JSON.
