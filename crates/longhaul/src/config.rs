@@ -5,7 +5,6 @@
 mod bounded;
 mod doubts;
 mod executor;
-mod mistake;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,6 +13,7 @@ use std::path::{Path, PathBuf};
 use domain::attention::Retention;
 use domain::policy::HostPolicy;
 use domain::{Lease, Refusal};
+use engine::Mistake;
 use engine::http::Connector;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
@@ -22,7 +22,6 @@ use store_sql::Durability;
 use crate::builtin;
 use bounded::Bounded;
 pub use executor::{ExecutorConfig, Kind};
-pub use mistake::Mistake;
 
 /// The file itself.
 const MAX_FILE_BYTES: u64 = 1_048_576;
@@ -88,16 +87,17 @@ struct LaneConfig {
 impl Config {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, Mistake> {
-        let unreadable = |error: std::io::Error| Mistake::somewhere(path, format!("cannot be read: {error}"));
+        let unreadable =
+            |error: std::io::Error| Mistake::somewhere(path.display(), format!("cannot be read: {error}"));
         let size = std::fs::metadata(path).map_err(unreadable)?.len();
         if size > MAX_FILE_BYTES {
-            return Err(Mistake::somewhere(path, format!("has more than {MAX_FILE_BYTES} bytes")));
+            return Err(Mistake::somewhere(path.display(), format!("has more than {MAX_FILE_BYTES} bytes")));
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         let mut config = Self::parse(path, &text)?;
         let beside = path.parent().unwrap_or(Path::new(""));
         for connector in std::mem::take(&mut config.connectors) {
-            let wrong = |told: String| Mistake::at(path, &connector.defined, told);
+            let wrong = |told: String| Mistake::at(path.display(), &connector.defined, told);
             let read = Connector::read(&beside.join(&connector.value)).map_err(|m| wrong(m.to_string()))?;
             config.connect(read).map_err(wrong)?;
         }
@@ -133,24 +133,27 @@ impl Config {
             },
         };
         let config: Self = serde_saphyr::from_str_with_options(text, options)
-            .map_err(|error| Mistake::of_yaml(path, &error))?;
+            .map_err(|error| Mistake::of_yaml(path.display(), &error))?;
         config.check(path)?;
         Ok(config)
     }
 
     fn check(&self, path: &Path) -> Result<(), Mistake> {
         if self.executors.len().max(self.lanes.len()) > MAX_ENTRIES {
-            return Err(Mistake::somewhere(path, format!("has more than {MAX_ENTRIES} executors or lanes")));
+            return Err(Mistake::somewhere(
+                path.display(),
+                format!("has more than {MAX_ENTRIES} executors or lanes"),
+            ));
         }
         if let Some(lease) = &self.lease {
             lease_of(lease.value)
-                .map_err(|refusal| Mistake::at(path, &lease.defined, lease_told(&refusal)))?;
+                .map_err(|refusal| Mistake::at(path.display(), &lease.defined, lease_told(&refusal)))?;
         }
         if let Some(url) = &self.public_url
             && !["http://", "https://"].iter().any(|scheme| url.value.starts_with(scheme))
         {
             return Err(Mistake::at(
-                path,
+                path.display(),
                 &url.defined,
                 "an address begins with https:// or http://".to_owned(),
             ));
@@ -159,11 +162,11 @@ impl Config {
             policy
                 .value
                 .check()
-                .map_err(|refusal| Mistake::at(path, &policy.defined, refusal.to_string()))?;
+                .map_err(|refusal| Mistake::at(path.display(), &policy.defined, refusal.to_string()))?;
         }
         let mut names = std::collections::BTreeSet::new();
         for executor in &self.executors {
-            let wrong = |told: String| Mistake::at(path, &executor.defined, told);
+            let wrong = |told: String| Mistake::at(path.display(), &executor.defined, told);
             executor.value.check().map_err(wrong)?;
             if !names.insert(&executor.value.name) {
                 return Err(wrong(format!("there are two executors named {:?}", executor.value.name)));

@@ -14,7 +14,6 @@ mod hints;
 mod interpret;
 mod load;
 mod mask;
-mod mistake;
 mod replay;
 mod secrets;
 mod submit;
@@ -38,7 +37,6 @@ use crate::{Assignment, Clock, Executor, Link, Outside, Polled, Produced, Specia
 
 pub use file::{SecretSource, State};
 pub use load::Connector;
-pub use mistake::Mistake;
 pub use replay::{Exchange, Mismatch, Replayed, replay};
 pub use secrets::{SecretError, Secrets};
 pub use transport::Transport;

@@ -4,6 +4,8 @@ mod asked;
 mod due;
 mod given;
 mod outside;
+mod outside_bounds;
+mod specialist;
 mod submit;
 
 use std::sync::Arc;

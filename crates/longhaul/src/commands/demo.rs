@@ -98,7 +98,7 @@ fn address_of(service: &SlowService) -> Result<String> {
 fn connector_of(service: &SlowService) -> Result<Connector> {
     let text = include_str!("../../../../examples/connectors/slow-service.yaml");
     let text = text.replace("127.0.0.1:8099", &address_of(service)?);
-    Connector::parse("slow-service.yaml", &text).map_err(|mistake| anyhow!("{mistake}"))
+    Ok(Connector::parse("slow-service.yaml", &text)?)
 }
 
 /// Where it was the last time, if that is still free.

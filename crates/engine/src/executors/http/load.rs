@@ -16,11 +16,10 @@ use super::call::{Call, Read};
 use super::file::{
     AskFile, CancelFile, ConnectorFile, LimitsFile, ReadFile, SecretSource, State, SubmitFile,
 };
-use super::mistake::Mistake;
 use super::template::{self, REQUEST_NAMES};
 
 use crate::outbound::{OutboundLimits, Target};
-use crate::{Executors, ModeSupport, Modes};
+use crate::{Executors, Mistake, ModeSupport, Modes};
 
 const MAX_FILE_BYTES: u64 = 262_144;
 const MAX_NESTING: usize = 32;
