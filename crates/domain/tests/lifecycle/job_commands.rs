@@ -232,6 +232,7 @@ fn defer(job: &Job, operation: &str) -> JobCommand {
         attempt_id: attempt_id.clone(),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
+        circle: None,
         handle: Some(BodyRef { name: BodyName::Handle, sha256: Digest([7; 32]), size: 7 }),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Absent,

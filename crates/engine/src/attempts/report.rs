@@ -68,7 +68,7 @@ impl Attempt {
                 self.report_of(attempt_id, JobStateName::Completed, details, Retryable::Yes)
             }
             Produced::Failed(failure) => {
-                let retryable = failure.retryable;
+                let retryable = self.retryable(job, &failure);
                 let details = failed(failure, &mut kept);
                 self.report_of(attempt_id, JobStateName::Failed, details, retryable)
             }
@@ -121,6 +121,18 @@ impl Attempt {
     fn losing(&self, attempt_id: &AttemptId, failure: Failure, kept: &mut Kept) -> JobCommand {
         let (details, jitter) = (Box::new(failed(failure, kept)), self.attempts.engine.ids().jitter());
         JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details, jitter }
+    }
+
+    /// Whether and when the failure may be tried again: what a service hints, within the host's bounds.
+    fn retryable(&self, job: &Job, failure: &Failure) -> Retryable {
+        if failure.retryable != Retryable::Yes {
+            return failure.retryable;
+        }
+        let kind = job.spec.executor.as_deref().unwrap_or_default();
+        let policy = self.attempts.policy.for_kind_in(job.spec.circle.as_deref(), kind);
+        let (jitter, now) = (self.attempts.engine.ids().jitter(), self.attempts.timer.now());
+        let not_before = policy.not_before(failure.retry_after, jitter, now);
+        not_before.map_or(Retryable::Yes, Retryable::NotBefore)
     }
 }
 

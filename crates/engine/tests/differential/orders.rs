@@ -324,6 +324,7 @@ fn new_operation(
         attempt_id: attempt_id.clone(),
         kind: "render".to_owned(),
         specialist: "farm".to_owned(),
+        circle: None,
         handle: chance.percent(90).then(|| body_ref(BodyName::Handle, b"handle")),
         cancelability: chance
             .pick(&[Cancelability::Cancelable, Cancelability::NotCancelable("no stop".to_owned())]),

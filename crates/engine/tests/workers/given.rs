@@ -28,7 +28,7 @@ const SETTLING_YIELDS: usize = 200;
 const REPEATS: usize = 4;
 
 pub struct Given {
-    pub daemon: Daemon,
+    pub daemon: Arc<Daemon>,
     pub store: Arc<Counted>,
     pub clock: Arc<ManualClock>,
 }
@@ -48,6 +48,16 @@ impl Given {
         for (name, executor) in executors {
             registered.register(&name, executor);
         }
+        Self::started(store, clock, registered)
+    }
+
+    /// With executors of circles.
+    pub fn with(executors: Executors) -> Self {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_700_000_000)));
+        Self::started(Arc::new(Counted::default()), clock, executors)
+    }
+
+    fn started(store: Arc<Counted>, clock: Arc<ManualClock>, registered: Executors) -> Self {
         let settings = DaemonSettings {
             owner: OwnerId::new(format!("test-{:x}", RandomIds.next())),
             lease: Lease::DEFAULT,
@@ -58,7 +68,7 @@ impl Given {
             dispatching: Dispatching::On,
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), registered, settings);
-        Self { daemon, store, clock }
+        Self { daemon: Arc::new(daemon), store, clock }
     }
 
     pub async fn create(&self, job: Draft) -> JobId {
@@ -217,6 +227,11 @@ impl Draft {
 
     pub fn lane(mut self, lane: &str) -> Self {
         self.spec.lane = Some(lane.to_owned());
+        self
+    }
+
+    pub fn circle(mut self, circle: &str) -> Self {
+        self.spec.circle = Some(circle.to_owned());
         self
     }
 

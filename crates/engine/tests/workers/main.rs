@@ -1,8 +1,11 @@
 //! The workers over the memory store, with a clock moved by hand: what happens by itself, and when nothing does.
 
 mod asked;
+mod called_back;
+mod circles;
 mod due;
 mod given;
+mod logged;
 mod outside;
 mod outside_bounds;
 mod specialist;

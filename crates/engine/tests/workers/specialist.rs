@@ -13,7 +13,7 @@ use engine::{
 };
 use futures::future::BoxFuture;
 use store::{Store, StoredFact};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::given::Given;
 
@@ -24,12 +24,15 @@ pub struct Scripted {
     cancels: Mutex<VecDeque<CancelAnswer>>,
     pub asked: Mutex<Vec<String>>,
     pub polled: Notify,
+    name: Mutex<&'static str>,
 }
 
 pub enum Answer {
     Says(Polled),
     Raises,
     Hangs,
+    /// Says this as soon as the door is open.
+    SaysOnce(Arc<Semaphore>, Polled),
 }
 
 impl Scripted {
@@ -47,11 +50,18 @@ impl Scripted {
             cancels: Mutex::default(),
             asked: Mutex::default(),
             polled: Notify::new(),
+            name: Mutex::new("scripted"),
         })
     }
 
     pub fn answering_cancels<const N: usize>(self: Arc<Self>, answers: [CancelAnswer; N]) -> Arc<Self> {
         self.cancels.lock().expect("no holder of the lock panics").extend(answers);
+        self
+    }
+
+    /// What the record says of who it was.
+    pub fn called(self: Arc<Self>, name: &'static str) -> Arc<Self> {
+        *self.name.lock().expect("no holder of the lock panics") = name;
         self
     }
 
@@ -80,7 +90,7 @@ impl Scripted {
 
 impl Specialist for Scripted {
     fn name(&self) -> Cow<'_, str> {
-        Cow::Borrowed("scripted")
+        Cow::Borrowed(*self.name.lock().expect("no holder of the lock panics"))
     }
 
     fn produce(&self, assignment: Assignment, _: Link) -> BoxFuture<'_, Produced> {
@@ -104,6 +114,10 @@ impl Specialist for Scripted {
                 Some(Answer::Says(polled)) => Ok(polled),
                 Some(Answer::Raises) => panic!("the service is upside down"),
                 Some(Answer::Hangs) => std::future::pending().await,
+                Some(Answer::SaysOnce(door, polled)) => {
+                    door.acquire().await.expect("it is never closed").forget();
+                    Ok(polled)
+                }
                 None => Ok(running(Hint::Absent, None)),
             }
         })

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use engine::http::Connector;
 
 use super::serve::CONFIG_FILE;
 use crate::config::Config;
@@ -81,7 +80,8 @@ pub fn run(arguments: &ConfigArguments) -> Result<ExitCode> {
         eprintln!("warning: {doubt}");
     }
     let processes = config.executors.iter().map(|executor| executor.value.name.as_str());
-    let names: Vec<&str> = processes.chain(config.opened.iter().map(Connector::name)).collect();
+    let names: Vec<&str> =
+        processes.chain(config.opened.iter().map(|opened| opened.connector.name())).collect();
     say(format_args!("{} can be used: {} executors ({})", path.display(), names.len(), names.join(", ")));
     Ok(ExitCode::SUCCESS)
 }

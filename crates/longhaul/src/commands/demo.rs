@@ -57,7 +57,7 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
         // As long as the process lives; what it has accepted is on disk, like everything here.
         let service = slow_service(&data_dir).await?;
         let mut config = Config::default();
-        config.connect(connector_of(&service)?).map_err(|told| anyhow!(told))?;
+        config.connect(None, connector_of(&service)?).map_err(|told| anyhow!(told))?;
         let options = DaemonOptions {
             data_dir: data_dir.clone(),
             listen: Some(demo.listen.unwrap_or_else(|| last_address(&data_dir.join(ADDRESS_FILE)))),

@@ -54,7 +54,7 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
     let mut config = config(serve.config.as_deref())?;
     for path in &serve.connector {
         let connector = Connector::read(path)?;
-        config.connect(connector).map_err(|told| anyhow!("{}: {told}", path.display()))?;
+        config.connect(None, connector).map_err(|told| anyhow!("{}: {told}", path.display()))?;
     }
     let options = DaemonOptions {
         data_dir: serve.data_dir.clone(),

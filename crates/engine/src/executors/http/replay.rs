@@ -340,6 +340,7 @@ fn outside(handle: &[u8], now: Timestamp) -> Outside {
             attempt_id: AttemptId::new("attempt-replay"),
             kind: "replay".to_owned(),
             specialist: "replay".to_owned(),
+            circle: None,
         },
         handle: Some(body_ref(BodyName::Handle, handle)),
         cancelability: Cancelability::Cancelable,

@@ -87,7 +87,10 @@ impl HttpConnector {
                 Produced::SubmitUnknown(reading.failure("submit_in_progress"))
             }
             Submission::Refused => Produced::Failed(reading.failure("submit_refused")),
-            Submission::NotNow => Produced::Failed(Failure::transient("service_busy", reading.complaint())),
+            Submission::NotNow => Produced::Failed(Failure {
+                retry_after: reading.retry_after(),
+                ..Failure::transient("service_busy", reading.complaint())
+            }),
             Submission::Unclear => {
                 Produced::SubmitUnknown(Failure::transient("service_error", reading.complaint()))
             }
