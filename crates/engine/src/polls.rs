@@ -5,7 +5,7 @@
 mod asked;
 mod question;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::operation::Operation;
@@ -36,8 +36,9 @@ pub struct Polls {
     strangers_from: Timestamp,
     limit: usize,
     places: Mutex<Places>,
-    /// The operations whose services have called back: the first time counts at once, later ones keep to the interval.
-    called: Mutex<BTreeSet<OperationId>>,
+    /// The operations whose services have called back, with the number of the newest question about each since then: the first time
+    /// counts at once, later ones keep to the interval, and one question is an answer to all that called before it.
+    called: Mutex<BTreeMap<OperationId, u64>>,
     /// The operations that are asked about now; whoever waits for the end of a question holds a receiver.
     asking: Mutex<BTreeMap<RecordId, watch::Sender<()>>>,
     /// Told whenever a question has ended.
@@ -48,6 +49,8 @@ pub struct Polls {
 #[derive(Default)]
 struct Places {
     taken: usize,
+    /// How many questions ever began here: the number of the newest.
+    begun: u64,
     by_kind: BTreeMap<String, Service>,
 }
 
@@ -119,7 +122,17 @@ impl Polls {
 
     /// Takes a place for a question about this operation.
     fn ask_about(&self, id: &RecordId) -> RecordId {
-        self.places().taken += 1;
+        let number = {
+            let mut places = self.places();
+            places.taken += 1;
+            places.begun += 1;
+            places.begun
+        };
+        if let RecordId::Operation(operation) = id
+            && let Some(newest) = self.called().get_mut(operation)
+        {
+            *newest = number;
+        }
         self.asking().insert(id.clone(), watch::Sender::new(()));
         id.clone()
     }
@@ -176,6 +189,10 @@ impl Polls {
         let latest = now.plus_micros(LONGEST_WAIT_MICROS);
         service.next_place_at = service.next_place_at.plus_micros(turn).clamp(earliest, latest);
         Err(service.next_place_at)
+    }
+
+    fn called(&self) -> MutexGuard<'_, BTreeMap<OperationId, u64>> {
+        self.called.lock().expect("no holder of the lock panics")
     }
 
     fn asking(&self) -> MutexGuard<'_, BTreeMap<RecordId, watch::Sender<()>>> {

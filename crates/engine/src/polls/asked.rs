@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use domain::operation::Operation;
 use domain::{OperationId, Record, RecordId, Refusal, Timestamp};
-use store::StoreError;
 use tokio::sync::watch;
 
 use super::Polls;
@@ -38,14 +37,16 @@ impl Polls {
         }
     }
 
-    /// The service has called back, with this. After the end it is evidence at most.
+    /// The service has called back, with this. After the end it is evidence at most. Answers when the service was asked since then.
     pub async fn called_back(self: &Arc<Self>, id: &OperationId, body: Arc<[u8]>) -> Result<(), EngineError> {
         let mut waits = !self.is_first_call(id);
+        let asked_before = self.places().begun;
         for _ in 0..MAX_TRIES {
             let record = self.record_of(id).await?;
             let operation = operation_of(&record)?;
             let said = self.executor_of(operation).and_then(|one| one.specialist.read_callback(&body));
-            if operation.ended.is_some() && said.is_none() {
+            let asked_since = self.called().get(id).is_some_and(|newest| *newest > asked_before);
+            if said.is_none() && (operation.ended.is_some() || asked_since) {
                 return Ok(());
             }
             let due_at = self.earliest(operation);
@@ -53,14 +54,13 @@ impl Polls {
                 self.wait_until(due_at, None).await?;
                 continue;
             }
-            let asking = self.ends_of(id);
             match self.ask_now(id, Some(body.clone())).await {
                 Ok(Settled::Done) => return Ok(()),
                 Ok(Settled::NoPlaceBefore(at)) => self.wait_until(at, None).await?,
-                // It was asked before the news: what it answers may be older.
-                Err(EngineError::Store(StoreError::ClaimHeld)) => {
+                // What it is asked now was asked before the news: the answer may be older.
+                Err(EngineError::Refused(Refusal::ClaimHeld)) => {
                     let at = self.timer.now().plus_seconds(ASKED_ELSEWHERE_SECONDS);
-                    self.wait_until(at, asking).await?;
+                    self.wait_until(at, self.ends_of(id)).await?;
                     waits = false;
                 }
                 Err(error) => return Err(error),
@@ -91,11 +91,13 @@ impl Polls {
     }
 
     fn is_first_call(&self, id: &OperationId) -> bool {
-        let mut called = self.called.lock().expect("no holder of the lock panics");
+        let mut called = self.called();
         if called.len() >= MAX_CALLED {
             called.clear();
         }
-        called.insert(id.clone())
+        let first = !called.contains_key(id);
+        called.entry(id.clone()).or_default();
+        first
     }
 
     /// When it may be asked about again at the earliest.
@@ -104,25 +106,24 @@ impl Polls {
         last.plus_seconds(u64::from(operation.policy.min_retry_after_seconds))
     }
 
-    /// Waits for a time, or for the question under way to end; refused when the daemon stops.
+    /// Waits for the question under way to end, or else for a time; refused when the daemon stops.
     async fn wait_until(
         &self,
         at: Timestamp,
         asking: Option<watch::Receiver<()>>,
     ) -> Result<(), EngineError> {
         let mut stopping = self.stopping.subscribe();
-        let ended = async {
+        let time_or_end = async {
             match asking {
-                // Nothing is ever sent: its end is that the other side goes.
+                // Nothing is ever sent: the end of the question is that the other side goes.
                 Some(mut asking) => while asking.changed().await.is_ok() {},
-                None => std::future::pending().await,
+                None => self.timer.sleep_until(at).await,
             }
         };
         tokio::select! {
             biased;
             _ = stopping.wait_for(|stopping| *stopping) => Err(EngineError::Contended),
-            () = ended => Ok(()),
-            () = self.timer.sleep_until(at) => Ok(()),
+            () = time_or_end => Ok(()),
         }
     }
 

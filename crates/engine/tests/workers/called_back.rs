@@ -60,12 +60,21 @@ async fn a_service_that_calls_again_and_again_is_asked_no_more_often_than_the_ho
     assert_eq!(press.times("poll"), 1, "inside of the shortest interval");
     given.clock.advance_seconds(1);
     given.settle().await;
-    assert_eq!(press.times("poll"), 2, "the news is not left until the next due time");
-    given.clock.advance_seconds(1);
-    given.until(&id, JobStateName::Completed).await;
+    assert_eq!(
+        press.times("poll"),
+        2,
+        "the news is not left until the next due time, and one question is enough"
+    );
     for call in calls {
         call.await.unwrap().unwrap();
     }
+    let (daemon, again) = (given.daemon.clone(), operation.clone());
+    let again = tokio::spawn(async move { daemon.called_back(&again, news()).await });
+    given.settle().await;
+    assert_eq!(press.times("poll"), 2);
+    given.clock.advance_seconds(1);
+    given.until(&id, JobStateName::Completed).await;
+    again.await.unwrap().unwrap();
     assert_eq!(press.times("poll"), 3);
 }
 

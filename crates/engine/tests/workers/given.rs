@@ -331,9 +331,21 @@ pub struct Counted {
     written: Notify,
     holds_commits: AtomicBool,
     commits_held: AtomicUsize,
+    commits: AtomicUsize,
+    refused_takes: AtomicUsize,
 }
 
 impl Counted {
+    /// Commits that were asked for so far.
+    pub fn commits(&self) -> usize {
+        self.commits.load(Ordering::SeqCst)
+    }
+
+    /// So many times nothing due can be taken.
+    pub fn refuse_takes(&self, times: usize) {
+        self.refused_takes.store(times, Ordering::SeqCst);
+    }
+
     /// From now on no commit is answered.
     pub fn hold_commits(&self) {
         self.holds_commits.store(true, Ordering::SeqCst);
@@ -360,6 +372,7 @@ impl Store for Counted {
             self.commits_held.fetch_add(1, Ordering::SeqCst);
             return Box::pin(std::future::pending());
         }
+        self.commits.fetch_add(1, Ordering::SeqCst);
         let mut answer = self.inner.commit_now(&commit);
         let one_less = |left: usize| left.checked_sub(1);
         if self.unknown.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
@@ -426,6 +439,10 @@ impl Store for Counted {
 
     fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
         self.count();
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.refused_takes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+            return Box::pin(std::future::ready(Err(StoreError::Unavailable("it is away".to_owned()))));
+        }
         self.inner.take_due(kind, take)
     }
 

@@ -90,7 +90,7 @@ fn kind(fact: &Fact) -> &'static str {
     }
 }
 
-// conforms: L4 L5 L48 L79
+// conforms: L4 L5 L7 L48 L49 L79
 #[tokio::test]
 async fn the_next_poll_comes_after_the_interval_that_was_said_last() {
     let press = Scripted::deferring([goes_on(2, "a"), goes_on(10, "b")]);

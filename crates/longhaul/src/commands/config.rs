@@ -20,11 +20,13 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
   lanes:
     gpu: { limit: 1 }           # attempts at the same time
   connectors: [printing.yaml]   # slow HTTP services, a file each; see `longhaul connector --help`
+                                # one of a circle: { file: printing.yaml, circle: acme }
   policy:                       # what work outside is granted, whatever its service says
     defaults: { max_ttl_seconds: 900, max_retry_after_seconds: 300 }
     kind_overrides: { printing: { max_ttl_seconds: 86400 } }
   executors:
     - name: resize
+      circle: acme              # for the jobs of this circle; left out: for everybody's
       kind: process             # the job's input is on its standard input
       argv: [./resize.sh, --quality, '80']
       cwd: /srv/images
