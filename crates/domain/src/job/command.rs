@@ -47,6 +47,8 @@ pub enum JobCommand {
         attempt_id: AttemptId,
         /// What there is to say of it.
         details: Box<Details>,
+        /// Before when another attempt is not wanted, if whoever should do it has said so.
+        not_before: Option<Timestamp>,
         /// For the wait before another attempt.
         jitter: Jitter,
     },

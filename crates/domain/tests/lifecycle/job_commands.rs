@@ -84,6 +84,7 @@ pub(crate) fn topics() -> Vec<Topic> {
                 order("submit outcome unknown", "submit", NOW, |job| JobCommand::LoseSubmit {
                     attempt_id: current(job),
                     details: Box::new(note()),
+                    not_before: None,
                     jitter: Jitter(0),
                 }),
                 order("defer", "defer", NOW, |job| defer(job, "op-1")),

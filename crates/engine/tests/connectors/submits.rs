@@ -339,3 +339,29 @@ async fn a_service_that_has_no_time_says_when_and_is_heard_within_the_host_s_bou
         service.until_asked(2).await;
     }
 }
+
+#[tokio::test]
+async fn a_service_that_has_no_time_for_a_repeated_submit_is_waited_for_as_well() {
+    let asked = AtomicUsize::new(0);
+    let service = Service::start(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => reply(500, "upside down"),
+        1 => reply(429, "{}").with("Retry-After", 200),
+        _ => reply(202, json!({ "id": "r-1", "state": "queued" })),
+    });
+    let world = World::new(&connector(&service, "  idempotent: true"));
+    let id = world.create(INPUT, 3).await;
+    queued_after(&world, &id, 1).await;
+    let due_at = |world: &World| match world.job(&id).state {
+        domain::job::JobState::Queued { due_at } => due_at,
+        other => unreachable!("it is queued, not {other:?}"),
+    };
+    world.clock.set(due_at(&world));
+    queued_after(&world, &id, 2).await;
+    let waits = (due_at(&world).micros() - world.now().micros()) / 1_000_000;
+    assert!((200..=220).contains(&waits), "{waits}");
+    assert!(world.job(&id).intent.is_some(), "what the first one started is still asked for under its key");
+    world.clock.set(due_at(&world));
+    world.until_state(&id, JobStateName::AwaitingExternal).await;
+    let keys: Vec<_> = service.asked().iter().map(|one| one.header("idempotency-key").unwrap()).collect();
+    assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+}

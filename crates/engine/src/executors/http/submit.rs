@@ -112,7 +112,9 @@ impl HttpConnector {
         let reading = Reading::new(&answer, lookup, self.clock.now());
         match interpret::asked(lookup, answer.status) {
             Asked::Gone => Ok(None),
-            Asked::NotAnswered(code) => Err(failed(code, reading.complaint())),
+            Asked::NotAnswered(code) => {
+                Err(Failure { retry_after: reading.retry_after(), ..failed(code, reading.complaint()) })
+            }
             // A list without our key in it answers as well.
             Asked::Answered if lookup.read.id.is_some() && reading.id().is_none() => Ok(None),
             Asked::Answered => Ok(Some(self.accepted(work, key, base, &reading))),
