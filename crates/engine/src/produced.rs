@@ -96,7 +96,7 @@ pub struct Failure {
     /// For people.
     pub message: String,
     /// More of it for machines: a JSON object.
-    pub details: Option<serde_json::Value>,
+    pub details: Option<Box<serde_json::Value>>,
     /// Whether another attempt may help.
     pub retryable: Retryable,
     /// When another attempt would be welcome, if whoever should do it has said so: only a hint, clamped by the host.

@@ -151,11 +151,10 @@ impl<'n> Walk<'n> {
                 }
             }
             self.read(name);
-            let member = match &instructions[index + 1..] {
-                [Instruction::Property(member), ..] | [Instruction::Text(member), Instruction::Index, ..] => {
-                    member
-                }
-                _ => continue,
+            let ([Instruction::Property(member), ..] | [Instruction::Text(member), Instruction::Index, ..]) =
+                &instructions[index + 1..]
+            else {
+                continue;
             };
             if !self.is_bound(name) {
                 self.reads.members.insert((name.to_string(), member.to_string()));

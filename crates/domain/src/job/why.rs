@@ -120,7 +120,7 @@ pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
                 earliest_at = earliest(earliest_at, Some(next));
             }
             None => {
-                reasons.push(reason("awaiting_external", format!("it goes on outside as {operation}"), None))
+                reasons.push(reason("awaiting_external", format!("it goes on outside as {operation}"), None));
             }
         },
         JobState::Completed

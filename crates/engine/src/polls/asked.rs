@@ -27,7 +27,7 @@ impl Polls {
         if operation.ended.is_some() {
             return Ok(record);
         }
-        let due_at = self.earliest(operation);
+        let due_at = earliest(operation);
         if self.timer.now() < due_at {
             return Err(Refusal::NotDue { due_at }.into());
         }
@@ -49,7 +49,7 @@ impl Polls {
             if said.is_none() && (operation.ended.is_some() || asked_since) {
                 return Ok(());
             }
-            let due_at = self.earliest(operation);
+            let due_at = earliest(operation);
             if waits && !is_an_end(said.as_ref()) && self.timer.now() < due_at {
                 self.wait_until(due_at, None).await?;
                 continue;
@@ -100,12 +100,6 @@ impl Polls {
         first
     }
 
-    /// When it may be asked about again at the earliest.
-    fn earliest(&self, operation: &Operation) -> Timestamp {
-        let last = operation.last_polled_at.unwrap_or(operation.dispatched_at);
-        last.plus_seconds(u64::from(operation.policy.min_retry_after_seconds))
-    }
-
     /// Waits for the question under way to end, or else for a time; refused when the daemon stops.
     async fn wait_until(
         &self,
@@ -149,6 +143,12 @@ impl Polls {
         }));
         Ok(told.await.unwrap_or(Settled::Done))
     }
+}
+
+/// When it may be asked about again at the earliest.
+fn earliest(operation: &Operation) -> Timestamp {
+    let last = operation.last_polled_at.unwrap_or(operation.dispatched_at);
+    last.plus_seconds(u64::from(operation.policy.min_retry_after_seconds))
 }
 
 /// Whether a callback says that the work is over: that is nothing to wait with.

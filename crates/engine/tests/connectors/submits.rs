@@ -351,9 +351,11 @@ async fn a_service_that_has_no_time_for_a_repeated_submit_is_waited_for_as_well(
     let world = World::new(&connector(&service, "  idempotent: true"));
     let id = world.create(INPUT, 3).await;
     queued_after(&world, &id, 1).await;
-    let due_at = |world: &World| match world.job(&id).state {
-        domain::job::JobState::Queued { due_at } => due_at,
-        other => unreachable!("it is queued, not {other:?}"),
+    let due_at = |world: &World| {
+        let domain::job::JobState::Queued { due_at } = world.job(&id).state else {
+            unreachable!("it is queued")
+        };
+        due_at
     };
     world.clock.set(due_at(&world));
     queued_after(&world, &id, 2).await;

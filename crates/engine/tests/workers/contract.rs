@@ -192,7 +192,7 @@ async fn a_daemon_that_stops_waits_for_its_questions_half_a_minute_and_not_longe
         given.daemon.stop().await;
         assert_eq!(given.state_of(&id).await, ends_as, "{answers_after}");
         assert!(began.elapsed().as_secs() <= 30, "{:?}", began.elapsed());
-        tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+        tokio::time::sleep(std::time::Duration::from_mins(1)).await;
         let _ = door.try_acquire().map(tokio::sync::SemaphorePermit::forget);
         assert_eq!(given.state_of(&id).await, ends_as, "what was given up writes nothing");
         // Whoever comes next asks at once: the claim was given back.

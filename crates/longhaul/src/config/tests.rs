@@ -72,7 +72,7 @@ fn unknown_key_is_refused_with_its_place_and_the_nearest_known_one() {
     );
     let nested = mistake("executors:\n  - name: a\n    kind: process\n    argv: [a]\n    timeout: 4\n");
     assert!(
-        nested.starts_with("f.yaml:5:5: unknown key \"timeout\"; known here: name, kind, argv"),
+        nested.starts_with("f.yaml:5:5: unknown key \"timeout\"; known here: name, circle, kind, argv"),
         "{nested}"
     );
     assert_eq!(

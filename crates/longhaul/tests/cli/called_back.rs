@@ -13,19 +13,20 @@ const ASKED_EVERY_FIVE_MINUTES: &str = "policy:\n  kind_overrides: { slow-servic
 
 /// A daemon whose service is told where to call back, and signs what it sends.
 fn called_back(dir: &Path, secret: &str) -> (Outside, Daemon) {
-    let callback_secret = Some(WebhookSecret::parse(secret).unwrap());
+    let callback_secret = Some(WebhookSecret::parse(secret).expect("it is a secret"));
     let outside = Outside::start_with(dir, Options { callback_secret, ..Options::default() });
-    let recipe = std::fs::read_to_string(&outside.connector).unwrap();
+    let recipe = std::fs::read_to_string(&outside.connector).expect("it is there");
     let signed = "secrets: { webhook: { file: webhook } }\ncallbacks: { signed_with: webhook }\n";
-    std::fs::write(&outside.connector, format!("{recipe}{signed}")).unwrap();
-    std::fs::write(dir.join("webhook"), format!("{SECRET}\n")).unwrap();
+    std::fs::write(&outside.connector, format!("{recipe}{signed}")).expect("it can be written");
+    std::fs::write(dir.join("webhook"), format!("{SECRET}\n")).expect("it can be written");
     // The address must be known before the daemon has one.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = free.expect("there is a free port").port();
     let config = dir.join("longhaul.yaml");
     let text =
         format!("public_url: http://127.0.0.1:{port}\nconnectors: [press.yaml]\n{ASKED_EVERY_FIVE_MINUTES}");
-    std::fs::write(&config, text).unwrap();
-    let (config, listen) = (config.to_str().unwrap().to_owned(), format!("127.0.0.1:{port}"));
+    std::fs::write(&config, text).expect("it can be written");
+    let (config, listen) = (config.to_str().expect("it is text").to_owned(), format!("127.0.0.1:{port}"));
     let daemon = Daemon::verb(dir, &["serve", "--listen", &listen, "--config", &config]);
     (outside, daemon)
 }
@@ -73,8 +74,12 @@ fn daemon_does_not_start_with_a_key_for_callbacks_that_is_none() {
     let dir = tempfile::tempdir().unwrap();
     let outside = Outside::start(dir.path());
     let recipe = std::fs::read_to_string(&outside.connector).unwrap();
-    std::fs::write(dir.path().join("webhook"), "not base64 at all!\n").unwrap();
-    let signed = "secrets: { webhook: { file: webhook } }\ncallbacks: { signed_with: webhook }\n";
+    let key = dir.path().join("webhook");
+    std::fs::write(&key, "not base64 at all!\n").unwrap();
+    let signed = format!(
+        "secrets: {{ webhook: {{ file: {} }} }}\ncallbacks: {{ signed_with: webhook }}\n",
+        key.display()
+    );
     std::fs::write(&outside.connector, format!("{recipe}{signed}")).unwrap();
     let refused = crate::given::longhaul(
         dir.path(),
