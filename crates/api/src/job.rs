@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use create::{CreateJob, Retry};
 pub use result::{JobEnd, JobResult, ResultAnswer, ResultNotReady};
-pub use status::{Attempt, JobStatus, ProgressEvent, ProtocolCancel, Runner};
+pub use status::{Attempt, JobStatus, Outside, OutsideError, ProgressEvent, ProtocolCancel, Runner};
 pub use update::{AnswerJob, CancelJob, RunJob, UpdateJob};
 
 /// A job was accepted.

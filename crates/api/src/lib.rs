@@ -17,9 +17,9 @@ pub mod why;
 pub use batch::{BatchAnswer, BatchVerdict, CreateBatch};
 pub use facts::{Fact, FactList};
 pub use job::{
-    AnswerJob, Attempt, CancelJob, CreateJob, JobCreated, JobEnd, JobList, JobResult, JobStatus,
-    ProgressEvent, ProtocolCancel, ResultAnswer, ResultNotReady, Retry, RunJob, Runner, StatusAnswer,
-    UpdateJob,
+    AnswerJob, Attempt, CancelJob, CreateJob, JobCreated, JobEnd, JobList, JobResult, JobStatus, Outside,
+    OutsideError, ProgressEvent, ProtocolCancel, ResultAnswer, ResultNotReady, Retry, RunJob, Runner,
+    StatusAnswer, UpdateJob,
 };
 pub use json::{JsonArray, JsonObject};
 pub use orphan::{Orphan, OrphanAnswer, OrphanCancelAnswer, OrphanList, RetryCancel, SettleOrphan};

@@ -176,6 +176,12 @@ impl HostPolicy {
         }
     }
 
+    /// The policy for one kind of operation in a circle: under `circle/kind` if the circle has one of its own, else that of the kind.
+    pub fn for_kind_in(&self, circle: Option<&str>, kind: &str) -> KindPolicy {
+        let own = circle.and_then(|circle| self.kind_overrides.get(&format!("{circle}/{kind}")));
+        own.map_or_else(|| self.for_kind(kind), |differing| differing.over(&self.defaults))
+    }
+
     /// Refuses a policy whose bounds cannot be held.
     pub fn check(&self) -> Result<(), Refusal> {
         if self.max_open_total.0 == 0 {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use domain::policy::HostPolicy;
 use domain::{JobId, Lease, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, Taken};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 
 use crate::{Changes, CommitWatch, DaemonSettings, Engine, Executors, Spawn, Stop, Timer, Wakes};
 use asked::Origin;
@@ -38,8 +38,6 @@ pub struct Attempts {
     /// What the host grants to work outside.
     policy: HostPolicy,
     strangers_from: Timestamp,
-    /// The places of each executor, whatever lane its jobs come from.
-    slots: BTreeMap<String, Arc<Semaphore>>,
     running: Mutex<Running>,
     /// Told whenever an attempt has ended.
     ended: Notify,
@@ -65,14 +63,7 @@ impl Attempts {
         changes: Arc<Changes>,
         settings: &DaemonSettings,
     ) -> Self {
-        let slots = executors
-            .names()
-            .filter_map(|name| {
-                Some((name.to_owned(), Arc::new(Semaphore::new(executors.get(name)?.concurrency))))
-            })
-            .collect();
         Self {
-            slots,
             engine,
             executors,
             owner: settings.owner.clone(),
@@ -101,7 +92,7 @@ impl Attempts {
 
     /// Whether a lane is named after an executor of ours, or has a limit of its own.
     pub fn serves(&self, lane: &str) -> bool {
-        self.executors.get(lane).is_some() || self.lane_limits.contains_key(lane)
+        self.executors.concurrency(lane).is_some() || self.lane_limits.contains_key(lane)
     }
 
     /// Before this time nothing is done about executors and lanes that are not known here: they may still come.
@@ -111,17 +102,12 @@ impl Attempts {
 
     /// How many attempts may begin in this lane now.
     pub fn free_slots(&self, lane: &str) -> usize {
-        let limit = match (self.lane_limits.get(lane), self.executors.get(lane)) {
+        let limit = match (self.lane_limits.get(lane), self.executors.concurrency(lane)) {
             (Some(limit), _) => *limit,
-            (None, Some(executor)) => executor.concurrency,
+            (None, Some(concurrency)) => concurrency,
             (None, None) => DEFAULT_LANE_LIMIT,
         };
         limit.saturating_sub(self.running().by_lane.get(lane).copied().unwrap_or_default())
-    }
-
-    /// The places of an executor.
-    fn slots_of(&self, executor: &str) -> Arc<Semaphore> {
-        self.slots.get(executor).cloned().unwrap_or_else(|| Arc::new(Semaphore::new(1)))
     }
 
     /// Begins an attempt of a job that was taken. It runs by itself and reports by itself.

@@ -6,7 +6,7 @@ use domain::attention::Retention;
 use domain::job::JobCommand;
 use domain::planted::{Bug, planted};
 use domain::{Command, Lease, Record, Refusal};
-use store::{Commit, Committed, Store, StoreError, Taken};
+use store::{Commit, Committed, KeptKey, Store, StoreError, Taken};
 
 use crate::plan::{Assume, Plan, Planner};
 use crate::{Clock, EngineError, Ids, Order, OrderKey, Outcome};
@@ -154,13 +154,19 @@ impl Engine {
         if order.keys.is_empty() {
             return Ok(());
         }
+        let keys = order.keys.iter().map(|key| key.answered(&order.record, record)).collect();
+        self.commit_keys(order.actor.clone(), keys).await
+    }
+
+    /// Writes keys and nothing else: no fact, no view.
+    pub(crate) async fn commit_keys(&self, actor: Arc<str>, keys: Vec<KeptKey>) -> Result<(), StoreError> {
         let commit = Commit {
             at: self.clock.now(),
-            actor: order.actor.clone(),
-            causation_id: order.causation_id.clone(),
-            correlation_id: order.correlation_id.clone(),
+            actor,
+            causation_id: None,
+            correlation_id: None,
             changes: Vec::new(),
-            keys: order.keys.iter().map(|key| key.answered(&order.record, record)).collect(),
+            keys,
             urgency: store::Urgency::Result,
             lease: self.lease,
         };

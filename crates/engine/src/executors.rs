@@ -1,13 +1,15 @@
-//! The executors that this node has, by name.
+//! The executors that this node has, by circle and name.
 
 pub mod http;
 pub mod process;
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use domain::RetryPolicy;
 use domain::policy::Hint;
+use tokio::sync::Semaphore;
 
 use crate::{CommitWatch, Specialist};
 
@@ -59,11 +61,36 @@ impl ModeSupport {
     }
 }
 
-/// All executors of this node.
+/// All executors of this node: by name, and where a circle has one of its own under that name, that one for the jobs of the circle.
 #[derive(Clone, Default)]
 pub struct Executors {
-    by_name: BTreeMap<String, Executor>,
+    by_name: BTreeMap<String, Named>,
     watches: Vec<Arc<dyn CommitWatch>>,
+}
+
+/// The executors of one name.
+#[derive(Clone, Default)]
+struct Named {
+    common: Option<Registered>,
+    by_circle: BTreeMap<String, Registered>,
+}
+
+/// An executor, and its places on this node.
+#[derive(Clone)]
+pub struct Registered {
+    executor: Executor,
+    /// The circle that it is for; none if it is for everybody.
+    pub(crate) circle: Option<String>,
+    /// Its places, whatever lane its jobs come from.
+    pub(crate) slots: Arc<Semaphore>,
+}
+
+impl Deref for Registered {
+    type Target = Executor;
+
+    fn deref(&self) -> &Executor {
+        &self.executor
+    }
 }
 
 impl Executors {
@@ -71,9 +98,22 @@ impl Executors {
     pub const DEFAULT_RETRY: RetryPolicy =
         RetryPolicy { max_attempts: 3, backoff_seconds: 1, max_backoff_seconds: 60 };
 
-    /// Adds one; a later one of the same name replaces it.
+    /// Adds one for everybody; a later one of the same name replaces it.
     pub fn register(&mut self, name: &str, executor: Executor) {
-        self.by_name.insert(name.to_owned(), executor);
+        self.register_for(None, name, executor);
+    }
+
+    /// Adds one for the jobs of a circle; a later one of the same name and circle replaces it.
+    pub fn register_for(&mut self, circle: Option<&str>, name: &str, executor: Executor) {
+        let slots = Arc::new(Semaphore::new(executor.concurrency));
+        let registered = Registered { executor, circle: circle.map(str::to_owned), slots };
+        let named = self.by_name.entry(name.to_owned()).or_default();
+        match circle {
+            None => named.common = Some(registered),
+            Some(circle) => {
+                named.by_circle.insert(circle.to_owned(), registered);
+            }
+        }
     }
 
     /// Adds what follows every commit of the node because of what executors keep outside the store.
@@ -86,9 +126,17 @@ impl Executors {
         &self.watches
     }
 
-    /// The executor with this name.
-    pub fn get(&self, name: &str) -> Option<&Executor> {
-        self.by_name.get(name)
+    /// The executor of this name for the jobs of a circle: its own, else the one for everybody.
+    pub fn find(&self, circle: Option<&str>, name: &str) -> Option<&Registered> {
+        let named = self.by_name.get(name)?;
+        let own = circle.and_then(|circle| named.by_circle.get(circle));
+        own.or(named.common.as_ref())
+    }
+
+    /// The attempts that all executors of this name together may have at the same time; none if there is none.
+    pub(crate) fn concurrency(&self, name: &str) -> Option<usize> {
+        let named = self.by_name.get(name)?;
+        Some(named.common.iter().chain(named.by_circle.values()).map(|one| one.concurrency).sum())
     }
 
     /// Their names.

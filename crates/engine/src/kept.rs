@@ -42,7 +42,7 @@ impl Kept {
     pub(crate) fn failure(&mut self, failure: Failure) -> ResultRefs {
         let mut error = serde_json::json!({ "code": failure.reason, "message": failure.message });
         if let Some(details) = failure.details {
-            error["details"] = details;
+            error["details"] = *details;
         }
         ResultRefs {
             error: Some(self.keep(BodyName::Error, error.to_string().into_bytes())),

@@ -5,14 +5,15 @@
 mod asked;
 mod question;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::{Lease, OperationId, OwnerId, Timestamp};
+use domain::operation::Operation;
+use domain::{Lease, OperationId, OwnerId, RecordId, Timestamp};
 use store::{Take, Taken};
 use tokio::sync::{Notify, watch};
 
-use crate::{DaemonSettings, Engine, Executors, Spawn, Timer, Wakes};
+use crate::{DaemonSettings, Engine, Executors, Registered, Spawn, Timer, Wakes};
 use question::{Question, Urgency};
 
 /// What a question is thought to take until one was answered.
@@ -35,8 +36,11 @@ pub struct Polls {
     strangers_from: Timestamp,
     limit: usize,
     places: Mutex<Places>,
-    /// The operations whose services have called back: the first time counts at once, later ones keep to the interval.
-    called: Mutex<BTreeSet<OperationId>>,
+    /// The operations whose services have called back, with the number of the newest question about each since then: the first time
+    /// counts at once, later ones keep to the interval, and one question is an answer to all that called before it.
+    called: Mutex<BTreeMap<OperationId, u64>>,
+    /// The operations that are asked about now; whoever waits for the end of a question holds a receiver.
+    asking: Mutex<BTreeMap<RecordId, watch::Sender<()>>>,
     /// Told whenever a question has ended.
     ended: Notify,
     stopping: watch::Sender<bool>,
@@ -45,6 +49,8 @@ pub struct Polls {
 #[derive(Default)]
 struct Places {
     taken: usize,
+    /// How many questions ever began here: the number of the newest.
+    begun: u64,
     by_kind: BTreeMap<String, Service>,
 }
 
@@ -86,6 +92,7 @@ impl Polls {
             limit: settings.policy.max_concurrent_polls_total.0 as usize,
             places: Mutex::default(),
             called: Mutex::default(),
+            asking: Mutex::default(),
             ended: Notify::new(),
             stopping: watch::Sender::new(false),
         }
@@ -105,18 +112,46 @@ impl Polls {
     pub(crate) fn begin(self: &Arc<Self>, taken: Taken) {
         // Should this process lose sight of it, the end of the lease brings it back.
         self.wakes.operation_due(taken.claim.lease_expires_at);
-        self.places().taken += 1;
+        let asking = self.ask_about(&taken.id);
         let polls = self.clone();
         self.spawn.spawn(Box::pin(async move {
             Question::new(&polls, taken, Urgency::WhenDue).settle().await;
-            polls.end();
+            polls.end(asking);
         }));
     }
 
-    fn end(&self) {
+    /// Takes a place for a question about this operation.
+    fn ask_about(&self, id: &RecordId) -> RecordId {
+        let number = {
+            let mut places = self.places();
+            places.taken += 1;
+            places.begun += 1;
+            places.begun
+        };
+        if let RecordId::Operation(operation) = id
+            && let Some(newest) = self.called().get_mut(operation)
+        {
+            *newest = number;
+        }
+        self.asking().insert(id.clone(), watch::Sender::new(()));
+        id.clone()
+    }
+
+    fn end(&self, asking: RecordId) {
+        self.asking().remove(&asking);
         self.places().taken -= 1;
         self.wakes.place_freed();
         self.ended.notify_waiters();
+    }
+
+    /// Tells when the question about this operation ends that this node asks now, if it asks one.
+    fn ends_of(&self, id: &OperationId) -> Option<watch::Receiver<()>> {
+        self.asking().get(&RecordId::Operation(id.clone())).map(watch::Sender::subscribe)
+    }
+
+    /// The executor of an operation: by its kind and the circle of its job, never by who it was then.
+    fn executor_of(&self, operation: &Operation) -> Option<&Registered> {
+        self.executors.find(operation.link.circle.as_deref(), &operation.link.kind)
     }
 
     /// Ends when none is under way any more.
@@ -154,6 +189,14 @@ impl Polls {
         let latest = now.plus_micros(LONGEST_WAIT_MICROS);
         service.next_place_at = service.next_place_at.plus_micros(turn).clamp(earliest, latest);
         Err(service.next_place_at)
+    }
+
+    fn called(&self) -> MutexGuard<'_, BTreeMap<OperationId, u64>> {
+        self.called.lock().expect("no holder of the lock panics")
+    }
+
+    fn asking(&self) -> MutexGuard<'_, BTreeMap<RecordId, watch::Sender<()>>> {
+        self.asking.lock().expect("no holder of the lock panics")
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {

@@ -96,9 +96,11 @@ pub struct Failure {
     /// For people.
     pub message: String,
     /// More of it for machines: a JSON object.
-    pub details: Option<serde_json::Value>,
+    pub details: Option<Box<serde_json::Value>>,
     /// Whether another attempt may help.
     pub retryable: Retryable,
+    /// When another attempt would be welcome, if whoever should do it has said so: only a hint, clamped by the host.
+    pub retry_after: Hint,
     /// What there is to see of it: the list of artifacts, as JSON.
     pub artifacts: Option<Vec<u8>>,
 }
@@ -126,6 +128,7 @@ impl Failure {
             message: message.into(),
             details: None,
             retryable: Retryable::Yes,
+            retry_after: Hint::Absent,
             artifacts: None,
         }
     }

@@ -12,12 +12,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use domain::AttemptId;
 use domain::job::{CancelAnswer, Job};
 use domain::operation::{Operation, PollError};
+use domain::{AttemptId, Timestamp};
 use futures::future::BoxFuture;
 
-use crate::{Link, Polled, Produced};
+use crate::{Link, Polled, Produced, SignedWebhook};
 
 /// What can do a job.
 pub trait Specialist: Send + Sync {
@@ -42,6 +42,17 @@ pub trait Specialist: Send + Sync {
     fn read_callback(&self, body: &[u8]) -> Option<Polled> {
         let _ = body;
         None
+    }
+
+    /// Whether its services are given addresses to call back: then what came before the operation was written down is looked for.
+    fn is_called_back(&self) -> bool {
+        false
+    }
+
+    /// Whether a callback was sent by the service itself, if the service signs what it sends.
+    fn admits_callback(&self, callback: SignedWebhook<'_>, now: Timestamp) -> bool {
+        let _ = (callback, now);
+        true
     }
 
     /// Asks to stop work that it left outside.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
-use domain::{Lease, RecordKind, Timestamp};
+use domain::{Lease, OperationId, RecordKind, Timestamp};
 use store::{Commit, Committed};
 use tokio::sync::Notify;
 
@@ -28,6 +28,8 @@ struct Noted {
     /// The earliest times that commits named since the last look.
     job_due_at: Option<Timestamp>,
     operation_due_at: Option<Timestamp>,
+    /// New operations of which a callback may have come before them.
+    may_be_called_back: Vec<OperationId>,
 }
 
 impl Wakes {
@@ -59,6 +61,17 @@ impl Wakes {
         noted.operation_due_at = domain::time::earliest(noted.operation_due_at, Some(at));
         drop(noted);
         self.operations_due.notify_one();
+    }
+
+    /// A callback may have come before this operation.
+    pub(crate) fn may_be_called_back(&self, operation: OperationId) {
+        self.lock().may_be_called_back.push(operation);
+        self.operations_due.notify_one();
+    }
+
+    /// The new operations of which a callback may have come before them.
+    pub(crate) fn take_may_be_called_back(&self) -> Vec<OperationId> {
+        std::mem::take(&mut self.lock().may_be_called_back)
     }
 
     /// There is room for one more question to a service.

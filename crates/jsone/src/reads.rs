@@ -12,6 +12,8 @@ use crate::node::{Case, Condition, Each, Expression, Interpolation, Key, Node, O
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     pub(crate) names: BTreeSet<String>,
+    /// Names and the properties that are taken from them right away: `a.b`, `a["b"]`.
+    pub(crate) members: BTreeSet<(String, String)>,
     pub(crate) any_name: bool,
 }
 
@@ -149,6 +151,14 @@ impl<'n> Walk<'n> {
                 }
             }
             self.read(name);
+            let ([Instruction::Property(member), ..] | [Instruction::Text(member), Instruction::Index, ..]) =
+                &instructions[index + 1..]
+            else {
+                continue;
+            };
+            if !self.is_bound(name) {
+                self.reads.members.insert((name.to_string(), member.to_string()));
+            }
         }
     }
 

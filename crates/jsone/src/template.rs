@@ -82,6 +82,13 @@ impl Template {
         &self.reads.names
     }
 
+    /// The properties that the template takes right from a context name, `a.b` or `a["b"]`, as pairs of both.
+    ///
+    /// Only what is written out is listed: a name that is computed, or a name that is passed on whole, may be read further without it.
+    pub fn reads_members(&self) -> &BTreeSet<(String, String)> {
+        &self.reads.members
+    }
+
     /// Whether the template can ask for names that only a render knows: it uses `defined` in another way than
     /// calling it with a string literal. It then learns whether such a name exists, but never its value.
     pub fn reads_any_name(&self) -> bool {

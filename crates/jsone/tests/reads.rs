@@ -82,3 +82,14 @@ fn asking_for_a_computed_name_is_told_apart() {
         assert!(template.reads_any_name(), "{expression}");
     }
 }
+
+#[test]
+fn members_that_are_written_out_are_told_with_the_name_that_they_are_taken_from() {
+    let members = |template: Json| {
+        let template = Template::parse(&template, Limits::default()).expect("it parses");
+        template.reads_members().iter().map(|(name, member)| format!("{name}.{member}")).collect::<Vec<_>>()
+    };
+    assert_eq!(members(json!("${a.b.c} ${a[\"d\"]} ${a[0]} ${a} ${[a][0].e}")), ["a.b", "a.d"]);
+    assert_eq!(members(json!({"$let": {"x": {"y": 1}}, "in": "${x.y}"})), Vec::<String>::new());
+    assert_eq!(members(json!({"$map": [{"y": 1}], "each(x)": "${x.y}${z.y}"})), ["z.y"]);
+}

@@ -3,17 +3,19 @@
 //! A key that is not known is refused, with its place and the nearest key that is. Nothing in it can exceed the limits below.
 
 mod bounded;
+mod connector;
 mod doubts;
 mod executor;
-mod mistake;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use domain::attention::Retention;
+use domain::limits::MAX_LABEL_BYTES;
 use domain::policy::HostPolicy;
 use domain::{Lease, Refusal};
+use engine::Mistake;
 use engine::http::Connector;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
@@ -21,8 +23,9 @@ use store_sql::Durability;
 
 use crate::builtin;
 use bounded::Bounded;
+use connector::ConnectorEntry;
+pub use connector::OpenedConnector;
 pub use executor::{ExecutorConfig, Kind};
-pub use mistake::Mistake;
 
 /// The file itself.
 const MAX_FILE_BYTES: u64 = 1_048_576;
@@ -49,12 +52,12 @@ pub struct Config {
     /// What can do jobs, besides what is built in.
     pub executors: Vec<Spanned<ExecutorConfig>>,
     /// Services that can do jobs: a file each, beside this one.
-    connectors: Vec<Spanned<PathBuf>>,
+    connectors: Vec<Spanned<ConnectorEntry>>,
     /// What work outside is granted.
     policy: Option<Spanned<HostPolicy>>,
     /// The connectors, read.
     #[serde(skip)]
-    pub opened: Vec<Connector>,
+    pub opened: Vec<OpenedConnector>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -88,32 +91,37 @@ struct LaneConfig {
 impl Config {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, Mistake> {
-        let unreadable = |error: std::io::Error| Mistake::somewhere(path, format!("cannot be read: {error}"));
+        let unreadable =
+            |error: std::io::Error| Mistake::somewhere(path.display(), format!("cannot be read: {error}"));
         let size = std::fs::metadata(path).map_err(unreadable)?.len();
         if size > MAX_FILE_BYTES {
-            return Err(Mistake::somewhere(path, format!("has more than {MAX_FILE_BYTES} bytes")));
+            return Err(Mistake::somewhere(path.display(), format!("has more than {MAX_FILE_BYTES} bytes")));
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         let mut config = Self::parse(path, &text)?;
         let beside = path.parent().unwrap_or(Path::new(""));
         for connector in std::mem::take(&mut config.connectors) {
-            let wrong = |told: String| Mistake::at(path, &connector.defined, told);
-            let read = Connector::read(&beside.join(&connector.value)).map_err(|m| wrong(m.to_string()))?;
-            config.connect(read).map_err(wrong)?;
+            let wrong = |told: String| Mistake::at(path.display(), &connector.defined, told);
+            let ConnectorEntry { file, circle } = &connector.value;
+            let read = Connector::read(&beside.join(file)).map_err(|mistake| wrong(mistake.to_string()))?;
+            config.connect(circle.clone(), read).map_err(wrong)?;
         }
         Ok(config)
     }
 
-    /// Adds a connector, if nothing else has its name.
-    pub fn connect(&mut self, connector: Connector) -> Result<(), String> {
+    /// Adds a connector, for everybody or for a circle, if nothing else there has its name.
+    pub fn connect(&mut self, circle: Option<String>, connector: Connector) -> Result<(), String> {
+        check_circle(circle.as_deref())?;
         let name = connector.name();
+        let process = |executor: &ExecutorConfig| executor.name == name && executor.circle == circle;
+        let connected = |one: &OpenedConnector| one.connector.name() == name && one.circle == circle;
         let taken = builtin::NAMES.contains(&name)
-            || self.executors.iter().any(|executor| executor.value.name == name)
-            || self.opened.iter().any(|opened| opened.name() == name);
+            || self.executors.iter().any(|executor| process(&executor.value))
+            || self.opened.iter().any(connected);
         if taken {
-            return Err(format!("there are two executors named {name:?}"));
+            return Err(two_of(name, circle.as_deref()));
         }
-        self.opened.push(connector);
+        self.opened.push(OpenedConnector { circle, connector });
         Ok(())
     }
 
@@ -133,24 +141,27 @@ impl Config {
             },
         };
         let config: Self = serde_saphyr::from_str_with_options(text, options)
-            .map_err(|error| Mistake::of_yaml(path, &error))?;
+            .map_err(|error| Mistake::of_yaml(path.display(), &error))?;
         config.check(path)?;
         Ok(config)
     }
 
     fn check(&self, path: &Path) -> Result<(), Mistake> {
         if self.executors.len().max(self.lanes.len()) > MAX_ENTRIES {
-            return Err(Mistake::somewhere(path, format!("has more than {MAX_ENTRIES} executors or lanes")));
+            return Err(Mistake::somewhere(
+                path.display(),
+                format!("has more than {MAX_ENTRIES} executors or lanes"),
+            ));
         }
         if let Some(lease) = &self.lease {
             lease_of(lease.value)
-                .map_err(|refusal| Mistake::at(path, &lease.defined, lease_told(&refusal)))?;
+                .map_err(|refusal| Mistake::at(path.display(), &lease.defined, lease_told(&refusal)))?;
         }
         if let Some(url) = &self.public_url
             && !["http://", "https://"].iter().any(|scheme| url.value.starts_with(scheme))
         {
             return Err(Mistake::at(
-                path,
+                path.display(),
                 &url.defined,
                 "an address begins with https:// or http://".to_owned(),
             ));
@@ -159,14 +170,16 @@ impl Config {
             policy
                 .value
                 .check()
-                .map_err(|refusal| Mistake::at(path, &policy.defined, refusal.to_string()))?;
+                .map_err(|refusal| Mistake::at(path.display(), &policy.defined, refusal.to_string()))?;
         }
         let mut names = std::collections::BTreeSet::new();
         for executor in &self.executors {
-            let wrong = |told: String| Mistake::at(path, &executor.defined, told);
+            let wrong = |told: String| Mistake::at(path.display(), &executor.defined, told);
             executor.value.check().map_err(wrong)?;
-            if !names.insert(&executor.value.name) {
-                return Err(wrong(format!("there are two executors named {:?}", executor.value.name)));
+            let ExecutorConfig { name, circle, .. } = &executor.value;
+            check_circle(circle.as_deref()).map_err(wrong)?;
+            if !names.insert((name, circle)) {
+                return Err(wrong(two_of(name, circle.as_deref())));
             }
         }
         Ok(())
@@ -204,11 +217,11 @@ impl Config {
     /// What work outside is granted. A connector's file is the operator's word for its own kind, unless this file has one.
     pub fn policy(&self) -> HostPolicy {
         let mut policy = self.policy.as_ref().map(|policy| policy.value.clone()).unwrap_or_default();
-        for connector in &self.opened {
+        for opened in &self.opened {
             policy
                 .kind_overrides
-                .entry(connector.name().to_owned())
-                .or_insert_with(|| connector.policy().clone());
+                .entry(opened.policy_name())
+                .or_insert_with(|| opened.connector.policy().clone());
         }
         policy
     }
@@ -217,6 +230,16 @@ impl Config {
     pub fn lane_limits(&self) -> BTreeMap<String, usize> {
         self.lanes.iter().map(|(name, lane)| (name.clone(), lane.value.limit.as_usize())).collect()
     }
+}
+
+fn two_of(name: &str, circle: Option<&str>) -> String {
+    let of = circle.map(|circle| format!(" of the circle {circle:?}")).unwrap_or_default();
+    format!("there are two executors named {name:?}{of}")
+}
+
+fn check_circle(circle: Option<&str>) -> Result<(), String> {
+    let fits = circle.is_none_or(|circle| (1..=MAX_LABEL_BYTES).contains(&circle.len()));
+    if fits { Ok(()) } else { Err(format!("the name of a circle has 1 to {MAX_LABEL_BYTES} bytes")) }
 }
 
 fn lease_of(lease: LeaseConfig) -> Result<Lease, Refusal> {

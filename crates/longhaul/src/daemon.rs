@@ -18,7 +18,7 @@ use domain::OperationId;
 use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
 use engine::{Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, SystemClock};
-use server::{CallbackKey, Server, ServerSettings};
+use server::{CallbackKey, CallbackTarget, Server, ServerSettings};
 use store_sql::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 
 use crate::builtin;
 use crate::client::DaemonFile;
-use crate::config::{Config, Kind};
+use crate::config::{Config, Kind, OpenedConnector};
 use signals::Signals;
 
 /// How claims of daemons are named; peers have other names.
@@ -79,16 +79,17 @@ impl Running {
         let callback_key = files::callback_key(&data_dir)?;
         let policy = options.config.policy();
         let mut executors = executors(&data_dir, &options.config, &artifacts)?;
-        for connector in std::mem::take(&mut options.config.opened) {
+        for OpenedConnector { circle, connector } in std::mem::take(&mut options.config.opened) {
             let name = connector.name().to_owned();
             let callbacks = options.config.public_url().map(|base| -> Arc<dyn CallbackUrls> {
-                let seconds = policy.for_kind(&name).max_ttl_seconds;
-                Arc::new(Callbacks { key: callback_key.clone(), base, seconds, clock: clock.clone() })
+                let seconds = policy.for_kind_in(circle.as_deref(), &name).max_ttl_seconds;
+                let target = CallbackTarget { executor: name.clone(), circle: circle.clone() };
+                Arc::new(Callbacks { key: callback_key.clone(), base, target, seconds, clock: clock.clone() })
             });
             let opened =
                 HttpConnector::open(connector, vec![listener.local_addr()?], clock.clone(), callbacks)
                     .with_context(|| format!("the connector {name:?} cannot be opened"))?;
-            executors.register(&name, opened.executor());
+            executors.register_for(circle.as_deref(), &name, opened.executor());
         }
         let settings = DaemonSettings {
             owner: RandomIds.owner_id(OWNER),
@@ -161,13 +162,15 @@ impl Running {
 struct Callbacks {
     key: CallbackKey,
     base: String,
+    target: CallbackTarget,
     seconds: u64,
     clock: Arc<SystemClock>,
 }
 
 impl CallbackUrls for Callbacks {
     fn url_for(&self, operation: &OperationId) -> Option<String> {
-        Some(self.key.url_for(&self.base, operation, self.clock.now().plus_seconds(self.seconds)))
+        let expires_at = self.clock.now().plus_seconds(self.seconds);
+        Some(self.key.url_for(&self.base, &self.target, operation, expires_at))
     }
 }
 
@@ -217,7 +220,8 @@ fn executors(data_dir: &Path, config: &Config, artifacts: &Arc<Artifacts>) -> Re
             Kind::Process => Arc::new(ProcessExecutor::new(host.clone(), executor.settings())),
         };
         let (concurrency, retry) = (executor.concurrency(), executor.retry());
-        executors.register(
+        executors.register_for(
+            executor.circle.as_deref(),
             &executor.name,
             Executor { specialist, concurrency, retry, modes: engine::Modes::default() },
         );

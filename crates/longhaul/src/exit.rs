@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
+use engine::Mistake;
 use store::StoreError;
 use store_sql::OpenError;
 
 use crate::client::CallError;
-use crate::config::Mistake;
 
 /// The text of every help page about exit codes.
 pub const EXIT_CODES: &str = "Exit codes:

@@ -1,18 +1,20 @@
 //! Jobs for people: the text of one, the table of many, the line that moves. Machines get `--json` and never this.
 
 mod live;
+mod outside;
 mod reason;
 mod table;
 
 use std::fmt::{self, Write as _};
 use std::io::{ErrorKind, Write as _};
 
-use api::JobStatus;
+use api::{JobStatus, Outside};
 use serde::Deserialize;
 
 use crate::exit::FAILED;
 
 pub use live::Live;
+use outside::{last_answer, last_error, where_it_goes_on};
 pub use reason::in_words;
 pub use table::Table;
 
@@ -23,6 +25,7 @@ pub struct Runner {
     pub attempt_count: u32,
     pub current_attempt_id: Option<String>,
     pub last_error: Option<String>,
+    pub outside: Option<Outside<'static>>,
 }
 
 impl Runner {
@@ -34,8 +37,11 @@ impl Runner {
 
 /// A headline and what is known, empty fields left out.
 pub fn job(headline: &str, status: &JobStatus<'_>) -> String {
-    let attempt = Runner::of(status).and_then(|runner| {
-        runner.current_attempt_id.map(|id| format!("{id} (number {})", runner.attempt_count))
+    let runner = Runner::of(status);
+    let outside = runner.as_ref().and_then(|runner| runner.outside.as_ref());
+    let attempt = runner.as_ref().and_then(|runner| {
+        let id = runner.current_attempt_id.as_ref()?;
+        Some(format!("{id} (number {})", runner.attempt_count))
     });
     let cancel = status.cancel_requested.then(|| {
         let reason = status.cancellation_reason.as_deref().unwrap_or("requested");
@@ -60,6 +66,9 @@ pub fn job(headline: &str, status: &JobStatus<'_>) -> String {
         ("attempt", attempt),
         ("phase", status.phase.as_deref().map(str::to_owned)),
         ("progress", progress),
+        ("outside", outside.map(where_it_goes_on)),
+        ("last answer", outside.and_then(last_answer)),
+        ("last error", outside.and_then(last_error)),
         ("result", status.result_summary.as_deref().map(str::to_owned)),
         ("cancel", cancel),
     ];

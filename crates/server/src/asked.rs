@@ -28,6 +28,15 @@ pub(crate) struct Asked {
     pub(crate) wait: Option<Duration>,
     /// The compact text of the body, if there is one.
     pub(crate) body: Option<String>,
+    /// What was sent to a route that takes anything, as it came.
+    pub(crate) raw: Option<Raw>,
+}
+
+/// A request as it came: what is signed is signed byte for byte.
+#[derive(Default)]
+pub(crate) struct Raw {
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Asked {

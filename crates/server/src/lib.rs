@@ -31,7 +31,7 @@ mod tokens;
 mod wait;
 
 pub use authorise::{Access, Permission, allows};
-pub use callback::{CallbackKey, SignedWebhook, verify_webhook};
+pub use callback::{CallbackKey, CallbackTarget};
 pub use openapi::document;
 pub use routes::{Operation, ROUTES, Route, Verb};
 pub use secret::Secret;

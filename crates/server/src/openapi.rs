@@ -189,8 +189,10 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
     for status in statuses {
         let has_body = route.body != Body::None;
         let applies = match status {
+            401 | 403 if route.operation == Operation::TakeCallback => status == 401,
             401 | 403 => route.access != Access::Open,
             404 => route.path.contains("{id}") || route.operation == Operation::StreamFacts,
+            400 | 409 | 415 | 422 if route.operation == Operation::TakeCallback => false,
             408 | 409 | 413 | 415 => has_body,
             400 => has_body,
             422 => {

@@ -2,12 +2,14 @@
 
 mod bodies;
 mod execution;
+mod outside;
 mod provenance;
 mod raw_object;
 mod status;
 
 pub(crate) use bodies::{Bodies, OF_STATUS};
 pub(crate) use execution::DEFAULT_EXECUTION;
+pub(crate) use outside::{awaited, operation_of, outside};
 pub(crate) use provenance::end_provenance;
 pub(crate) use raw_object::{RawObject, raw};
 pub(crate) use status::{Extent, status, summary};

@@ -40,6 +40,8 @@ pub enum Body {
     Json(usize),
     /// JSON or nothing.
     Optional(usize),
+    /// Anything of at most so many bytes, as it comes.
+    Raw(usize),
 }
 
 /// What may be asked for.
@@ -201,7 +203,7 @@ pub const ROUTES: &[Route] = &[
         Access::Needs(May::Cancel),
         Body::Optional(SMALL),
     ),
-    route(Verb::Post, "/callbacks/{id}/{name}", Op::TakeCallback, Access::Open, Body::Json(SMALL)),
+    route(Verb::Post, "/callbacks/{id}/{name}", Op::TakeCallback, Access::Open, Body::Raw(SMALL)),
     route(Verb::Post, "/tokens", Op::CreateToken, Access::Needs(May::ManageTokens), Body::Json(SMALL)),
     route(Verb::Get, "/tokens", Op::ListTokens, Access::Needs(May::ManageTokens), Body::None),
     route(Verb::Delete, "/tokens/{id}", Op::RevokeToken, Access::Needs(May::ManageTokens), Body::None),

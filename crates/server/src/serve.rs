@@ -18,10 +18,10 @@ use store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::asked::{Asked, key_of};
+use crate::asked::{Asked, Raw, key_of};
 use crate::audit::{Audit, Verdict};
 use crate::authorise::{self, Access};
-use crate::callback::{CallbackKey, EarlyCallbacks};
+use crate::callback::{CallbackKey, WaitingCallbacks};
 use crate::gate::{Gate, Principal};
 use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
@@ -64,7 +64,7 @@ pub struct Server {
     pub(crate) slots: Slots,
     pub(crate) admissions: deferred::Admissions,
     pub(crate) callbacks: Option<CallbackKey>,
-    pub(crate) early_callbacks: EarlyCallbacks,
+    pub(crate) waiting_callbacks: WaitingCallbacks,
     pub(crate) metrics: Metrics,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) artifacts: Option<Arc<Artifacts>>,
@@ -81,7 +81,7 @@ impl Server {
             slots: Slots::new(&settings.limits),
             admissions: deferred::Admissions::default(),
             callbacks: None,
-            early_callbacks: EarlyCallbacks::default(),
+            waiting_callbacks: WaitingCallbacks::default(),
             metrics: Metrics::default(),
             closing: watch::Sender::new(false),
             artifacts: None,
@@ -189,16 +189,15 @@ async fn admit(
             principal
         }
     };
-    let body = match route.body {
-        Body::None => None,
+    let (body, raw) = match route.body {
+        Body::None => (None, None),
         Body::Json(limit) | Body::Optional(limit) => {
-            let within = server.settings.limits.body_within;
-            let whole = whole(&head.headers, body, limit, room);
-            let whole = tokio::time::timeout(within, whole).await.map_err(|_| {
-                let seconds = within.as_secs();
-                ProblemCode::RequestTimeout.because(format!("the body did not come within {seconds} s"))
-            })?;
-            text_of(&head.headers, &whole?)?
+            let whole = whole_in_time(server, &head.headers, body, limit, room).await?;
+            (text_of(&head.headers, &whole)?, None)
+        }
+        Body::Raw(limit) => {
+            let body = whole_in_time(server, &head.headers, body, limit, room).await?;
+            (None, Some(Raw { headers: head.headers.clone(), body }))
         }
     };
     let last_event_id = head.headers.get(HeaderName::from_static("last-event-id"));
@@ -212,7 +211,22 @@ async fn admit(
         wait: wait::preferred(&head.headers),
         last_event_id: last_event_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
         body,
+        raw,
     })
+}
+
+async fn whole_in_time(
+    server: &Server,
+    headers: &HeaderMap,
+    body: axum::body::Body,
+    limit: usize,
+    room: &mut Room,
+) -> Result<Vec<u8>, Problem> {
+    let within = server.settings.limits.body_within;
+    tokio::time::timeout(within, whole(headers, body, limit, room)).await.map_err(|_| {
+        let seconds = within.as_secs();
+        ProblemCode::RequestTimeout.because(format!("the body did not come within {seconds} s"))
+    })?
 }
 
 /// Carries out what was asked, if there is room for one more.

@@ -202,6 +202,7 @@ fn defer(world: &mut World, node: &Node, held: &Held, then: AfterExternal) -> Or
         attempt_id: held.attempt.clone(),
         kind: "outside".to_owned(),
         specialist: "scripted".to_owned(),
+        circle: None,
         handle: Some(body_ref(BodyName::Handle, &handle)),
         cancelability: if world.rng.chance(700) {
             Cancelability::Cancelable

@@ -185,7 +185,7 @@ fn polled(answer: PollAnswer, connector: &Connector) -> Polled {
             let (_, result) = connector.result();
             Polled::Completed(Output { data: Some(result.bytes.to_vec()), ..Output::default() })
         }
-        PollAnswer::Failed { retryable: Retryable::Yes, .. } => {
+        PollAnswer::Failed { retryable: Retryable::Yes | Retryable::NotBefore(_), .. } => {
             Polled::Failed(Failure::transient("unlucky", "it failed"))
         }
         PollAnswer::Failed { retryable: Retryable::No, .. } => {
@@ -220,7 +220,9 @@ impl Scripted {
             // Who has been called again with what came from outside goes on to the end.
             Act::Defer(_) if assignment.arrived.is_some() => Produced::Completed(self.result_of(&assignment)),
             Act::Defer(then) => self.defer(&assignment, &link, then).await,
-            Act::Fail(Retryable::Yes) => Produced::Failed(Failure::transient("unlucky", "try again")),
+            Act::Fail(Retryable::Yes | Retryable::NotBefore(_)) => {
+                Produced::Failed(Failure::transient("unlucky", "try again"))
+            }
             Act::Fail(Retryable::No) | Act::Block => Produced::Failed(Failure::permanent("hopeless", "no")),
             Act::AwaitInput => {
                 // Somebody must answer; who has been answered goes on to the end.

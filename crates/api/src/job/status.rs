@@ -149,6 +149,49 @@ pub struct Runner<'a> {
     pub lease_until: Option<Cow<'a, str>>,
     /// Why the last attempt that did not succeed ended.
     pub last_error: Option<Cow<'a, str>>,
+    /// The work outside that it waits for; left out if it waits for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside<'a>>,
+}
+
+/// Work that goes on outside, as its service last told it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct Outside<'a> {
+    /// The handle on it.
+    pub operation_id: Cow<'a, str>,
+    /// Whose service has it: the name of the executor.
+    pub service: Cow<'a, str>,
+    /// pending, running, or how it ended.
+    pub status: Cow<'a, str>,
+    /// What the service says for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_hint: Option<Cow<'a, str>>,
+    /// How often the service was asked.
+    pub polls: u32,
+    /// When it took the work.
+    pub dispatched_at: Cow<'a, str>,
+    /// When it was last asked.
+    pub last_polled_at: Option<Cow<'a, str>>,
+    /// When it is asked next; `null` once it is over.
+    pub next_poll_at: Option<Cow<'a, str>>,
+    /// When the host gives it up.
+    pub expires_at: Cow<'a, str>,
+    /// Why the last question failed; left out if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<OutsideError<'a>>,
+}
+
+/// A question to a service that failed; that says nothing about the work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct OutsideError<'a> {
+    /// Short and machine-readable.
+    pub code: Cow<'a, str>,
+    /// For people.
+    pub message: Cow<'a, str>,
+    /// Failed questions in a row.
+    pub in_row: u32,
 }
 
 /// One dispatch of a job.

@@ -8,7 +8,7 @@ use super::spec::NewJob;
 use super::state::{AfterExternal, JobStateName};
 use crate::body::BodyRef;
 use crate::operation::NewOperation;
-use crate::{AttemptId, Jitter, OperationId, OwnerId};
+use crate::{AttemptId, Jitter, OperationId, OwnerId, Timestamp};
 
 /// An order to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub enum JobCommand {
         attempt_id: AttemptId,
         /// What there is to say of it.
         details: Box<Details>,
+        /// Before when another attempt is not wanted, if whoever should do it has said so.
+        not_before: Option<Timestamp>,
         /// For the wait before another attempt.
         jitter: Jitter,
     },
@@ -177,6 +179,8 @@ pub enum SubmitWord {
 pub enum Retryable {
     /// If attempts are left.
     Yes,
+    /// If attempts are left, and not before this time: whoever should do it has said so.
+    NotBefore(Timestamp),
     /// The executor says that it is of no use.
     No,
 }

@@ -10,7 +10,7 @@ mod dispatch;
 mod external;
 pub(super) mod submit;
 
-use super::command::JobCommand;
+use super::command::{JobCommand, Retryable};
 use super::ends::{self, expired};
 use super::fact::{AnswerKept, ExpiryCause, JobFact};
 use super::report;
@@ -57,8 +57,9 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
         JobCommand::Heartbeat { attempt_id } => dispatch::heartbeat(job, attempt_id),
         JobCommand::Report(report) => report::decide(job, report, now),
         JobCommand::IntendSubmit { attempt_id, intent } => submit::intend(job, attempt_id, intent),
-        JobCommand::LoseSubmit { attempt_id, details, jitter } => {
-            submit::lose(job, attempt_id, details, *jitter, now)
+        JobCommand::LoseSubmit { attempt_id, details, not_before, jitter } => {
+            let again = not_before.map_or(Retryable::Yes, Retryable::NotBefore);
+            submit::lose(job, attempt_id, details, again, *jitter, now)
         }
         JobCommand::Defer { attempt_id, operation_id, operation, then } => {
             external::defer(job, attempt_id, operation_id, operation, *then)

@@ -7,7 +7,7 @@ use super::intent::Intent;
 use super::state::{Job, JobState, JobStateName};
 use crate::operation::{Cancelability, NewOperation, OperationCommand};
 use crate::planted::{Bug, planted};
-use crate::policy::{Hint, KindPolicy};
+use crate::policy::{Hint, KindPolicy, RETRY_AFTER_CEILING_SECONDS};
 use crate::{AttemptId, Decision, Jitter, Refusal, Timestamp};
 
 /// The reason of a job whose request to a service may have arrived.
@@ -41,11 +41,20 @@ pub(super) fn failed_or_requeued(
     now: Timestamp,
 ) -> JobFact {
     match retryable {
-        Retryable::Yes if job.may_retry_by_itself() && !job.attempts.is_empty() => {
-            let due_at = now.plus_micros(job.spec.retry.wait_micros(job.attempt_count, jitter));
+        Retryable::Yes | Retryable::NotBefore(_) if job.may_retry_by_itself() && !job.attempts.is_empty() => {
+            let backed_off = now.plus_micros(job.spec.retry.wait_micros(job.attempt_count, jitter));
+            let due_at = backed_off.max(not_before(retryable, now));
             JobFact::Requeued { due_at, cause: RequeueCause::AttemptFailed, details }
         }
-        Retryable::Yes | Retryable::No => JobFact::Failed(details),
+        Retryable::Yes | Retryable::NotBefore(_) | Retryable::No => JobFact::Failed(details),
+    }
+}
+
+/// Before when another attempt is not wanted. Whatever was said, no work is parked for longer than the host ever waits.
+fn not_before(retryable: Retryable, now: Timestamp) -> Timestamp {
+    match retryable {
+        Retryable::NotBefore(at) => at.min(now.plus_seconds(u64::from(RETRY_AFTER_CEILING_SECONDS))),
+        Retryable::Yes | Retryable::No => now,
     }
 }
 
@@ -84,6 +93,7 @@ pub(super) fn unknown_outside(job: &Job, intent: &Intent) -> OperationCommand {
             attempt_id,
             kind: intent.kind.clone(),
             specialist: intent.specialist.clone(),
+            circle: job.spec.circle.clone(),
             handle: None,
             cancelability: Cancelability::NotCancelable("nobody knows its handle".to_owned()),
             retry_after: Hint::Absent,

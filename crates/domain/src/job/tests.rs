@@ -230,6 +230,7 @@ fn new_operation() -> NewOperation {
         attempt_id: attempt(1),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
+        circle: None,
         handle: Some(body(BodyName::Handle, 7)),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Seconds(5),

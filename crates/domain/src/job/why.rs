@@ -1,8 +1,11 @@
 //! Why a job is not moving: what keeps it where it is, most important first, and the earliest time at which it could move by
 //! itself. A pure function of the record and of what its node knows; it changes nothing and promises nothing.
 
+use std::fmt::Write as _;
+
 use super::state::{Job, JobState};
 use crate::Timestamp;
+use crate::operation::{Operation, OperationLink};
 use crate::time::earliest;
 
 /// What the record does not know of itself.
@@ -16,6 +19,8 @@ pub struct Surroundings<'a> {
     pub lane: LaneHere,
     /// What its error says for people, if it has one.
     pub error: Option<&'a str>,
+    /// The work outside that it waits for.
+    pub outside: Option<&'a Operation>,
 }
 
 /// Whether a node has the executor of a job.
@@ -107,11 +112,17 @@ pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
         JobState::Blocked => {
             reasons.push(reason("blocked", "it waits for a decision; POST one to its /answer", None));
         }
-        JobState::AwaitingExternal { operation, .. } => reasons.push(reason(
-            "awaiting_external",
-            format!("it goes on outside as {operation}, which is polled"),
-            None,
-        )),
+        JobState::AwaitingExternal { operation, .. } => match around.outside {
+            Some(outside) => {
+                reasons.push(waiting_outside(outside));
+                reasons.extend(nobody_asks(outside, around.executor, now));
+                let next = outside.next_poll_at.min(outside.expires_at).max(now);
+                earliest_at = earliest(earliest_at, Some(next));
+            }
+            None => {
+                reasons.push(reason("awaiting_external", format!("it goes on outside as {operation}"), None));
+            }
+        },
         JobState::Completed
         | JobState::Cancelled
         | JobState::Expired
@@ -123,6 +134,41 @@ pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
         earliest_at = earliest(earliest_at, Some(limit.max(now)));
     }
     Explanation { reasons, earliest_at }
+}
+
+/// For whom it waits, when they are asked next, and what they said last.
+fn waiting_outside(operation: &Operation) -> Reason {
+    let OperationLink { kind, .. } = &operation.link;
+    let mut told =
+        format!("it waits for {kind}, where it goes on as {}; it is asked next at this time", operation.id);
+    match (operation.polls, &operation.last_error) {
+        (0, _) => told.push_str("; it was not asked yet"),
+        (polls, Some(error)) => {
+            let in_row = operation.errors_in_row;
+            let _ =
+                write!(told, "; asked {polls} times, the last {in_row} without an answer: {}", error.code);
+            if !error.message.is_empty() {
+                let _ = write!(told, ": {}", error.message);
+            }
+        }
+        (polls, None) => {
+            let _ = write!(told, "; asked {polls} times, last answer: {}", operation.status());
+        }
+    }
+    if let Some(hint) = &operation.progress_hint {
+        let _ = write!(told, "; it says: {hint}");
+    }
+    reason("awaiting_external", told, Some(operation.next_poll_at))
+}
+
+/// Nobody here can ask its service.
+fn nobody_asks(operation: &Operation, executor: ExecutorHere, now: Timestamp) -> Option<Reason> {
+    let ExecutorHere::Missing { until } = executor else { return None };
+    let told = format!(
+        "this node has no executor named {:?}: add it to the config and start again; if nobody has it by then the job fails",
+        operation.link.kind
+    );
+    Some(reason("executor_missing", told, Some(until.max(now))))
 }
 
 /// What keeps a queued job; when it could be taken, if anyone takes it by itself.

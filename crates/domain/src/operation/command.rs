@@ -86,6 +86,8 @@ pub struct NewOperation {
     pub kind: String,
     /// The specialist that dispatched it; kept for the record, never used to look one up.
     pub specialist: String,
+    /// The circle of its job.
+    pub circle: Option<String>,
     /// The service's own id of the work: private. None if nobody knows whether the service took it.
     pub handle: Option<BodyRef>,
     /// Whether it can be stopped.

@@ -81,6 +81,9 @@ pub struct OperationLink {
     pub kind: String,
     /// The specialist that dispatched it: for the record only.
     pub specialist: String,
+    /// The circle of its job, for which its specialist is looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circle: Option<String>,
 }
 
 /// What a service may report of open work.

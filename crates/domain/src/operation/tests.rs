@@ -89,6 +89,7 @@ fn link() -> OperationLink {
         attempt_id: AttemptId::new("attempt-1"),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
+        circle: None,
     }
 }
 
@@ -180,6 +181,7 @@ fn new_operation() -> NewOperation {
         attempt_id: AttemptId::new("attempt-1"),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
+        circle: None,
         handle: Some(body(BodyName::Handle, 7)),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Absent,

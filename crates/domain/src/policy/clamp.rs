@@ -76,6 +76,18 @@ impl KindPolicy {
         now.plus_micros(wait + jitter.share_of(most))
     }
 
+    /// Before when a service that has no time now is not given the work again: its hint within the host's bounds, and a little more so
+    /// that all who were sent away do not come back at once, but never more than the host's longest wait. Nothing if it said nothing.
+    pub fn not_before(&self, hint: Hint, jitter: Jitter, now: Timestamp) -> Option<Timestamp> {
+        match hint {
+            Hint::Absent => None,
+            Hint::Seconds(_) | Hint::Invalid => {
+                let longest = now.plus_seconds(u64::from(self.max_retry_after_seconds));
+                Some(self.next_poll_at(self.retry_after(hint).seconds, jitter, now).min(longest))
+            }
+        }
+    }
+
     /// The time of the next poll after this many failed ones in a row: full jitter, never sooner than the host's
     /// shortest wait.
     pub fn next_poll_after_error(&self, errors_in_row: u32, jitter: Jitter, now: Timestamp) -> Timestamp {

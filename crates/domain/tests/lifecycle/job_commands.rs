@@ -84,6 +84,7 @@ pub(crate) fn topics() -> Vec<Topic> {
                 order("submit outcome unknown", "submit", NOW, |job| JobCommand::LoseSubmit {
                     attempt_id: current(job),
                     details: Box::new(note()),
+                    not_before: None,
                     jitter: Jitter(0),
                 }),
                 order("defer", "defer", NOW, |job| defer(job, "op-1")),
@@ -232,6 +233,7 @@ fn defer(job: &Job, operation: &str) -> JobCommand {
         attempt_id: attempt_id.clone(),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
+        circle: None,
         handle: Some(BodyRef { name: BodyName::Handle, sha256: Digest([7; 32]), size: 7 }),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Absent,

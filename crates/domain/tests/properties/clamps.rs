@@ -104,6 +104,14 @@ fn a_million_hints_stay_within_the_hosts_bounds() {
         let next = policy.next_poll_at(retry, jitter, now);
         let latest = now.plus_micros(i64::from(max) * 1_000 * (1_000 + i64::from(policy.jitter_permille)));
         assert!(next >= now.plus_seconds(u64::from(min)) && next <= latest, "{next:?} after {now:?}");
+        let hint = random.hint();
+        let not_before = policy.not_before(hint, jitter, now);
+        let longest = now.plus_seconds(u64::from(max));
+        assert!(
+            not_before.is_none_or(|at| at >= now.plus_seconds(u64::from(min)) && at <= longest),
+            "{hint:?}"
+        );
+        assert_eq!(not_before.is_none(), hint == Hint::Absent);
         let after_error = policy.next_poll_after_error(random.within_u32(0, u32::MAX), jitter, now);
         let longest = min.max(policy.max_poll_error_backoff_seconds);
         assert!(after_error >= now.plus_seconds(u64::from(min)), "{after_error:?} after {now:?}");

@@ -254,6 +254,7 @@ impl Step {
             attempt_id: attempt_id.clone(),
             kind: "render".to_owned(),
             specialist: "render-farm".to_owned(),
+            circle: None,
             handle: Some(body(BodyName::Handle, number)),
             cancelability,
             retry_after: self.hint(),

@@ -63,6 +63,7 @@ fn new_operation(number: u32) -> NewOperation {
         attempt_id: attempt(number),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
+        circle: None,
         handle: Some(BodyRef { name: BodyName::Handle, sha256: Digest([7; 32]), size: 7 }),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Seconds(5),

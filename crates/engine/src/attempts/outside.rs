@@ -1,12 +1,13 @@
 //! What an attempt leaves outside: the intent before it gives work to a service, and the operation that follows the work there.
 
-use domain::job::{Intent, Job, JobCommand, JobStateName, SubmitWord};
+use domain::job::{Intent, Job, JobCommand, JobState, JobStateName, SubmitWord};
 use domain::operation::NewOperation;
 use domain::policy::Hint;
-use domain::{AttemptId, BodyName, OperationId};
+use domain::{AttemptId, BodyName, OperationId, Record};
 use store::sha256;
 
 use super::run::Attempt;
+use crate::hint_text::hint_text;
 use crate::kept::Kept;
 use crate::{Deferral, EngineError, Intended, Modes, Order, Stop};
 
@@ -24,7 +25,7 @@ impl Attempt {
             job.intent.as_ref().map_or_else(|| call_id(job, attempt_id), |open| open.operation_id.clone());
         let intent = Intent {
             operation_id: key.clone(),
-            specialist: self.specialist(&kind),
+            specialist: self.specialist(job, &kind),
             kind,
             request: asked.request_sha256,
             resubmit: asked.resubmit,
@@ -59,7 +60,9 @@ impl Attempt {
             self.intended.as_ref().map_or_else(|| call_id(job, attempt_id), |intended| intended.key.clone());
         let mut kept = Kept::of(operation_id.clone());
         let kind = job.spec.executor.clone().unwrap_or_default();
-        let modes = self.attempts.executors.get(&kind).map_or_else(Modes::default, |executor| executor.modes);
+        let circle = job.spec.circle.as_deref();
+        let executor = self.attempts.executors.find(circle, &kind);
+        let modes = executor.map_or_else(Modes::default, |executor| executor.modes);
         let operation = NewOperation {
             job_id: job.id.clone(),
             attempt_id: attempt_id.clone(),
@@ -69,9 +72,10 @@ impl Attempt {
             fail_after: deferral.fail_after,
             action_ttl: or_else(deferral.action_ttl, modes.max_ttl),
             deadline_at: None,
-            progress_hint: deferral.progress_hint,
-            policy: self.attempts.policy.for_kind(&kind),
-            specialist: self.specialist(&kind),
+            progress_hint: deferral.progress_hint.as_deref().map(hint_text),
+            policy: self.attempts.policy.for_kind_in(circle, &kind),
+            specialist: self.specialist(job, &kind),
+            circle: job.spec.circle.clone(),
             kind,
             jitter: self.attempts.engine.ids().jitter(),
         };
@@ -85,8 +89,19 @@ impl Attempt {
         order
     }
 
-    fn specialist(&self, kind: &str) -> String {
-        let executor = self.attempts.executors.get(kind);
+    /// The operation is written down; its service may have called before.
+    pub(super) async fn look_for_callback(&self) -> Result<(), EngineError> {
+        let Some(loaded) = self.attempts.engine.store().load(&self.id).await? else { return Ok(()) };
+        if let Record::Job(job) = &*loaded.record
+            && let JobState::AwaitingExternal { operation, .. } = &job.state
+        {
+            self.attempts.wakes.may_be_called_back(operation.clone());
+        }
+        Ok(())
+    }
+
+    fn specialist(&self, job: &Job, kind: &str) -> String {
+        let executor = self.attempts.executors.find(job.spec.circle.as_deref(), kind);
         executor.map_or_else(String::new, |one| one.specialist.name().into_owned())
     }
 }

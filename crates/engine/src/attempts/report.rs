@@ -1,7 +1,7 @@
 //! The end of an attempt, in one commit with its bodies. A result is not thrown away because the store cannot take it just now.
 
 use domain::job::{CancelAnswer, Details, Job, JobCommand, JobStateName, Retryable};
-use domain::{AttemptId, BodyName, Refusal};
+use domain::{AttemptId, BodyName, Refusal, Timestamp};
 use store::StoreError;
 
 use super::run::Attempt;
@@ -68,7 +68,7 @@ impl Attempt {
                 self.report_of(attempt_id, JobStateName::Completed, details, Retryable::Yes)
             }
             Produced::Failed(failure) => {
-                let retryable = failure.retryable;
+                let retryable = self.retryable(job, &failure);
                 let details = failed(failure, &mut kept);
                 self.report_of(attempt_id, JobStateName::Failed, details, retryable)
             }
@@ -83,7 +83,7 @@ impl Attempt {
                 self.report_of(attempt_id, JobStateName::AwaitingInput, details, Retryable::No)
             }
             Produced::Deferred(deferral) => return Some(self.deferring(job, attempt_id, deferral)),
-            Produced::SubmitUnknown(failure) => self.losing(attempt_id, failure, &mut kept),
+            Produced::SubmitUnknown(failure) => self.losing(job, attempt_id, failure, &mut kept),
             Produced::Unexpected(what) => {
                 // It says nothing of what it may have left outside.
                 self.intended = None;
@@ -97,7 +97,7 @@ impl Attempt {
                 },
                 Stop::TimeOver => {
                     let failure = Failure::transient("timed_out", "the attempt ran out of its time limit");
-                    self.losing(attempt_id, failure, &mut kept)
+                    self.losing(job, attempt_id, failure, &mut kept)
                 }
                 Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
             },
@@ -118,9 +118,25 @@ impl Attempt {
     }
 
     /// A failure of which nobody knows what it left outside.
-    fn losing(&self, attempt_id: &AttemptId, failure: Failure, kept: &mut Kept) -> JobCommand {
+    fn losing(&self, job: &Job, attempt_id: &AttemptId, failure: Failure, kept: &mut Kept) -> JobCommand {
+        let not_before = self.not_before(job, &failure);
         let (details, jitter) = (Box::new(failed(failure, kept)), self.attempts.engine.ids().jitter());
-        JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details, jitter }
+        JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details, not_before, jitter }
+    }
+
+    /// Whether and when a failure may be tried again.
+    fn retryable(&self, job: &Job, failure: &Failure) -> Retryable {
+        match (failure.retryable, self.not_before(job, failure)) {
+            (Retryable::Yes, Some(at)) => Retryable::NotBefore(at),
+            (retryable, _) => retryable,
+        }
+    }
+
+    /// Before when whoever should do it does not want it again: what they hint, within the host's bounds.
+    fn not_before(&self, job: &Job, failure: &Failure) -> Option<Timestamp> {
+        let kind = job.spec.executor.as_deref().unwrap_or_default();
+        let policy = self.attempts.policy.for_kind_in(job.spec.circle.as_deref(), kind);
+        policy.not_before(failure.retry_after, self.attempts.engine.ids().jitter(), self.attempts.timer.now())
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::asked::Origin;
 use super::{Attempts, replace};
 use crate::link::{Asked, FarEnd};
-use crate::{Assignment, EngineError, Executor, Failure, Intended, Link, Order, Produced, Progress, Stop};
+use crate::{Assignment, EngineError, Failure, Intended, Link, Order, Produced, Progress, Registered, Stop};
 
 /// Words of progress that may wait; more are dropped.
 pub(super) const PROGRESS_WAITING: usize = 64;
@@ -62,18 +62,24 @@ impl Attempt {
         let Some(executor) = &job.spec.executor else {
             return self.report(&job, &attempt_id, Produced::Unavailable(nobody_to_do(&job))).await;
         };
-        let Some(executor) = self.attempts.executors.get(executor).cloned() else {
+        let Some(executor) = self.attempts.executors.find(job.spec.circle.as_deref(), executor).cloned()
+        else {
             let message = format!("no executor is named {executor:?}");
             let failure = Failure::permanent("specialist_unregistered", message);
             return self.report(&job, &attempt_id, Produced::Failed(failure)).await;
         };
         let assignment = self.assignment(&job, &attempt_id).await?;
         let link = self.link.clone();
+        let called_back = executor.specialist.is_called_back();
         let (produced, abort) = self.produce(executor, assignment, link);
         let produced = self.stay_with(&job, &attempt_id, produced).await;
         // Work that is over takes no notice; work that must be over is dropped.
         abort.abort();
         match produced {
+            Some(produced @ Produced::Deferred(_)) if called_back => {
+                self.report(&job, &attempt_id, produced).await?;
+                self.look_for_callback().await
+            }
             Some(produced) => self.report(&job, &attempt_id, produced).await,
             None => Ok(()),
         }
@@ -82,12 +88,12 @@ impl Attempt {
     /// The work itself, in a task of its own: whatever it does, the lease is renewed.
     fn produce(
         &self,
-        executor: Executor,
+        executor: Registered,
         assignment: Assignment,
         link: Link,
     ) -> (oneshot::Receiver<Produced>, AbortHandle) {
         let (told, produced) = oneshot::channel();
-        let slots = self.attempts.slots_of(assignment.job.spec.executor.as_deref().unwrap_or_default());
+        let slots = executor.slots.clone();
         let work = async move {
             // Jobs of one executor may come from several lanes: here they wait for each other, under their leases.
             let mut waiting = link.clone();

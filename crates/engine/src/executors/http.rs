@@ -14,7 +14,7 @@ mod hints;
 mod interpret;
 mod load;
 mod mask;
-mod mistake;
+mod members;
 mod replay;
 mod secrets;
 mod submit;
@@ -27,18 +27,19 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use domain::OperationId;
 use domain::job::CancelAnswer;
 use domain::operation::PollError;
+use domain::{OperationId, Timestamp};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::outbound::{Answer, Outbound, OutboundError, OutboundRequest, OutboundRules};
-use crate::{Assignment, Clock, Executor, Link, Outside, Polled, Produced, Specialist};
+use crate::{
+    Assignment, Clock, Executor, Link, Outside, Polled, Produced, SignedWebhook, Specialist, verify_webhook,
+};
 
 pub use file::{SecretSource, State};
 pub use load::Connector;
-pub use mistake::Mistake;
 pub use replay::{Exchange, Mismatch, Replayed, replay};
 pub use secrets::{SecretError, Secrets};
 pub use transport::Transport;
@@ -82,6 +83,9 @@ impl HttpConnector {
         callbacks: Option<Arc<dyn CallbackUrls>>,
     ) -> Result<Self, OpenError> {
         let secrets = Secrets::read(&connector.secrets, &|name| std::env::var(name).ok())?;
+        if let Some(name) = &connector.signed_with {
+            secrets.check_webhook_key(name)?;
+        }
         let (allow, ca_file) = (connector.allow.clone(), connector.ca_file.clone());
         let outbound = Outbound::new(OutboundRules { allow, own, ca_file })?;
         Ok(Self::over(connector, secrets, Arc::new(outbound), clock, callbacks))
@@ -146,5 +150,18 @@ impl Specialist for HttpConnector {
 
     fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
         Box::pin(self.ask_to_stop(outside))
+    }
+
+    fn is_called_back(&self) -> bool {
+        self.callbacks.is_some() && self.connector.gives_callback_url
+    }
+
+    fn admits_callback(&self, callback: SignedWebhook<'_>, now: Timestamp) -> bool {
+        match &self.connector.signed_with {
+            None => true,
+            Some(name) => {
+                self.secrets.value(name).is_some_and(|secret| verify_webhook(secret, callback, now))
+            }
+        }
     }
 }

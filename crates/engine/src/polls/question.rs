@@ -16,15 +16,14 @@ use futures::future::BoxFuture;
 use store::{StoreError, Taken};
 
 use super::Polls;
+use crate::hint_text::hint_text;
 use crate::kept::Kept;
-use crate::{EngineError, Executor, Failure, Order, Outside, Polled};
+use crate::{EngineError, Executor, Failure, Order, Outside, Polled, Registered};
 
 /// Who writes down what services say.
 const ACTOR: &str = "worker:poll_operations";
 /// How long an answer that could not be written down is forgotten: its question is asked again then.
 const AGAIN_AFTER_SECONDS: u64 = 1;
-/// What an answer may say to people, in bytes; the rest is cut off.
-const MAX_HINT_BYTES: usize = 1_024;
 
 pub(super) struct Question<'a> {
     polls: &'a Polls,
@@ -41,6 +40,15 @@ pub(super) enum Urgency {
     WhenDue,
     /// Somebody wants to know now.
     Now,
+}
+
+/// What came of looking after an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// What was due is done, or was given back.
+    Done,
+    /// Its service has no place before this time: it was not asked.
+    NoPlaceBefore(Timestamp),
 }
 
 /// What an operation needs now.
@@ -64,38 +72,45 @@ impl<'a> Question<'a> {
     }
 
     /// Does what is due. Nothing is left to the caller.
-    pub(super) async fn settle(&self) {
-        if let Err(error) = self.carry_out().await {
-            // Mostly someone was faster; the record says what happened.
-            tracing::info!(record = %self.taken.id, code = error.code(), "not asked: {error}");
-            self.put_off(self.polls.timer.now().plus_seconds(AGAIN_AFTER_SECONDS)).await;
+    pub(super) async fn settle(&self) -> Settled {
+        match self.carry_out().await {
+            Ok(settled) => settled,
+            Err(error) => {
+                // Mostly someone was faster; the record says what happened.
+                tracing::info!(record = %self.taken.id, code = error.code(), "not asked: {error}");
+                self.put_off(self.polls.timer.now().plus_seconds(AGAIN_AFTER_SECONDS)).await;
+                Settled::Done
+            }
         }
     }
 
-    async fn carry_out(&self) -> Result<(), EngineError> {
+    async fn carry_out(&self) -> Result<Settled, EngineError> {
         let engine = &self.polls.engine;
         let loaded = engine.store().load(&self.taken.id).await?.ok_or(Refusal::UnknownRecord)?;
         let Record::Operation(operation) = &*loaded.record else {
             return Err(Refusal::WrongRecordKind.into());
         };
         let operation = Arc::new((**operation).clone());
-        if let Some(said) = self.said(&operation) {
+        let executor = self.polls.executor_of(&operation);
+        if let Some(said) = self.said(&operation, executor).await? {
             return self.record(&operation, self.answer(&operation, said)).await;
         }
         let due = due(&operation, self.polls.timer.now(), self.urgency);
         if matches!(due, Due::Attention) {
             engine.attend(&self.taken, Arc::from(ACTOR)).await?;
-            return Ok(());
+            return Ok(Settled::Done);
         }
-        let Some(executor) = self.polls.executors.get(&operation.link.kind) else {
+        let Some(executor) = executor else {
             return self.nobody_to_ask(&operation).await;
         };
         let limit = operation.policy.max_concurrent_polls_per_module as usize;
-        let place = match self.polls.place(&operation.link.kind, limit) {
+        // Services of different circles are different services.
+        let service = format!("{}/{}", executor.circle.as_deref().unwrap_or_default(), operation.link.kind);
+        let place = match self.polls.place(&service, limit) {
             Ok(place) => place,
             Err(until) => {
-                self.put_off(until).await;
-                return Ok(());
+                self.put_off(self.due_again(&operation, until)).await;
+                return Ok(Settled::NoPlaceBefore(until));
             }
         };
         let handle = match operation.handle {
@@ -113,15 +128,37 @@ impl<'a> Question<'a> {
             // The daemon stops: whoever comes next asks again.
             None => {
                 self.put_off(self.polls.timer.now()).await;
-                Ok(())
+                Ok(Settled::Done)
             }
         }
     }
 
-    /// What the callback says of the work, if its executor takes its word.
-    fn said(&self, operation: &Operation) -> Option<Polled> {
-        let body = self.callback.as_ref()?;
-        self.polls.executors.get(&operation.link.kind)?.specialist.read_callback(body)
+    /// What the callback says of the work, if its executor takes its word. One that came before the operation is not forgotten.
+    async fn said(
+        &self,
+        operation: &Operation,
+        executor: Option<&Registered>,
+    ) -> Result<Option<Polled>, EngineError> {
+        let Some(Executor { specialist, .. }) = executor.map(|one| &**one) else { return Ok(None) };
+        let early = match &self.callback {
+            None if operation.polls == 0 && operation.ended.is_none() && specialist.is_called_back() => {
+                self.polls.engine.early_callback(&operation.id).await?
+            }
+            Some(_) | None => None,
+        };
+        Ok(self.callback.as_ref().or(early.as_ref()).and_then(|body| specialist.read_callback(body)))
+    }
+
+    /// When it is due again if it cannot be asked about before this time. What is not due now keeps its own time.
+    fn due_again(&self, operation: &Operation, until: Timestamp) -> Timestamp {
+        match self.urgency {
+            Urgency::WhenDue => until,
+            Urgency::Now => {
+                let stop_at = operation.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
+                let own = operation.next_poll_at.min(operation.expires_at);
+                stop_at.map_or(own, |stop_at| stop_at.min(own)).max(until)
+            }
+        }
     }
 
     async fn ask(&self, executor: &Executor, outside: Outside) -> Option<Order> {
@@ -171,10 +208,10 @@ impl<'a> Question<'a> {
         let mut kept = Kept::of(operation.link.job_id.clone());
         let answer = match polled {
             Polled::Open(status, hints) => {
-                if let Some(hint) = &hints.progress_hint {
+                let progress_hint = hints.progress_hint.as_deref().map(hint_text);
+                if let Some(hint) = &progress_hint {
                     tracing::info!(operation = %operation.id, job = %operation.link.job_id, "{hint}");
                 }
-                let progress_hint = hints.progress_hint.map(short);
                 PollAnswer::Open(status, PollHints { progress_hint, ..hints })
             }
             Polled::Completed(output) => PollAnswer::Completed(kept.output(output)),
@@ -199,29 +236,29 @@ impl<'a> Question<'a> {
             "external_polling_loop.poll_raised: {}",
             error.message
         );
-        let error = PollError { message: short(error.message), ..error };
+        let error = PollError { message: hint_text(&error.message), ..error };
         let jitter = self.polls.engine.ids().jitter();
         self.order(OperationCommand::RecordPollError { error, retry_after, jitter })
     }
 
-    async fn nobody_to_ask(&self, operation: &Operation) -> Result<(), EngineError> {
+    async fn nobody_to_ask(&self, operation: &Operation) -> Result<Settled, EngineError> {
         if self.polls.timer.now() < self.polls.strangers_from {
             self.put_off(self.polls.strangers_from).await;
-            return Ok(());
+            return Ok(Settled::Done);
         }
         let message = format!("no executor is named {:?}", operation.link.kind);
         let failure = Failure::permanent("specialist_unregistered", message);
         self.record(operation, self.answer(operation, Polled::Failed(failure))).await
     }
 
-    async fn record(&self, operation: &Operation, order: Order) -> Result<(), EngineError> {
+    async fn record(&self, operation: &Operation, order: Order) -> Result<Settled, EngineError> {
         match self.polls.engine.execute(order).await {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(Settled::Done),
             Err(error) if crate::attempts::is_about_the_report(&error) => {
                 // The record must say why there is no result.
                 let failure = Failure::permanent("report_refused", error.to_string());
                 let order = self.answer(operation, Polled::Failed(failure));
-                self.polls.engine.execute(order).await.map(|_| ())
+                self.polls.engine.execute(order).await.map(|_| Settled::Done)
             }
             Err(error) => Err(error),
         }
@@ -265,7 +302,7 @@ fn due(operation: &Operation, now: Timestamp, urgency: Urgency) -> Due {
 
 fn failed(failure: Failure, kept: &mut Kept) -> PollAnswer {
     PollAnswer::Failed {
-        failure_detail: short(failure.message.clone()),
+        failure_detail: hint_text(&failure.message),
         error_code: Some(failure.reason.clone()),
         retryable: failure.retryable,
         result: kept.failure(failure),
@@ -276,10 +313,4 @@ fn failed(failure: Failure, kept: &mut Kept) -> PollAnswer {
 fn unexpected(what: &str) -> Failure {
     let message = format!("the poll was answered with {what}, which is no answer");
     Failure::permanent("poll_returned_unexpected_type", message)
-}
-
-/// Cut to what the record takes, between characters.
-fn short(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(MAX_HINT_BYTES));
-    text
 }

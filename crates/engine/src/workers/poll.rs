@@ -29,6 +29,9 @@ impl PollOperations {
     }
 
     async fn poll_due(&self, now: Timestamp) -> Result<Next, EngineError> {
+        for operation in self.wakes.take_may_be_called_back() {
+            self.polls.hear_early(operation);
+        }
         if let Some(next) = self.due_times.nothing_before(now, self.wakes.take_operation_due_at()) {
             return Ok(next);
         }

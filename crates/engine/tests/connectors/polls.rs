@@ -197,6 +197,7 @@ async fn no_word_about_time_parks_the_work_or_hurries_it() {
     }
 }
 
+// conforms: L27
 #[tokio::test]
 async fn a_result_is_fetched_where_the_file_says_and_the_input_is_kept_only_for_that() {
     let asked = AtomicUsize::new(0);

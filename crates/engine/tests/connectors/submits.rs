@@ -300,3 +300,70 @@ async fn a_sync_only_service_that_goes_on_with_the_work_breaks_its_contract_and_
     assert_eq!(world.error(&failed)["code"], "deferred_by_sync_only");
     assert_eq!(world.operation(&id).orphan(), Some(OrphanReason::SubmitOutcomeUnknown));
 }
+
+// conforms: O26 O27
+#[tokio::test]
+async fn a_service_that_has_no_time_says_when_and_is_heard_within_the_host_s_bounds() {
+    // What the job's own policy waits at least and at most before a second attempt.
+    let own = (15, 30);
+    for (status, retry_after, (least, most)) in [
+        (429, Some("120"), (120, 132)),
+        (503, Some("120"), (120, 132)),
+        (503, Some("1"), own),
+        (429, Some("0"), own),
+        (429, Some("99999999999"), (300, 300)),
+        (503, Some("Fri, 31 Dec 9999 23:59:59 GMT"), (300, 300)),
+        (429, Some("-5"), own),
+        (503, Some("soon"), own),
+        (429, None, own),
+    ] {
+        let service = Service::start(move |_| {
+            let busy = reply(status, json!({ "message": "too much to do" }));
+            retry_after.map_or_else(|| reply(status, "{}"), |after| busy.with("Retry-After", after))
+        });
+        let world = World::new(&connector(&service, "  idempotent: false"));
+        let id = world.create(INPUT, 2).await;
+        queued_after(&world, &id, 1).await;
+        let domain::job::JobState::Queued { due_at } = world.job(&id).state else {
+            unreachable!("it is queued")
+        };
+        let waits = (due_at.micros() - world.now().micros()) / 1_000_000;
+        assert!((least..=most).contains(&waits), "{status} {retry_after:?}: {waits}");
+        // It never meant that the service took it.
+        assert_eq!(world.job(&id).intent, None);
+        assert_eq!(service.asked().len(), 1);
+        world.clock.set(due_at.plus_micros(-1));
+        tokio::task::yield_now().await;
+        assert_eq!(service.asked().len(), 1);
+        world.clock.set(due_at);
+        service.until_asked(2).await;
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_has_no_time_for_a_repeated_submit_is_waited_for_as_well() {
+    let asked = AtomicUsize::new(0);
+    let service = Service::start(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => reply(500, "upside down"),
+        1 => reply(429, "{}").with("Retry-After", 200),
+        _ => reply(202, json!({ "id": "r-1", "state": "queued" })),
+    });
+    let world = World::new(&connector(&service, "  idempotent: true"));
+    let id = world.create(INPUT, 3).await;
+    queued_after(&world, &id, 1).await;
+    let due_at = |world: &World| {
+        let domain::job::JobState::Queued { due_at } = world.job(&id).state else {
+            unreachable!("it is queued")
+        };
+        due_at
+    };
+    world.clock.set(due_at(&world));
+    queued_after(&world, &id, 2).await;
+    let waits = (due_at(&world).micros() - world.now().micros()) / 1_000_000;
+    assert!((200..=220).contains(&waits), "{waits}");
+    assert!(world.job(&id).intent.is_some(), "what the first one started is still asked for under its key");
+    world.clock.set(due_at(&world));
+    world.until_state(&id, JobStateName::AwaitingExternal).await;
+    let keys: Vec<_> = service.asked().iter().map(|one| one.header("idempotency-key").unwrap()).collect();
+    assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+}

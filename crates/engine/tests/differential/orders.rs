@@ -217,7 +217,9 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
                 resubmit: chance.pick(&[Resubmit::SameKey, Resubmit::Never]),
             }),
         },
-        LOSE_SUBMIT => JobCommand::LoseSubmit { attempt_id, details: Box::default(), jitter },
+        LOSE_SUBMIT => {
+            JobCommand::LoseSubmit { attempt_id, details: Box::default(), not_before: None, jitter }
+        }
         CONCLUDE => JobCommand::ConcludeOperation {
             operation_id: match job.map(|job| &job.state) {
                 Some(JobState::AwaitingExternal { operation, .. }) if chance.percent(70) => operation.clone(),
@@ -324,6 +326,7 @@ fn new_operation(
         attempt_id: attempt_id.clone(),
         kind: "render".to_owned(),
         specialist: "farm".to_owned(),
+        circle: None,
         handle: chance.percent(90).then(|| body_ref(BodyName::Handle, b"handle")),
         cancelability: chance
             .pick(&[Cancelability::Cancelable, Cancelability::NotCancelable("no stop".to_owned())]),

@@ -51,7 +51,7 @@ fn fails() -> PollAnswer {
     }
 }
 
-// conforms: L38 L39
+// conforms: L38 L39 L71
 #[tokio::test]
 async fn times_of_the_view_are_those_of_the_facts() {
     on_every_store(async |world| {

@@ -178,6 +178,7 @@ pub fn defer(job: &JobId, operation: &OperationId, change: impl FnOnce(&mut NewO
         attempt_id: attempt(1),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
+        circle: None,
         handle: Some(body_ref(BodyName::Handle, b"render-7")),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Absent,

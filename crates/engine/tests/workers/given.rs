@@ -28,7 +28,7 @@ const SETTLING_YIELDS: usize = 200;
 const REPEATS: usize = 4;
 
 pub struct Given {
-    pub daemon: Daemon,
+    pub daemon: Arc<Daemon>,
     pub store: Arc<Counted>,
     pub clock: Arc<ManualClock>,
 }
@@ -48,6 +48,16 @@ impl Given {
         for (name, executor) in executors {
             registered.register(&name, executor);
         }
+        Self::started(store, clock, registered)
+    }
+
+    /// With executors of circles.
+    pub fn with(executors: Executors) -> Self {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_700_000_000)));
+        Self::started(Arc::new(Counted::default()), clock, executors)
+    }
+
+    fn started(store: Arc<Counted>, clock: Arc<ManualClock>, registered: Executors) -> Self {
         let settings = DaemonSettings {
             owner: OwnerId::new(format!("test-{:x}", RandomIds.next())),
             lease: Lease::DEFAULT,
@@ -58,7 +68,7 @@ impl Given {
             dispatching: Dispatching::On,
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), registered, settings);
-        Self { daemon, store, clock }
+        Self { daemon: Arc::new(daemon), store, clock }
     }
 
     pub async fn create(&self, job: Draft) -> JobId {
@@ -220,6 +230,11 @@ impl Draft {
         self
     }
 
+    pub fn circle(mut self, circle: &str) -> Self {
+        self.spec.circle = Some(circle.to_owned());
+        self
+    }
+
     pub fn priority(mut self, priority: i32) -> Self {
         self.spec.priority = priority;
         self
@@ -316,9 +331,21 @@ pub struct Counted {
     written: Notify,
     holds_commits: AtomicBool,
     commits_held: AtomicUsize,
+    commits: AtomicUsize,
+    refused_takes: AtomicUsize,
 }
 
 impl Counted {
+    /// Commits that were asked for so far.
+    pub fn commits(&self) -> usize {
+        self.commits.load(Ordering::SeqCst)
+    }
+
+    /// So many times nothing due can be taken.
+    pub fn refuse_takes(&self, times: usize) {
+        self.refused_takes.store(times, Ordering::SeqCst);
+    }
+
     /// From now on no commit is answered.
     pub fn hold_commits(&self) {
         self.holds_commits.store(true, Ordering::SeqCst);
@@ -345,6 +372,7 @@ impl Store for Counted {
             self.commits_held.fetch_add(1, Ordering::SeqCst);
             return Box::pin(std::future::pending());
         }
+        self.commits.fetch_add(1, Ordering::SeqCst);
         let mut answer = self.inner.commit_now(&commit);
         let one_less = |left: usize| left.checked_sub(1);
         if self.unknown.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
@@ -411,6 +439,10 @@ impl Store for Counted {
 
     fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
         self.count();
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.refused_takes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+            return Box::pin(std::future::ready(Err(StoreError::Unavailable("it is away".to_owned()))));
+        }
         self.inner.take_due(kind, take)
     }
 

@@ -1,9 +1,15 @@
 //! The workers over the memory store, with a clock moved by hand: what happens by itself, and when nothing does.
 
 mod asked;
+mod called_back;
+mod circles;
+mod contract;
 mod due;
 mod given;
+mod logged;
 mod outside;
+mod outside_bounds;
+mod specialist;
 mod submit;
 
 use std::sync::Arc;
@@ -14,7 +20,7 @@ use domain::job::{JobCommand, JobStateName};
 use engine::{Failure, Output, Produced, Progress, Stop};
 
 use given::{Given, answer, job, scripted};
-use store::body_ref;
+use store::{Store, body_ref};
 
 #[tokio::test]
 async fn a_created_job_is_dispatched_and_completed() {
@@ -163,12 +169,16 @@ async fn a_permanent_failure_is_not_tried_again() {
     assert_eq!(failed.attempt_count, 1);
 }
 
+// conforms: L66
 #[tokio::test]
 async fn a_panic_of_a_specialist_is_a_failed_attempt_and_nothing_more() {
     let given = Given::new([scripted("panics", 1, |_, _| async { panic!("at the disco") })]);
     let id = given.create(job("panics").attempts(1)).await;
     let failed = given.until(&id, JobStateName::Failed).await;
     assert_eq!(failed.state_reason.as_deref(), Some("executor_panicked"));
+    let error = given.store.inner.body(&id.into(), failed.result.error.expect("it has one")).await;
+    let error = String::from_utf8(error.unwrap().expect("it is kept")).unwrap();
+    assert!(error.contains("specialist raised: at the disco"), "{error}");
 }
 
 // conforms: R70

@@ -89,7 +89,7 @@ fn follow_once(
     }
     let mut facts = client.facts_after(id, *position, left)?;
     while let Some(told) = facts.next() {
-        *position = told.position;
+        *position = told.position.unwrap_or(*position);
         if let Some(last) = seen(client)? {
             return Ok(Some(last));
         }

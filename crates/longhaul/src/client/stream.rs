@@ -17,10 +17,10 @@ pub struct Facts {
     lines: BufReader<Box<dyn Read>>,
 }
 
-/// One event of it.
+/// One event of it: a fact with its place, or word of the work outside, which has none.
 #[derive(Debug, Deserialize)]
 pub struct Told {
-    pub position: u64,
+    pub position: Option<u64>,
 }
 
 impl Client {
@@ -43,7 +43,7 @@ impl Client {
 }
 
 impl Facts {
-    /// The next fact; nothing when the stream has ended, for whatever reason: it is opened again then.
+    /// The next event; nothing when the stream has ended, for whatever reason: it is opened again then.
     pub fn next(&mut self) -> Option<Told> {
         let mut line = String::new();
         loop {

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use engine::http::Connector;
 
 use super::serve::CONFIG_FILE;
 use crate::config::Config;
@@ -21,11 +20,13 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
   lanes:
     gpu: { limit: 1 }           # attempts at the same time
   connectors: [printing.yaml]   # slow HTTP services, a file each; see `longhaul connector --help`
+                                # one of a circle: { file: printing.yaml, circle: acme }
   policy:                       # what work outside is granted, whatever its service says
     defaults: { max_ttl_seconds: 900, max_retry_after_seconds: 300 }
     kind_overrides: { printing: { max_ttl_seconds: 86400 } }
   executors:
     - name: resize
+      circle: acme              # for the jobs of this circle; left out: for everybody's
       kind: process             # the job's input is on its standard input
       argv: [./resize.sh, --quality, '80']
       cwd: /srv/images
@@ -81,7 +82,8 @@ pub fn run(arguments: &ConfigArguments) -> Result<ExitCode> {
         eprintln!("warning: {doubt}");
     }
     let processes = config.executors.iter().map(|executor| executor.value.name.as_str());
-    let names: Vec<&str> = processes.chain(config.opened.iter().map(Connector::name)).collect();
+    let names: Vec<&str> =
+        processes.chain(config.opened.iter().map(|opened| opened.connector.name())).collect();
     say(format_args!("{} can be used: {} executors ({})", path.display(), names.len(), names.join(", ")));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,10 +1,10 @@
 //! `longhaul connector`: a connector file is read as the daemon would read it, or tried against a recorded exchange.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use domain::Timestamp;
 use engine::SystemClock;
@@ -55,7 +55,7 @@ enum Verb {
 pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
     match &arguments.verb {
         Verb::Check { file } => {
-            let connector = read(file)?;
+            let connector = Connector::read(file)?;
             let modes = connector.modes();
             say(format_args!(
                 "{} can be used: executor {:?}, {}",
@@ -65,8 +65,8 @@ pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
             ));
         }
         Verb::Test { file, exchange } => {
-            let connector = read(file)?;
-            let exchange = Exchange::read(exchange).map_err(|mistake| anyhow!("{mistake}"))?;
+            let connector = Connector::read(file)?;
+            let exchange = Exchange::read(exchange)?;
             let clock = Arc::new(SystemClock::starting_at(Timestamp::default()));
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             for step in runtime.block_on(replay(connector, exchange, clock))? {
@@ -75,8 +75,4 @@ pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn read(file: &Path) -> Result<Connector> {
-    Connector::read(file).map_err(|mistake| anyhow!("{mistake}"))
 }

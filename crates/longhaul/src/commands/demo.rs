@@ -57,7 +57,7 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
         // As long as the process lives; what it has accepted is on disk, like everything here.
         let service = slow_service(&data_dir).await?;
         let mut config = Config::default();
-        config.connect(connector_of(&service)?).map_err(|told| anyhow!(told))?;
+        config.connect(None, connector_of(&service)?).map_err(|told| anyhow!(told))?;
         let options = DaemonOptions {
             data_dir: data_dir.clone(),
             listen: Some(demo.listen.unwrap_or_else(|| last_address(&data_dir.join(ADDRESS_FILE)))),
@@ -98,7 +98,7 @@ fn address_of(service: &SlowService) -> Result<String> {
 fn connector_of(service: &SlowService) -> Result<Connector> {
     let text = include_str!("../../../../examples/connectors/slow-service.yaml");
     let text = text.replace("127.0.0.1:8099", &address_of(service)?);
-    Connector::parse("slow-service.yaml", &text).map_err(|mistake| anyhow!("{mistake}"))
+    Ok(Connector::parse("slow-service.yaml", &text)?)
 }
 
 /// Where it was the last time, if that is still free.

@@ -53,8 +53,8 @@ pub struct Serve {
 pub fn run(serve: &Serve) -> Result<ExitCode> {
     let mut config = config(serve.config.as_deref())?;
     for path in &serve.connector {
-        let connector = Connector::read(path).map_err(|mistake| anyhow!("{mistake}"))?;
-        config.connect(connector).map_err(|told| anyhow!("{}: {told}", path.display()))?;
+        let connector = Connector::read(path)?;
+        config.connect(None, connector).map_err(|told| anyhow!("{}: {told}", path.display()))?;
     }
     let options = DaemonOptions {
         data_dir: serve.data_dir.clone(),

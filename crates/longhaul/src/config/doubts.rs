@@ -6,9 +6,10 @@ use std::env;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use engine::{Mistake, hint};
+
+use super::Config;
 use super::executor::ExecutorConfig;
-use super::mistake::hint;
-use super::{Config, Mistake};
 use crate::builtin;
 
 /// Where programs are looked for by a command that has no PATH.
@@ -22,13 +23,13 @@ impl Config {
         for executor in &self.executors {
             names.push(&executor.value.name);
             let told = executor.value.doubt();
-            doubts.extend(told.map(|told| Mistake::at(path, &executor.defined, told)));
+            doubts.extend(told.map(|told| Mistake::at(path.display(), &executor.defined, told)));
         }
         for (name, lane) in &self.lanes {
             let near = hint(name, &names);
             if !names.contains(&name.as_str()) && !near.is_empty() {
                 let told = format!("no executor is named like the lane {name:?}{near}");
-                doubts.push(Mistake::at(path, &lane.defined, told));
+                doubts.push(Mistake::at(path.display(), &lane.defined, told));
             }
         }
         doubts

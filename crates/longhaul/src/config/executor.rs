@@ -37,6 +37,8 @@ const MAX_VARIABLES: usize = 1_000;
 pub struct ExecutorConfig {
     /// What jobs call it.
     pub name: String,
+    /// Whose jobs it is for; everybody's if it is left out.
+    pub circle: Option<String>,
     /// How it works.
     pub kind: Kind,
     argv: Vec<String>,

@@ -72,7 +72,7 @@ fn unknown_key_is_refused_with_its_place_and_the_nearest_known_one() {
     );
     let nested = mistake("executors:\n  - name: a\n    kind: process\n    argv: [a]\n    timeout: 4\n");
     assert!(
-        nested.starts_with("f.yaml:5:5: unknown key \"timeout\"; known here: name, kind, argv"),
+        nested.starts_with("f.yaml:5:5: unknown key \"timeout\"; known here: name, circle, kind, argv"),
         "{nested}"
     );
     assert_eq!(
@@ -119,4 +119,36 @@ fn bombs_are_refused() {
     let deep = format!("lanes: {}1{}", "[".repeat(40), "]".repeat(40));
     assert!(mistake(&deep).starts_with("f.yaml:"), "{}", mistake(&deep));
     assert!(mistake("lanes: &a { x: { limit: 1 } }\nlanes2: *a\n").starts_with("f.yaml:"));
+}
+
+#[test]
+fn executors_and_connectors_are_named_once_for_everybody_and_once_for_each_circle() {
+    let entry = |circle: &str| format!("  - {{ name: a, {circle}kind: process, argv: [a] }}\n");
+    let text = format!("executors:\n{}{}{}", entry(""), entry("circle: acme, "), entry("circle: b, "));
+    let config = Config::parse(Path::new("f.yaml"), &text).unwrap();
+    let circles: Vec<_> = config.executors.iter().map(|one| one.value.circle.as_deref()).collect();
+    assert_eq!(circles, [None, Some("acme"), Some("b")]);
+    let twice = format!("executors:\n{}{}", entry("circle: acme, "), entry("circle: acme, "));
+    assert_eq!(mistake(&twice), r#"f.yaml:3:5: there are two executors named "a" of the circle "acme""#);
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    file(
+        "a.yaml",
+        "name: press\npolicy: { max_ttl_seconds: 60 }\nsubmit: { url: https://a.example.com/, idempotent: false }\n",
+    );
+    file(
+        "b.yaml",
+        "name: press\npolicy: { max_ttl_seconds: 70 }\nsubmit: { url: https://b.example.com/, idempotent: false }\n",
+    );
+    file("longhaul.yaml", "connectors: [a.yaml, { file: b.yaml, circle: acme }]\n");
+    let config = Config::read(&dir.path().join("longhaul.yaml")).unwrap();
+    let policy = config.policy();
+    let lives = |circle| policy.for_kind_in(circle, "press").max_ttl_seconds;
+    assert_eq!((lives(None), lives(Some("acme")), lives(Some("umbrella"))), (60, 70, 60));
+    file("longhaul.yaml", "connectors: [a.yaml, { file: b.yaml, circl: acme }]\n");
+    let told = Config::read(&dir.path().join("longhaul.yaml")).unwrap_err().to_string();
+    assert!(told.contains(r#"unknown key "circl"; did you mean "circle"?"#), "{told}");
+    file("longhaul.yaml", "connectors: [a.yaml, b.yaml]\n");
+    let told = Config::read(&dir.path().join("longhaul.yaml")).unwrap_err().to_string();
+    assert!(told.contains(r#"there are two executors named "press""#), "{told}");
 }

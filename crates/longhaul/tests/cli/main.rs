@@ -1,6 +1,7 @@
 //! The command line against the real binary: every daemon in a directory of its own, on a port of its own, ended by its guard.
 
 mod broken_disk;
+mod called_back;
 mod commands;
 mod config;
 mod connection;
@@ -10,6 +11,7 @@ mod given;
 mod jobs;
 mod kills;
 mod outside;
+mod shown_outside;
 mod starting;
 mod stopping;
 mod tokens;

@@ -9,16 +9,20 @@ use tokio::runtime::Runtime;
 use crate::given::{Daemon, create, ended, expect, json, longhaul, until, verify};
 
 /// The service, and the connector that leads to it.
-struct Outside {
+pub struct Outside {
     runtime: Runtime,
     service: SlowService,
-    connector: String,
+    pub connector: String,
 }
 
 impl Outside {
-    fn start(dir: &Path) -> Self {
+    pub fn start(dir: &Path) -> Self {
+        Self::start_with(dir, Options::default())
+    }
+
+    pub fn start_with(dir: &Path, options: Options) -> Self {
         let runtime = Runtime::new().expect("a runtime starts");
-        let service = runtime.block_on(SlowService::start(Options::default())).expect("it listens");
+        let service = runtime.block_on(SlowService::start(options)).expect("it listens");
         let url = service.url();
         let address = url.strip_prefix("http://").expect("it speaks plain HTTP");
         let recipe = include_str!("../../../../examples/connectors/slow-service.yaml");
@@ -28,7 +32,7 @@ impl Outside {
         Self { runtime, service, connector }
     }
 
-    fn daemon(&self, dir: &Path) -> Daemon {
+    pub fn daemon(&self, dir: &Path) -> Daemon {
         Daemon::verb(dir, &["serve", "--listen", "127.0.0.1:0", "--connector", &self.connector])
     }
 
@@ -37,7 +41,12 @@ impl Outside {
         self.service.starts().len()
     }
 
-    fn stop(self) {
+    /// How many callbacks were not taken.
+    pub fn failed_callbacks(&self) -> u64 {
+        self.service.requests().failed_callbacks
+    }
+
+    pub fn stop(self) {
         self.runtime.block_on(self.service.stop());
     }
 }

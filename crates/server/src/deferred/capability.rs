@@ -26,9 +26,9 @@ pub(super) struct Capability {
 }
 
 impl Capability {
-    /// The one that a path names.
-    pub(super) fn named(server: &Server, name: &str) -> Result<Self, Problem> {
-        let Some(executor) = server.daemon.executors().get(name) else {
+    /// The one that a path names, for the jobs of a circle.
+    pub(super) fn named(server: &Server, circle: Option<&str>, name: &str) -> Result<Self, Problem> {
+        let Some(executor) = server.daemon.executors().find(circle, name) else {
             let echoed: String = name.chars().take(128).collect();
             return Err(ProblemCode::NotFound.because(format!("no capability: {echoed}")));
         };
@@ -37,7 +37,7 @@ impl Capability {
             let error = FieldError::new("invalid_kind", &["path", "executor"], told);
             return Err(ProblemCode::InvalidRequest.because(told).at(error));
         };
-        let policy = server.daemon.policy().for_kind(name);
+        let policy = server.daemon.policy().for_kind_in(circle, name);
         Ok(Self { executor: name.to_owned(), kind, modes: executor.modes, policy })
     }
 

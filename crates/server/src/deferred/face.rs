@@ -175,7 +175,10 @@ impl Face<'_> {
 
     fn extensions(&self) -> DeferredExtensions {
         let executor = self.job.spec.executor.as_deref().unwrap_or_default();
-        let module = self.executors.get(executor).map(|executor| executor.specialist.name().into_owned());
+        let module = self
+            .executors
+            .find(self.job.spec.circle.as_deref(), executor)
+            .map(|executor| executor.specialist.name().into_owned());
         DeferredExtensions {
             attempt_no: self.operation.map_or(0, |operation| operation.polls),
             owner_module_id: module.unwrap_or_else(|| executor.to_owned()),

@@ -39,7 +39,7 @@ pub(crate) async fn invoke(
 ) -> Result<Response, Problem> {
     let sent: Invoke = asked.read()?;
     let mode = sent.timing.mode;
-    let capability = Capability::named(server, &asked.id)?;
+    let capability = Capability::named(server, asked.principal.circle.as_deref(), &asked.id)?;
     capability.check(mode)?;
     let key = key_of(asked.key.as_deref(), sent.idempotency_key.as_deref())?;
     let body = asked.body.as_deref().unwrap_or_default();

@@ -121,7 +121,8 @@ pub(super) async fn status_response(
         None
     };
     let executor = shown.job().spec.executor.as_deref().unwrap_or_default();
-    let retry_after = Capability::named(server, executor)
+    let circle = shown.job().spec.circle.as_deref();
+    let retry_after = Capability::named(server, circle, executor)
         .map_or(server.daemon.policy().defaults.default_retry_after_seconds, |known| {
             known.retry_after_seconds()
         });

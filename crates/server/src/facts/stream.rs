@@ -1,5 +1,6 @@
 //! `GET /facts/stream`: the ledger as server-sent events, from a position on and then as it grows; with `?job=` the facts of one
-//! job alone, for which only that job's commits ask the store anything.
+//! job alone, for which only that job's commits ask the store anything. While the job waits for work outside, every change of that is
+//! told as an event `outside`: no fact of the job and no place in the ledger, the newest only.
 //!
 //! Every record passes the same authorisation as when it is read. A page is read at a time; a reader that is slow holds nothing but
 //! its own connection. Between commits nothing is asked of the store.
@@ -15,7 +16,8 @@ use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::response::Response;
-use domain::{Record, RecordId};
+use domain::job::JobState;
+use domain::{OperationId, Record, RecordId};
 use engine::Watched;
 use futures::stream::unfold;
 use store::{StoreError, StoredFact};
@@ -26,6 +28,7 @@ use crate::asked::Asked;
 use crate::authorise;
 use crate::gate::Principal;
 use crate::jobs::visible_job;
+use crate::render::{operation_of, outside};
 use crate::serve::{Auth, Server};
 use crate::slots::Slot;
 
@@ -49,7 +52,7 @@ pub(crate) async fn stream(
             asked.id = id;
             let id = visible_job(server, &asked).await?.id().clone();
             // Watched before the first read: a commit in between wakes us.
-            Source::Job { watched: server.daemon.changes().watch(&id), id, version: 0 }
+            Source::Job { watched: server.daemon.changes().watch(&id), id, version: 0, outside: None }
         }
         None => Source::Ledger(server.daemon.ledger()),
     };
@@ -95,7 +98,21 @@ enum Source {
         id: RecordId,
         version: u64,
         watched: Watched,
+        /// The work outside that it waits for.
+        outside: Option<AwaitedWork>,
     },
+}
+
+/// Work outside under watch.
+struct AwaitedWork {
+    id: OperationId,
+    watched: Watched,
+}
+
+/// What woke a follower.
+enum Moved {
+    Facts,
+    Outside(Arc<Record>),
 }
 
 impl Drop for Follower {
@@ -128,15 +145,23 @@ impl Follower {
             }
             let moved = async {
                 match &mut self.source {
-                    Source::Ledger(ledger) => ledger.changed().await.ok(),
-                    Source::Job { watched, .. } => {
+                    Source::Ledger(ledger) => ledger.changed().await.ok().map(|()| Moved::Facts),
+                    Source::Job { watched, outside: None, .. } => {
                         watched.next().await;
-                        Some(())
+                        Some(Moved::Facts)
                     }
+                    Source::Job { watched, outside: Some(awaited), .. } => tokio::select! {
+                        biased;
+                        _ = watched.next() => Some(Moved::Facts),
+                        record = awaited.watched.next() => Some(Moved::Outside(record)),
+                    },
                 }
             };
             tokio::select! {
-                moved = moved => moved?,
+                moved = moved => match moved? {
+                    Moved::Facts => {}
+                    Moved::Outside(record) => return outside_event(&record),
+                },
                 _ = self.closing.wait_for(|closing| *closing) => return None,
                 () = tokio::time::sleep(self.server.settings.heartbeat) => {
                     return Some(": heartbeat\n\n".to_owned());
@@ -147,20 +172,24 @@ impl Follower {
 
     /// The next facts that there are now; `None` if their job is gone.
     async fn page(&mut self) -> Result<Option<Vec<StoredFact>>, StoreError> {
-        let store = self.server.store();
-        let (id, version) = match &mut self.source {
+        let server = self.server.clone();
+        let store = server.store();
+        let id = match &mut self.source {
             Source::Ledger(ledger) => {
                 // Noted before the read: a commit in between wakes us.
                 ledger.borrow_and_update();
                 return store.facts_after(self.after, PAGE).await.map(Some);
             }
-            Source::Job { id, version, .. } => (id, version),
+            Source::Job { id, .. } => id.clone(),
         };
         loop {
-            let mut facts = store.facts_of(id, *version, PAGE).await?;
+            let Source::Job { version, .. } = &mut self.source else { return Ok(None) };
+            let mut facts = store.facts_of(&id, *version, PAGE).await?;
             let Some(last) = facts.last() else {
                 // Facts are read before the job is: one that was retired in between is gone by now.
-                return Ok(store.load(id).await?.map(|_| facts));
+                let Some(loaded) = store.load(&id).await? else { return Ok(None) };
+                self.watch_outside(&loaded.record);
+                return Ok(Some(facts));
             };
             *version = last.version;
             facts.retain(|fact| fact.position > self.after);
@@ -168,6 +197,35 @@ impl Follower {
                 return Ok(Some(facts));
             }
         }
+    }
+
+    /// Watches the work outside that the job waits for now.
+    fn watch_outside(&mut self, record: &Record) {
+        let awaited = match record {
+            Record::Job(job) => match &job.state {
+                JobState::AwaitingExternal { operation, .. } => Some(operation),
+                JobState::Queued { .. }
+                | JobState::Dispatching
+                | JobState::Delivered
+                | JobState::Running
+                | JobState::AwaitingInput
+                | JobState::Blocked
+                | JobState::Completed
+                | JobState::Failed
+                | JobState::Cancelled
+                | JobState::Expired
+                | JobState::Unavailable { .. } => None,
+            },
+            Record::Operation(_) => None,
+        };
+        let Source::Job { outside, .. } = &mut self.source else { return };
+        if outside.as_ref().map(|awaited| &awaited.id) == awaited {
+            return;
+        }
+        *outside = awaited.map(|id| AwaitedWork {
+            id: id.clone(),
+            watched: self.server.daemon.changes().watch(&RecordId::Operation(id.clone())),
+        });
     }
 
     /// The events of a page. Where the page ends in what the caller does not see, its place is told without an event.
@@ -231,4 +289,10 @@ impl Follower {
             Record::Operation(_) => Some(None),
         }
     }
+}
+
+/// Work outside has moved: where it is now. It has no id, so that whoever comes back goes on from the last fact.
+fn outside_event(record: &Record) -> Option<String> {
+    let line = serde_json::to_string(&outside(operation_of(record)?)).ok()?;
+    Some(format!("event: outside\ndata: {line}\n\n"))
 }

@@ -60,7 +60,7 @@ pub(crate) fn draft(
         text => Some(Json::parse(text).map_err(|refusal| of_refusal(&refusal, ""))?),
     };
     let spec = JobSpec {
-        retry: retry(&create, executors),
+        retry: retry(&create, circle.as_deref(), executors),
         created_by_peer_id: principal.peer_id.clone().or(create.created_by_peer_id.take()),
         deadline_at,
         expires_at,
@@ -156,9 +156,11 @@ fn check_refused_fields(create: &CreateJob) -> Result<(), Problem> {
     Ok(())
 }
 
-fn retry(create: &CreateJob, executors: &Executors) -> RetryPolicy {
+fn retry(create: &CreateJob, circle: Option<&str>, executors: &Executors) -> RetryPolicy {
     let default = match create.executor.as_deref() {
-        Some(executor) => executors.get(executor).map_or(Executors::DEFAULT_RETRY, |executor| executor.retry),
+        Some(executor) => {
+            executors.find(circle, executor).map_or(Executors::DEFAULT_RETRY, |executor| executor.retry)
+        }
         None => RetryPolicy::ONCE,
     };
     let Some(asked) = create.retry else { return default };

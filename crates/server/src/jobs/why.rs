@@ -12,6 +12,7 @@ use crate::answer;
 use crate::asked::Asked;
 use crate::clock_text::text;
 use crate::problem::of_store;
+use crate::render::{awaited, operation_of};
 use crate::serve::Server;
 
 /// The most characters of an error's message that are shown.
@@ -23,11 +24,13 @@ pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Probl
     let visible = visible_job(server, &asked).await?;
     let job = visible.job();
     let error = error_of(server, &visible).await?;
+    let outside = awaited(server.store(), job).await?;
     let around = Surroundings {
         lease_expires_at: visible.claim().map(|claim| claim.lease_expires_at),
         executor: executor_here(server, job),
         lane: lane_here(server, job),
         error: error.as_deref(),
+        outside: outside.as_deref().and_then(operation_of),
     };
     let question = question(server, &visible).await?;
     let explanation = domain::job::why(job, around, server.now());
@@ -75,7 +78,8 @@ async fn question(server: &Server, visible: &Visible) -> Result<Option<Box<RawVa
 }
 
 fn executor_here(server: &Server, job: &Job) -> ExecutorHere {
-    match job.spec.executor.as_deref().and_then(|name| server.daemon.executors().get(name)) {
+    let circle = job.spec.circle.as_deref();
+    match job.spec.executor.as_deref().and_then(|name| server.daemon.executors().find(circle, name)) {
         Some(_) => ExecutorHere::Registered,
         None => ExecutorHere::Missing { until: server.daemon.attempts().strangers_from() },
     }

@@ -1,18 +1,23 @@
-//! The bodies of a job that an answer needs, read from the store once.
+//! What an answer about a job needs beside its record, read from the store once: its bodies, and the work outside that it waits for.
 
 use std::sync::Arc;
 
 use api::Problem;
 use domain::job::Job;
-use domain::{BodyName, BodyRef, Digest, RecordId};
+use domain::operation::Operation;
+use domain::{BodyName, BodyRef, Digest, Record, RecordId};
 use futures::future::try_join_all;
 use store::Store;
 
+use super::outside::{awaited, operation_of};
 use crate::problem::of_store;
 
 /// Bodies by digest: what a record does not name is not shown.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bodies(Vec<(BodyName, Digest, Arc<str>)>);
+pub(crate) struct Bodies {
+    texts: Vec<(BodyName, Digest, Arc<str>)>,
+    outside: Option<Arc<Record>>,
+}
 
 /// What the status shows.
 pub(crate) const OF_STATUS: [BodyName; 4] =
@@ -28,6 +33,7 @@ impl Bodies {
 
     /// Reads what is still missing for the status of a job.
     pub(crate) async fn complete(&mut self, store: &dyn Store, job: &Job) -> Result<(), Problem> {
+        self.outside = awaited(store, job).await?;
         let wanted = job.bodies.iter().copied().filter(|body| OF_STATUS.contains(&body.name));
         self.read(store, job, wanted).await
     }
@@ -43,7 +49,7 @@ impl Bodies {
 
     /// Adds one that is at hand.
     pub(crate) fn keep(&mut self, body: BodyRef, text: Arc<str>) {
-        self.0.push((body.name, body.sha256, text));
+        self.texts.push((body.name, body.sha256, text));
     }
 
     /// The text of the body that the job has under this name.
@@ -52,8 +58,13 @@ impl Bodies {
         self.text(*body)
     }
 
+    /// The work outside that the job waits for.
+    pub(crate) fn outside(&self) -> Option<&Operation> {
+        self.outside.as_deref().and_then(operation_of)
+    }
+
     pub(crate) fn text(&self, body: BodyRef) -> Option<&str> {
-        let found = self.0.iter().find(|(name, sha256, _)| (*name, *sha256) == (body.name, body.sha256));
+        let found = self.texts.iter().find(|(name, sha256, _)| (*name, *sha256) == (body.name, body.sha256));
         found.map(|(_, _, text)| &**text)
     }
 

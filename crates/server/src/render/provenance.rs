@@ -71,6 +71,7 @@ pub(super) fn runner<'a>(job: &'a Job, lease_until: Option<String>, extent: Exte
         acquired_at: Cow::Owned(text(last.started_at)),
         lease_until: lease_until.clone().map(Cow::Owned),
         last_error: last_failed.and_then(|end| end.reason.as_deref()).map(Cow::Borrowed),
+        outside: None,
     })
 }
 

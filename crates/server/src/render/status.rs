@@ -8,7 +8,7 @@ use domain::{Claim, Timestamp};
 use engine::Executors;
 
 use super::raw_object::raw;
-use super::{Bodies, execution, provenance};
+use super::{Bodies, execution, outside, provenance};
 use crate::clock_text::text;
 
 /// How much of a job an answer shows.
@@ -25,22 +25,29 @@ pub(crate) fn status<'a>(
     executors: &Executors,
     job: &'a Job,
     claim: Option<&Claim>,
-    bodies: &Bodies,
+    bodies: &'a Bodies,
     extent: Extent,
 ) -> JobStatus<'a> {
     let lease_until = claim.filter(|_| is_leased(job)).map(|claim| text(claim.lease_expires_at));
-    let runner = provenance::runner(job, lease_until, extent);
+    let operation = bodies.outside();
+    let mut runner = provenance::runner(job, lease_until, extent);
+    if let Some(runner) = &mut runner {
+        runner.outside = operation.map(outside::outside);
+    }
     let told_to_stop = provenance::protocol_cancel(job);
     let (request, execution) = execution::request_and_execution(job, bodies, extent);
     let notes = match extent {
         Extent::Whole => &job.notes[..],
         Extent::Cut => &[],
     };
-    let progress = job.progress.as_ref().map_or("{}", domain::Json::as_str);
+    // What its service says is newer than what its attempt said before it left the work there.
+    let progress = operation.and_then(|operation| operation.progress.as_ref()).or(job.progress.as_ref());
+    let progress = progress.map_or("{}", domain::Json::as_str);
     let runners = serde_json::to_string(&runner).expect("it has only string keys");
     JobStatus {
         progress: Some(raw(progress.to_owned())),
-        progress_events: Some(notes.iter().map(event).collect()),
+        phase: borrowed(job.phase.as_deref().or_else(|| operation.map(outside::phase))),
+        progress_events: Some(notes.iter().map(event).chain(operation.and_then(outside::event)).collect()),
         provenance: Some(provenance::provenance(job, runner.as_ref(), told_to_stop.as_ref(), bodies)),
         protocol_cancel: Some(told_to_stop),
         request: Some(request),
@@ -98,7 +105,7 @@ pub(crate) fn summary<'a>(executors: &Executors, job: &'a Job) -> JobStatus<'a> 
 fn missing(executors: &Executors, job: &Job) -> Option<&'static str> {
     let named = job.spec.executor.as_deref()?;
     let is_queued = matches!(job.state, JobState::Queued { .. });
-    (is_queued && executors.get(named).is_none()).then_some("capability_missing")
+    (is_queued && executors.find(job.spec.circle.as_deref(), named).is_none()).then_some("capability_missing")
 }
 
 /// Whether a lease governs the job.

@@ -33,7 +33,10 @@ async fn no_route_takes_in_what_cannot_be_kept() {
     let before = world.get("/jobs").send().await.body;
     let deep = "[".repeat(100_000);
     let mut walked = 0;
-    for route in server::ROUTES.iter().filter(|route| matches!(route.verb, Verb::Post | Verb::Patch)) {
+    // What a service sends with a callback is not read at all.
+    let reads = |route: &&server::Route| route.operation != Operation::TakeCallback;
+    let writes = |route: &&server::Route| matches!(route.verb, Verb::Post | Verb::Patch);
+    for route in server::ROUTES.iter().filter(writes).filter(reads) {
         let method = if route.verb == Verb::Post { "POST" } else { "PATCH" };
         let path = route.path.replace("{id}", &id);
         for (body, status, code) in [
@@ -48,7 +51,7 @@ async fn no_route_takes_in_what_cannot_be_kept() {
             (b"[]", 422, "invalid_request"),
         ] {
             // What is asked for by its path alone looks at a body only to see that it is fit.
-            let by_path = [Operation::PurgeJob, Operation::PollDeferred, Operation::TakeCallback];
+            let by_path = [Operation::PurgeJob, Operation::PollDeferred];
             if by_path.contains(&route.operation) && code == "invalid_request" {
                 continue;
             }

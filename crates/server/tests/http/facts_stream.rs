@@ -3,7 +3,7 @@
 use api::Role;
 use serde_json::json;
 
-use crate::given::world;
+use crate::given::{working_world, world};
 
 #[tokio::test]
 async fn facts_of_a_job_are_paged_oldest_first() {
@@ -135,4 +135,27 @@ async fn quiet_stream_shows_that_it_lives_and_ends_with_its_token_or_the_server(
     while events.block().await.is_some() {}
     world.stop_serving().await;
     while other.block().await.is_some() {}
+}
+
+#[tokio::test]
+async fn stream_of_a_job_tells_how_the_work_outside_goes_that_it_waits_for() {
+    let world = working_world().await;
+    let script = json!({ "polls": 2, "hint": "page" });
+    let id = world.create(json!({ "executor": "defers", "input": script })).await;
+    world.until(&id, "awaiting_external").await;
+    let mut events = world.get(&format!("/facts/stream?job={id}")).follow().await;
+    let mut kinds = Vec::new();
+    while kinds.last().is_none_or(|kind| kind != "job.deferred/1") {
+        kinds.push(events.fact().await.unwrap().1["kind"].as_str().unwrap().to_owned());
+    }
+    for page in 1..=2 {
+        // A stream that has told all facts watches; a heartbeat shows that it does.
+        events.until("heartbeat").await;
+        world.polled(&id, page).await;
+        let told = events.named("outside").await;
+        assert_eq!((&told["polls"], &told["progress_hint"]), (&json!(page), &json!(format!("page {page}"))));
+    }
+    world.clock.advance_seconds(10);
+    let (_, fact) = events.fact().await.unwrap();
+    assert_eq!(fact["kind"], "job.completed/1");
 }

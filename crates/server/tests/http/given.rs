@@ -61,6 +61,9 @@ pub async fn world_with_policy(policy: HostPolicy) -> World {
     World::start(Dispatching::On, ServerLimits::default(), 0, policy).await
 }
 
+/// What the service of the executor `signs` signs its callbacks with.
+pub const WEBHOOK_KEY: &[u8] = b"a key of both";
+
 /// What callback addresses are signed with.
 pub fn callback_key() -> CallbackKey {
     CallbackKey::from_bytes([7; 32])
@@ -143,6 +146,22 @@ impl World {
             let status = self.status(id).await;
             if status["state"] == state {
                 return status;
+            }
+            ledger.changed().await.expect("the daemon lives");
+        }
+    }
+
+    /// Lets the next question to the service of a job come due, and waits until that many were asked.
+    pub async fn polled(&self, job: &str, times: u64) {
+        let mut ledger = self.daemon.ledger();
+        let outside = self.status(job).await["runner"]["outside"].clone();
+        let due_at: jiff::Timestamp =
+            outside["next_poll_at"].as_str().expect("it is asked").parse().expect("it is a time");
+        self.clock.set(Timestamp::from_micros(due_at.as_microsecond()));
+        loop {
+            ledger.borrow_and_update();
+            if self.status(job).await["runner"]["outside"]["polls"] == times {
+                return;
             }
             ledger.changed().await.expect("the daemon lives");
         }

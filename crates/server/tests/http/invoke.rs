@@ -233,7 +233,7 @@ async fn what_is_over_the_host_s_limits_is_sent_away_and_never_accepted() {
     accepted(&invoke(&world, "defers", "async", input).send().await);
 }
 
-// conforms: O23
+// conforms: L6 O23
 #[tokio::test]
 async fn handle_on_what_the_host_does_not_stop_says_why() {
     let defaults = KindPolicy { cancel_policy: CancelPolicy::Deny, ..KindPolicy::default() };

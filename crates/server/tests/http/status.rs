@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::given::{START_TEXT, world};
+use crate::given::{START_TEXT, working_world, world};
 
 const KEYS: &str = "job_id work_id title kind state state_reason phase progress progress_events owner_peer_id \
     assigned_peer_id repowire_session_id correlation_id circle created_by_peer_id source_kind source_id scope \
@@ -172,4 +172,71 @@ async fn what_names_no_job_is_not_there() {
     let answer = world.call("PUT", "/jobs").send().await;
     answer.problem(405, "method_not_allowed");
     assert!(answer.headers["allow"].contains("POST"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn work_outside_shows_its_progress_in_the_job_and_no_poll_writes_to_the_job() {
+    let world = working_world().await;
+    let script = json!({ "polls": 9, "hint": "page", "progress": { "done": 3, "of": 9 } });
+    let id = world.create(json!({ "executor": "defers", "input": script })).await;
+    let fresh = world.until(&id, "awaiting_external").await;
+    let before = &fresh["runner"]["outside"];
+    assert_eq!((&before["polls"], &before["last_polled_at"]), (&json!(0), &json!(null)));
+    let facts =
+        async || world.get(&format!("/jobs/{id}/facts")).send().await.ok()["facts"].as_array().unwrap().len();
+    let written = facts().await;
+    world.polled(&id, 1).await;
+    world.polled(&id, 2).await;
+    let status = world.status(&id).await;
+    let outside = &status["runner"]["outside"];
+    assert_eq!((&outside["service"], &outside["status"]), (&json!("defers"), &json!("running")));
+    assert_eq!((&outside["polls"], &outside["progress_hint"]), (&json!(2), &json!("page 2")));
+    assert!(outside["next_poll_at"].as_str() > outside["last_polled_at"].as_str(), "{outside}");
+    assert_eq!((outside.get("last_error"), &status["provenance"]["runner"]["outside"]), (None, outside));
+    assert_eq!(
+        (&status["progress"], &status["phase"]),
+        (&json!({ "done": 3, "of": 9 }), &json!("running outside"))
+    );
+    let note = status["progress_events"].as_array().unwrap().last().unwrap();
+    assert_eq!((&note["note"], &note["at"]), (&json!("page 2"), &outside["last_polled_at"]));
+    assert_eq!(facts().await, written, "a poll is a fact of its operation alone");
+    let listed = world.get("/jobs?view=full").send().await.ok();
+    assert_eq!(listed["work"][0]["runner"]["outside"], *outside, "{listed}");
+    let result = world.get(&format!("/jobs/{id}/result")).send().await.ok();
+    assert_eq!(result["result"]["status"]["runner"]["outside"], *outside);
+}
+
+#[tokio::test]
+async fn service_that_cannot_be_asked_is_told_in_the_job_and_in_its_why() {
+    let world = working_world().await;
+    let id = world
+        .create(json!({ "executor": "defers", "input": { "error": "come back when it is light" } }))
+        .await;
+    world.until(&id, "awaiting_external").await;
+    let why = async || {
+        let why = world.get(&format!("/jobs/{id}/why")).send().await.ok();
+        let reason = why["reasons"][0].clone();
+        assert_eq!(
+            (&reason["code"], &reason["until"]),
+            (&json!("awaiting_external"), &why["earliest_at"]),
+            "{why}"
+        );
+        reason
+    };
+    let before = why().await;
+    assert!(before["detail"].as_str().unwrap().contains("it was not asked yet"), "{before}");
+    world.polled(&id, 1).await;
+    world.polled(&id, 2).await;
+    let status = world.status(&id).await;
+    let outside = &status["runner"]["outside"];
+    let error = json!({ "code": "press_asleep", "message": "come back when it is light", "in_row": 2 });
+    assert_eq!((&outside["last_error"], &status["state"]), (&error, &json!("awaiting_external")));
+    let told = why().await;
+    assert_eq!(told["until"], outside["next_poll_at"]);
+    let detail = told["detail"].as_str().unwrap();
+    assert!(detail.starts_with("it waits for defers, "), "{detail}");
+    assert!(
+        detail.contains("asked 2 times, the last 2 without an answer: press_asleep: come back"),
+        "{detail}"
+    );
 }

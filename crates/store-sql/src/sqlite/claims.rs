@@ -167,6 +167,7 @@ fn limit(take: &Take) -> i64 {
 mod tests {
     use super::*;
 
+    // conforms: L70
     #[test]
     fn ready_and_due_records_are_found_through_an_index_and_come_in_its_order() {
         let mut connection = Connection::open_in_memory().unwrap();

@@ -108,6 +108,7 @@ pub fn accepted(job: &RecordId, next_poll_at: Timestamp) -> Fact {
             attempt_id: AttemptId::new("attempt-1"),
             kind: "render".to_owned(),
             specialist: "render-farm".to_owned(),
+            circle: None,
         },
         handle: Some(body_ref(BodyName::Handle, b"render-7")),
         cancelability: Cancelability::Cancelable,

@@ -120,6 +120,7 @@ impl Workshop {
             attempt_id: attempt_of(id),
             kind: "render".to_owned(),
             specialist: "farm".to_owned(),
+            circle: None,
             handle: Some(body_ref(BodyName::Handle, b"handle")),
             cancelability: Cancelability::Cancelable,
             retry_after: Hint::Absent,

@@ -6,6 +6,7 @@ use store::{CodecError, decode_fact, encode_fact, fact_kind};
 
 use crate::samples::{KINDS, every_fact, place};
 
+// conforms: L74
 #[test]
 fn every_fact_comes_back_as_it_was_written() {
     let mut seen = BTreeSet::new();

@@ -38,6 +38,7 @@ fn accept() -> OperationCommand {
         attempt_id: AttemptId::new("attempt-1"),
         kind: "render".to_owned(),
         specialist: "render-farm".to_owned(),
+        circle: None,
         handle: Some(body_ref(BodyName::Handle, b"render-7")),
         cancelability: Cancelability::Cancelable,
         retry_after: Hint::Absent,

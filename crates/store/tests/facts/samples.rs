@@ -305,6 +305,7 @@ fn accepted(cancelability: Cancelability) -> Accepted {
             attempt_id: attempt(),
             kind: "render".to_owned(),
             specialist: "render-farm".to_owned(),
+            circle: None,
         },
         handle: Some(body(BodyName::Handle)),
         invalid_hint: cancelability == Cancelability::Cancelable,

@@ -26,6 +26,7 @@ pub(super) fn defer(
             let deadline_at = crate::time::earliest(operation.deadline_at, job.expires_at());
             let operation = NewOperation {
                 job_id: job.id.clone(),
+                circle: job.spec.circle.clone(),
                 attempt_id: attempt_id.clone(),
                 deadline_at,
                 ..operation.clone()
@@ -87,6 +88,7 @@ fn orphaned(
     }
     let operation = NewOperation {
         job_id: job.id.clone(),
+        circle: job.spec.circle.clone(),
         attempt_id: attempt_id.clone(),
         deadline_at: None,
         ..operation.clone()

@@ -39,6 +39,7 @@ pub(super) fn lose(
     job: &Job,
     attempt_id: &AttemptId,
     details: &Details,
+    again: Retryable,
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision<JobFact> {
@@ -52,7 +53,7 @@ pub(super) fn lose(
             if job.intent.is_some() {
                 details.reason = Some(SUBMIT_OUTCOME_UNKNOWN.to_owned());
             }
-            let failed = ends::failed_or_requeued(job, details, Retryable::Yes, jitter, now);
+            let failed = ends::failed_or_requeued(job, details, again, jitter, now);
             closing(job, failed, SubmitWord::Unsaid)
         }
         JobState::Queued { .. }

@@ -105,3 +105,17 @@ fn the_same_failure_waits_longer_each_time() {
     let second = [created(), dispatched(1), requeued(NOW), dispatched(2)];
     check(&second, fails(2, Retryable::Yes), Decision::fact(again_in(10_000_000)));
 }
+
+#[test]
+fn a_failure_that_names_a_time_is_tried_no_sooner_and_never_parked() {
+    let given = [created(), dispatched(1), started()];
+    let fails_until = |at| fails(1, Retryable::NotBefore(at));
+    let later = NOW.plus_seconds(40);
+    check(&given, fails_until(later), Decision::fact(requeued(later)));
+    // Its own wait is longer.
+    check(&given, fails_until(NOW.plus_seconds(1)), Decision::fact(again_in(5_000_000)));
+    let ceiling = NOW.plus_seconds(u64::from(crate::policy::RETRY_AFTER_CEILING_SECONDS));
+    check(&given, fails_until(Timestamp::from_micros(i64::MAX)), Decision::fact(requeued(ceiling)));
+    let once = [created_for_one_attempt(), dispatched(1), started()];
+    check(&once, fails_until(later), Decision::fact(failed()));
+}

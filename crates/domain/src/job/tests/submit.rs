@@ -30,7 +30,7 @@ fn intended(resubmit: Resubmit) -> JobFact {
 
 fn lose(number: u32) -> JobCommand {
     let details = Box::default();
-    JobCommand::LoseSubmit { attempt_id: attempt(number), details, jitter: Jitter(0) }
+    JobCommand::LoseSubmit { attempt_id: attempt(number), details, not_before: None, jitter: Jitter(0) }
 }
 
 fn lease_lost() -> JobFact {

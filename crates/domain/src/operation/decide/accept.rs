@@ -50,6 +50,7 @@ fn accepted(id: &OperationId, new: &NewOperation, now: Timestamp) -> Result<Oper
         .and_then(|()| new.policy.check())
         .and_then(|()| check_text("operation kind", &new.kind, MAX_LABEL_BYTES))
         .and_then(|()| check_text("specialist", &new.specialist, MAX_LABEL_BYTES))
+        .and_then(|()| check_optional("circle", new.circle.as_deref(), MAX_LABEL_BYTES))
         .and_then(|()| check_optional("progress_hint", new.progress_hint.as_deref(), MAX_NOTE_BYTES))
         .and_then(|()| new.cancelability.check())
         .and_then(|()| new.handle.map_or(Ok(()), |handle| handle.check_named(BodyName::Handle)))?;
@@ -63,6 +64,7 @@ fn accepted(id: &OperationId, new: &NewOperation, now: Timestamp) -> Result<Oper
             attempt_id: new.attempt_id.clone(),
             kind: new.kind.clone(),
             specialist: new.specialist.clone(),
+            circle: new.circle.clone(),
         },
         handle: new.handle,
         cancelability: new.cancelability.clone(),

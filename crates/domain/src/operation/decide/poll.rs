@@ -223,7 +223,7 @@ fn check_answer(answer: &PollAnswer) -> Result<(), Refusal> {
             failure_detail,
             error_code,
             result,
-            retryable: Retryable::Yes | Retryable::No,
+            retryable: Retryable::Yes | Retryable::NotBefore(_) | Retryable::No,
         } => {
             check_text("failure_detail", failure_detail, MAX_NOTE_BYTES)?;
             check_optional("error_code", error_code.as_deref(), MAX_LABEL_BYTES)?;

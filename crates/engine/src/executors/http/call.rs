@@ -50,6 +50,17 @@ impl Call {
         templates.any(|template| template.reads().contains(name) || template.reads_any_name())
     }
 
+    /// Whether any of its templates takes this from that name, or passes the name on whole.
+    pub(super) fn takes(&self, name: &str, member: &str) -> bool {
+        let headers = self.headers.iter().map(|(_, value)| value);
+        let mut templates = headers.chain(self.body.as_ref()).chain([&self.url]);
+        templates.any(|template| {
+            let mut members = template.reads_members().iter().filter(|(of, _)| of == name).peekable();
+            let whole = template.reads().contains(name) && members.peek().is_none();
+            whole || members.any(|(_, taken)| taken == member)
+        })
+    }
+
     /// Whether an answer with this status is read.
     pub(super) fn accepts(&self, status: u16) -> bool {
         self.accept.as_ref().map_or((200..300).contains(&status), |accept| accept.contains(&status))

@@ -60,6 +60,9 @@ pub(super) struct ConnectorFile {
     pub(super) cancel: Option<CancelFile>,
     /// Why there is no cancel, for people.
     pub(super) not_cancelable_because: Option<String>,
+    /// What is known of its callbacks.
+    #[serde(default)]
+    pub(super) callbacks: CallbacksFile,
     /// Fetched when the status says that the work is completed.
     pub(super) result: Option<Spanned<AskFile>>,
 }
@@ -93,6 +96,13 @@ pub struct SecretSource {
     pub env: Option<String>,
     /// A file, whose last line end does not count.
     pub file: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct CallbacksFile {
+    /// The secret with which the service signs what it sends, as Standard Webhooks has it; what is not signed so is refused.
+    pub(super) signed_with: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -16,11 +16,11 @@ use super::call::{Call, Read};
 use super::file::{
     AskFile, CancelFile, ConnectorFile, LimitsFile, ReadFile, SecretSource, State, SubmitFile,
 };
-use super::mistake::Mistake;
+use super::members::{Members, Stage};
 use super::template::{self, REQUEST_NAMES};
 
 use crate::outbound::{OutboundLimits, Target};
-use crate::{Executors, ModeSupport, Modes};
+use crate::{Executors, Mistake, ModeSupport, Modes, hint};
 
 const MAX_FILE_BYTES: u64 = 262_144;
 const MAX_NESTING: usize = 32;
@@ -58,6 +58,10 @@ pub struct Connector {
     pub(super) cancel_confirmed: Vec<u16>,
     pub(super) not_cancelable_because: String,
     pub(super) result: Option<Call>,
+    /// Whether the service is given an address to call back.
+    pub(super) gives_callback_url: bool,
+    /// The secret with which it signs its callbacks.
+    pub(super) signed_with: Option<String>,
     /// Whether a later request reads the input: then, and only then, it is kept in the handle.
     pub(super) keeps_input: bool,
 }
@@ -142,6 +146,7 @@ struct Parts<'p> {
     timeout_ms: u32,
     body_bytes: usize,
     read: &'p ReadFile,
+    stage: Stage,
 }
 
 impl Loader<'_> {
@@ -162,16 +167,16 @@ impl Loader<'_> {
             .response_bytes
             .unwrap_or(usize::try_from(granted.max_response_bytes).unwrap_or(usize::MAX));
         let usual = |timeout_ms: Option<u32>, usual: u32| timeout_ms.unwrap_or(usual);
-        let ask = |ask: &Spanned<AskFile>, body_bytes: usize| {
+        let ask = |ask: &Spanned<AskFile>, body_bytes: usize, stage: Stage| {
             let timeout_ms = usual(ask.value.timeout_ms, granted.status_timeout_ms);
-            self.call(Parts::of_ask(&ask.value, timeout_ms, body_bytes), file)
+            self.call(Parts { stage, ..Parts::of_ask(&ask.value, timeout_ms, body_bytes) }, file)
         };
         let submit_timeout = usual(file.submit.timeout_ms, granted.invoke_timeout_ms);
         let submit = self.call(Parts::of_submit(&file.submit, submit_timeout, response_bytes), file)?;
         let result_bytes = file.limits.result_bytes.unwrap_or(MAX_RESPONSE_BYTES);
-        let lookup = file.lookup.as_ref().map(|one| ask(one, response_bytes)).transpose()?;
-        let status = file.status.as_ref().map(|one| ask(one, response_bytes)).transpose()?;
-        let result = file.result.as_ref().map(|one| ask(one, result_bytes)).transpose()?;
+        let lookup = file.lookup.as_ref().map(|one| ask(one, response_bytes, Stage::Giving)).transpose()?;
+        let status = file.status.as_ref().map(|one| ask(one, response_bytes, Stage::Asking)).transpose()?;
+        let result = file.result.as_ref().map(|one| ask(one, result_bytes, Stage::Asking)).transpose()?;
         let cancel = file.cancel.as_ref().map(|cancel| {
             let timeout_ms = usual(cancel.timeout_ms, granted.status_timeout_ms);
             self.call(Parts::of_cancel(cancel, timeout_ms, response_bytes), file)
@@ -180,6 +185,7 @@ impl Loader<'_> {
         self.check_mode(file)?;
         let hint = |seconds: Option<i64>| seconds.map_or(Hint::Absent, Hint::Seconds);
         let later = [&status, &result, &cancel];
+        let gives_callback_url = submit.takes("operation", "callback_url");
         let keeps_input = later.into_iter().flatten().any(|call| call.reads("input"));
         Ok(Connector {
             name: file.name.value.clone(),
@@ -210,12 +216,17 @@ impl Loader<'_> {
                 .unwrap_or_else(|| "its connector has no cancel".to_owned()),
             result,
             keeps_input,
+            gives_callback_url,
+            signed_with: self.signed_with(file)?,
         })
     }
 
     fn call(&self, parts: Parts<'_>, file: &ConnectorFile) -> Result<Call, Mistake> {
+        let members = Members::of(file, parts.stage);
         let request = |written: &Spanned<Value>| {
-            template::parse(&written.value, &REQUEST_NAMES).map_err(|told| self.at(&written.defined, told))
+            let parsed = template::parse(&written.value, &REQUEST_NAMES);
+            let checked = parsed.and_then(|parsed| members.check(&parsed).map(|()| parsed));
+            checked.map_err(|told| self.at(&written.defined, told))
         };
         let method = match parts.method {
             None => parts.usual_method,
@@ -341,6 +352,16 @@ impl Loader<'_> {
         Ok(file.secrets.iter().map(|(name, source)| (name.clone(), source.value.clone())).collect())
     }
 
+    fn signed_with(&self, file: &ConnectorFile) -> Result<Option<String>, Mistake> {
+        let Some(written) = &file.callbacks.signed_with else { return Ok(None) };
+        if file.secrets.contains_key(&written.value) {
+            return Ok(Some(written.value.clone()));
+        }
+        let known: Vec<&str> = file.secrets.keys().map(String::as_str).collect();
+        let told = format!("there is no secret named {:?}{}", written.value, hint(&written.value, &known));
+        Err(self.at(&written.defined, told))
+    }
+
     fn targets(&self, allow: &[Spanned<String>]) -> Result<Vec<Target>, Mistake> {
         let target = |written: &Spanned<String>| {
             let parsed = written.value.parse::<Target>();
@@ -424,6 +445,7 @@ impl<'p> Parts<'p> {
             timeout_ms,
             body_bytes,
             read: &submit.read,
+            stage: Stage::Giving,
         }
     }
 
@@ -439,6 +461,7 @@ impl<'p> Parts<'p> {
             timeout_ms,
             body_bytes,
             read: &ask.read,
+            stage: Stage::Asking,
         }
     }
 
@@ -454,6 +477,7 @@ impl<'p> Parts<'p> {
             timeout_ms,
             body_bytes,
             read: &cancel.read,
+            stage: Stage::Asking,
         }
     }
 }

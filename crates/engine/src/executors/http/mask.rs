@@ -37,7 +37,7 @@ impl Mask {
         let mut masked = text;
         for known in &self.secrets {
             let mut ranges = Vec::new();
-            for reading in [Reading::plain(&masked), Reading::percent(&masked), Reading::json(&masked)] {
+            for reading in readings(&masked) {
                 ranges.extend(reading.find(&known.value));
             }
             let plain = Reading::plain(&masked);
@@ -62,6 +62,28 @@ impl Mask {
     }
 }
 
+/// How often a text that was quoted as JSON may have been quoted again: a log line in an answer in an error.
+const MAX_QUOTINGS: usize = 3;
+
+/// All ways to read a text.
+fn readings(text: &str) -> Vec<Reading> {
+    let plain = Reading::plain(text);
+    let mut readings = vec![plain.percent()];
+    let mut quoted = plain.json();
+    for _ in 1..MAX_QUOTINGS {
+        let again = quoted.json();
+        // A reading in which nothing is quoted any more says the same again.
+        if again.bytes == quoted.bytes {
+            break;
+        }
+        readings.push(quoted.percent());
+        readings.push(std::mem::replace(&mut quoted, again));
+    }
+    readings.push(quoted.percent());
+    readings.extend([quoted, plain]);
+    readings
+}
+
 /// One way to read a text: what it says, and where in the text each byte of that stands.
 struct Reading {
     bytes: Vec<u8>,
@@ -75,8 +97,8 @@ impl Reading {
     }
 
     /// `%41` and `+` as in URLs and forms.
-    fn percent(text: &str) -> Self {
-        Self::decoded(text, |rest| match rest {
+    fn percent(&self) -> Self {
+        self.decoded(|rest| match rest {
             [b'%', high, low, ..] => {
                 let digit = |byte: u8| char::from(byte).to_digit(16);
                 let byte = digit(*high)? * 16 + digit(*low)?;
@@ -88,8 +110,8 @@ impl Reading {
     }
 
     /// Escapes of JSON.
-    fn json(text: &str) -> Self {
-        Self::decoded(text, |rest| match rest {
+    fn json(&self) -> Self {
+        self.decoded(|rest| match rest {
             [b'\\', b'u', digits @ ..] if digits.len() >= 4 => {
                 let code = u32::from_str_radix(std::str::from_utf8(&digits[..4]).ok()?, 16).ok()?;
                 let mut bytes = [0; 4];
@@ -103,14 +125,14 @@ impl Reading {
         })
     }
 
-    fn decoded(text: &str, decode: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Self {
-        let source = text.as_bytes();
-        let mut reading =
-            Self { bytes: Vec::with_capacity(source.len()), starts: Vec::new(), end: source.len() };
+    /// What this reading says once it is read again; the places stay those of the text.
+    fn decoded(&self, decode: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Self {
+        let source = &self.bytes;
+        let mut reading = Self { bytes: Vec::with_capacity(source.len()), starts: Vec::new(), end: self.end };
         let mut at = 0;
         while at < source.len() {
             let (bytes, length) = decode(&source[at..]).unwrap_or_else(|| (vec![source[at]], 1));
-            reading.starts.extend(std::iter::repeat_n(at, bytes.len()));
+            reading.starts.extend(std::iter::repeat_n(self.starts[at], bytes.len()));
             reading.bytes.extend(bytes);
             at += length;
         }
@@ -190,6 +212,7 @@ mod tests {
         };
         let quoted = serde_json::Value::String(SECRET.to_owned()).to_string();
         let twice = serde_json::Value::String(quoted.clone()).to_string();
+        let thrice = serde_json::Value::String(twice.clone()).to_string();
         for text in [
             SECRET.to_owned(),
             percent(true).collect(),
@@ -197,6 +220,9 @@ mod tests {
             "s3cr3t%2F%22%2Bt%C3%B6k%C3%A9n%26%3F".to_owned(),
             "s3cr3t%2f\"%2bt%c3%b6kén&%3f".to_owned(),
             quoted,
+            twice,
+            thrice,
+            r"s3cr3t\\/\\u0022\\u002bt\\u00f6k\\u00e9n&?".to_owned(),
             r"s3cr3t\/\u0022\u002bt\u00f6k\u00e9n&?".to_owned(),
             STANDARD.encode(SECRET),
             URL_SAFE.encode(SECRET),
@@ -209,8 +235,6 @@ mod tests {
             assert!(!masked.contains("s3cr3t") && !masked.contains("czNjcj"), "{masked}");
             assert!(masked.starts_with("before ") && masked.ends_with(" after"), "{masked}");
         }
-        // Escaped twice it is still not readable as it stands; the inner text is what a reader sees first.
-        assert!(twice.contains("s3cr3t"));
     }
 
     #[test]

@@ -16,9 +16,9 @@ use url::Url;
 
 use super::load::{text_of, yaml};
 use super::submit::Work;
-use super::{CallbackUrls, Connector, HttpConnector, Mistake, Secrets, Transport};
+use super::{CallbackUrls, Connector, HttpConnector, Secrets, Transport};
 use crate::outbound::{Answer, OutboundError, OutboundLimits, OutboundRequest};
-use crate::{Clock, Intended, Outside, Polled, Produced};
+use crate::{Clock, Intended, Mistake, Outside, Polled, Produced};
 
 /// The key that a replay gives to the service.
 const KEY: &str = "op-replay";
@@ -340,6 +340,7 @@ fn outside(handle: &[u8], now: Timestamp) -> Outside {
             attempt_id: AttemptId::new("attempt-replay"),
             kind: "replay".to_owned(),
             specialist: "replay".to_owned(),
+            circle: None,
         },
         handle: Some(body_ref(BodyName::Handle, handle)),
         cancelability: Cancelability::Cancelable,

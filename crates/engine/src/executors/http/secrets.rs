@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::file::SecretSource;
 use super::mask::Mask;
+use crate::webhook_key;
 
 /// A shorter secret would be found everywhere, and guessed soon.
 const MIN_SECRET_BYTES: usize = 8;
@@ -67,6 +68,20 @@ impl Secrets {
         }
         self.values.insert(name.to_owned(), value);
         Ok(())
+    }
+
+    /// Refuses a secret that callbacks shall be signed with and that is no key for that.
+    pub(super) fn check_webhook_key(&self, name: &str) -> Result<(), SecretError> {
+        if self.value(name).is_some_and(|value| webhook_key(value).is_some()) {
+            return Ok(());
+        }
+        let why = "is no key for signatures of Standard Webhooks: whsec_ and base64".to_owned();
+        Err(SecretError { name: name.to_owned(), why })
+    }
+
+    /// The value of one.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
     }
 
     /// As request templates see them.

@@ -87,7 +87,10 @@ impl HttpConnector {
                 Produced::SubmitUnknown(reading.failure("submit_in_progress"))
             }
             Submission::Refused => Produced::Failed(reading.failure("submit_refused")),
-            Submission::NotNow => Produced::Failed(Failure::transient("service_busy", reading.complaint())),
+            Submission::NotNow => Produced::Failed(Failure {
+                retry_after: reading.retry_after(),
+                ..Failure::transient("service_busy", reading.complaint())
+            }),
             Submission::Unclear => {
                 Produced::SubmitUnknown(Failure::transient("service_error", reading.complaint()))
             }
@@ -109,7 +112,9 @@ impl HttpConnector {
         let reading = Reading::new(&answer, lookup, self.clock.now());
         match interpret::asked(lookup, answer.status) {
             Asked::Gone => Ok(None),
-            Asked::NotAnswered(code) => Err(failed(code, reading.complaint())),
+            Asked::NotAnswered(code) => {
+                Err(Failure { retry_after: reading.retry_after(), ..failed(code, reading.complaint()) })
+            }
             // A list without our key in it answers as well.
             Asked::Answered if lookup.read.id.is_some() && reading.id().is_none() => Ok(None),
             Asked::Answered => Ok(Some(self.accepted(work, key, base, &reading))),

@@ -53,7 +53,7 @@ pub(super) fn parse(json: &Value, names: &[&str]) -> Result<Template, String> {
     match template.reads().iter().find(|name| !known(name)) {
         None => Ok(template),
         Some(name) => {
-            let hint = super::mistake::hint(name, names);
+            let hint = crate::hint(name, names);
             Err(format!("there is nothing named {name:?} here{hint}; known: {}", names.join(", ")))
         }
     }

@@ -161,7 +161,7 @@ impl Outputs<'_> {
         for (name, value) in known {
             details[name] = value;
         }
-        Failure { artifacts: self.artifacts(), details: Some(details), ..failure }
+        Failure { artifacts: self.artifacts(), details: Some(Box::new(details)), ..failure }
     }
 
     fn artifacts(&self) -> Option<Vec<u8>> {

@@ -162,11 +162,26 @@ impl Events {
     pub async fn fact(&mut self) -> Option<(u64, Value)> {
         loop {
             let event = self.next().await?;
-            if let Some(data) = event.get("data") {
-                let id = event["id"].parse().expect("an id is a position");
+            if let (Some(data), Some(id)) = (event.get("data"), event.get("id")) {
+                let id = id.parse().expect("an id is a position");
                 return Some((id, serde_json::from_str(data).expect("data is JSON")));
             }
         }
+    }
+
+    /// The data of the next event of this name.
+    pub async fn named(&mut self, name: &str) -> Value {
+        loop {
+            let event = self.next().await.expect("the stream goes on");
+            if event.get("event").is_some_and(|event| event == name) {
+                return serde_json::from_str(&event["data"]).expect("data is JSON");
+            }
+        }
+    }
+
+    /// Waits for a block that says this.
+    pub async fn until(&mut self, says: &str) {
+        while !self.block().await.expect("the stream goes on").contains(says) {}
     }
 
     /// The next block, comment or event.

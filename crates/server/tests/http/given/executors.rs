@@ -4,10 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use domain::job::CancelAnswer;
 use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
+use domain::{Json, Timestamp};
 use engine::{
-    Assignment, Deferral, Failure, Link, ModeSupport, Modes, Output, Outside, Polled, Produced, Specialist,
+    Assignment, Deferral, Failure, Link, ModeSupport, Modes, Output, Outside, Polled, Produced,
+    SignedWebhook, Specialist, verify_webhook,
 };
 use serde_json::{Value, json};
 
@@ -23,6 +27,7 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
         ("stays_either", Arc::new(Stays)),
         ("defers", Arc::new(Defers)),
         ("called", Arc::new(Called)),
+        ("signs", Arc::new(Signs)),
         ("defers_only", Arc::new(Defers)),
         ("defers_by_mistake", Arc::new(Defers)),
         ("Shouts", Arc::new(Echo)),
@@ -107,7 +112,7 @@ impl Specialist for Defers {
         if script["cancel"].is_null() {
             deferral.cancelability = Cancelability::NotCancelable("the press has no brake".to_owned());
         }
-        Box::pin(async move { Produced::Deferred(deferral) })
+        Box::pin(std::future::ready(Produced::Deferred(deferral)))
     }
 
     fn poll(&self, outside: Outside) -> Pin<Box<dyn Future<Output = Result<Polled, PollError>> + Send + '_>> {
@@ -120,9 +125,12 @@ impl Specialist for Defers {
             (true, Some("failed")) => Polled::Failed(Failure::permanent("out_of_ink", "there is no ink")),
             (true, Some("timed_out")) => Polled::TimedOut,
             (true, Some("unknown")) => Polled::Unknown,
-            (true, Some(_)) | (false, _) => Polled::Open(ReportedStatus::Running, PollHints::default()),
+            (true, Some(_)) | (false, _) => Polled::Open(ReportedStatus::Running, hints(&script, &outside)),
         };
-        Box::pin(async move { Ok(answer) })
+        let error = script["error"]
+            .as_str()
+            .map(|message| PollError { code: "press_asleep".to_owned(), message: message.to_owned() });
+        Box::pin(std::future::ready(error.map_or(Ok(answer), Err)))
     }
 
     fn cancel(&self, outside: Outside) -> Pin<Box<dyn Future<Output = CancelAnswer> + Send + '_>> {
@@ -136,6 +144,34 @@ impl Specialist for Defers {
             Some(_) | None => CancelAnswer::Cancelled,
         };
         Box::pin(async move { answer })
+    }
+}
+
+/// What the service says beside its state: `hint` with the number of the question, and `progress`.
+fn hints(script: &Value, outside: &Outside) -> PollHints {
+    let page = outside.operation.polls + 1;
+    PollHints {
+        progress_hint: script["hint"].as_str().map(|hint| format!("{hint} {page}")),
+        progress: script.get("progress").and_then(|progress| Json::parse(&progress.to_string()).ok()),
+        ..PollHints::default()
+    }
+}
+
+/// Like the one that defers, but its service signs what it sends.
+struct Signs;
+
+impl Specialist for Signs {
+    fn produce(&self, assignment: Assignment, link: Link) -> Outcome<'_> {
+        Defers.produce(assignment, link)
+    }
+
+    fn poll(&self, outside: Outside) -> Pin<Box<dyn Future<Output = Result<Polled, PollError>> + Send + '_>> {
+        Defers.poll(outside)
+    }
+
+    fn admits_callback(&self, callback: SignedWebhook<'_>, now: Timestamp) -> bool {
+        let secret = format!("whsec_{}", STANDARD.encode(super::WEBHOOK_KEY));
+        verify_webhook(&secret, callback, now)
     }
 }
 

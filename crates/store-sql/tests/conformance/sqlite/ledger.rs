@@ -102,3 +102,14 @@ async fn state_of_a_job_and_status_of_an_operation_are_held_by_the_database() {
         }
     }
 }
+
+// conforms: L73
+#[tokio::test]
+async fn kind_of_a_fact_is_held_by_no_constraint_but_by_the_code_that_reads_it() {
+    let file = File::lived_in().await;
+    let plain = Connection::open(file.path()).unwrap();
+    let unheard_of = "INSERT INTO facts SELECT max(position) + 1, 'work-x', 1, x'00', 'unheard.of/9', at, actor, causation_id, \
+                      correlation_id, payload, checksum FROM facts";
+    assert_eq!(plain.execute(unheard_of, []), Ok(1));
+    assert!(store::decode_fact("unheard.of/9", "{}").is_err());
+}

@@ -36,6 +36,7 @@ fn refusals(file: &File) -> [&'static str; 3] {
     ]
 }
 
+// conforms: L72
 #[tokio::test]
 async fn migrations_lead_up_down_and_up_again_to_the_same_schema() {
     let file = File::lived_in().await;

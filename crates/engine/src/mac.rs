@@ -3,7 +3,7 @@
 const BLOCK_BYTES: usize = 64;
 
 /// The code of a message under a key.
-pub(super) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
+pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     let mut block = [0; BLOCK_BYTES];
     if key.len() > BLOCK_BYTES {
         block[..32].copy_from_slice(&store::sha256(key).0);
@@ -16,7 +16,7 @@ pub(super) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
 }
 
 /// Whether both are the same; every byte is looked at.
-pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
+pub fn same(one: &[u8], other: &[u8]) -> bool {
     let differing = one.iter().zip(other).fold(0, |differing, (a, b)| differing | (a ^ b));
     one.len() == other.len() && std::hint::black_box(differing) == 0
 }

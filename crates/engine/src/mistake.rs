@@ -1,4 +1,4 @@
-//! What is wrong with a connector file, where, and what was probably meant.
+//! What is wrong with a file that a person wrote, where, and what was probably meant. Used by connectors and by the configuration.
 
 use std::fmt;
 
@@ -20,18 +20,18 @@ pub struct Mistake {
 
 impl Mistake {
     /// A mistake of the whole file.
-    pub(super) fn somewhere(file: &str, told: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), place: None, told: told.into() }
+    pub fn somewhere(file: impl fmt::Display, told: impl Into<String>) -> Self {
+        Self { file: file.to_string(), place: None, told: told.into() }
     }
 
     /// A mistake in this place.
-    pub(super) fn at(file: &str, location: &Location, told: impl Into<String>) -> Self {
+    pub fn at(file: impl fmt::Display, location: &Location, told: impl Into<String>) -> Self {
         let place = Some((location.line(), location.column()));
-        Self { file: file.to_owned(), place, told: told.into() }
+        Self { file: file.to_string(), place, told: told.into() }
     }
 
     /// What the reader of YAML found.
-    pub(super) fn of_yaml(file: &str, error: &Error) -> Self {
+    pub fn of_yaml(file: impl fmt::Display, error: &Error) -> Self {
         let error = error.without_snippet();
         #[allow(
             clippy::wildcard_enum_match_arm,
@@ -48,7 +48,7 @@ impl Mistake {
             other => plain(&other.to_string()),
         };
         let place = error.location().map(|location| (location.line(), location.column()));
-        Self { file: file.to_owned(), place, told }
+        Self { file: file.to_string(), place, told }
     }
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for Mistake {
 impl std::error::Error for Mistake {}
 
 /// The nearest word that is known, if it is near.
-pub(super) fn hint(word: &str, known: &[&str]) -> String {
+pub fn hint(word: &str, known: &[&str]) -> String {
     let nearest = known.iter().map(|known| (distance(word, known), known)).min();
     match nearest {
         Some((far, known)) if far <= MAX_DISTANCE.min(word.len() / 2 + 1) => {
@@ -75,20 +75,23 @@ pub(super) fn hint(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// How many letters must be changed, put in or taken out.
+/// How many letters must be changed, put in, taken out or swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut above_left = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let changed = above_left + usize::from(letter != *other);
-            above_left = row[j + 1];
-            row[j + 1] = changed.min(above_left + 1).min(row[j] + 1);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
         }
+        rows.push(row);
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 /// The first line: the place is told by us.

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use domain::Timestamp;
 
-use super::mac::{hmac_sha256, same};
+use crate::mac::{hmac_sha256, same};
 
 /// How far the time of a message may be from ours.
 const TOLERANCE_SECONDS: i64 = 300;
@@ -24,17 +24,22 @@ pub struct SignedWebhook<'a> {
     pub body: &'a [u8],
 }
 
+/// The key that a secret of Standard Webhooks stands for: `whsec_` and base64.
+pub fn webhook_key(secret: &str) -> Option<Vec<u8>> {
+    let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap_or(secret)).ok()?;
+    (!key.is_empty()).then_some(key)
+}
+
 /// Whether one of its signatures is of this secret, `whsec_` and base64, and its time is not far from now.
 pub fn verify_webhook(secret: &str, webhook: SignedWebhook<'_>, now: Timestamp) -> bool {
-    let secret = secret.strip_prefix("whsec_").unwrap_or(secret);
-    let (Ok(secret), Ok(sent_at)) = (STANDARD.decode(secret), webhook.timestamp.parse::<i64>()) else {
+    let (Some(key), Ok(sent_at)) = (webhook_key(secret), webhook.timestamp.parse::<i64>()) else {
         return false;
     };
-    if (now.micros() / 1_000_000).abs_diff(sent_at) > TOLERANCE_SECONDS.unsigned_abs() || secret.is_empty() {
+    if (now.micros() / 1_000_000).abs_diff(sent_at) > TOLERANCE_SECONDS.unsigned_abs() {
         return false;
     }
     let head = format!("{}.{}.", webhook.id, webhook.timestamp);
-    let code = hmac_sha256(&secret, &[head.as_bytes(), webhook.body].concat());
+    let code = hmac_sha256(&key, &[head.as_bytes(), webhook.body].concat());
     let signatures = webhook.signatures.split_ascii_whitespace().take(MAX_SIGNATURES);
     let ours = signatures.filter_map(|signature| STANDARD.decode(signature.strip_prefix("v1,")?).ok());
     ours.fold(false, |found, signature| found | same(&signature, &code))

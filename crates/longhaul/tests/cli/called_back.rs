@@ -1,0 +1,93 @@
+//! Services that call back, against the real binary: signed or not heard, and early ones not lost. No poll would come within five minutes.
+
+use std::path::Path;
+
+use slow_service::{Options, WebhookSecret};
+
+use crate::given::{Daemon, create, ended, until};
+use crate::outside::Outside;
+
+const SECRET: &str = "whsec_bG9uZ2hhdWwgc2hhcmVzIHRoaXM=";
+const ASKED_EVERY_FIVE_MINUTES: &str = "policy:\n  kind_overrides: { slow-service: { min_retry_after_seconds: 300, \
+     max_retry_after_seconds: 300, default_retry_after_seconds: 300 } }\n";
+
+/// A daemon whose service is told where to call back, and signs what it sends.
+fn called_back(dir: &Path, secret: &str) -> (Outside, Daemon) {
+    let callback_secret = Some(WebhookSecret::parse(secret).expect("it is a secret"));
+    let outside = Outside::start_with(dir, Options { callback_secret, ..Options::default() });
+    let recipe = std::fs::read_to_string(&outside.connector).expect("it is there");
+    let signed = "secrets: { webhook: { file: webhook } }\ncallbacks: { signed_with: webhook }\n";
+    std::fs::write(&outside.connector, format!("{recipe}{signed}")).expect("it can be written");
+    std::fs::write(dir.join("webhook"), format!("{SECRET}\n")).expect("it can be written");
+    // The address must be known before the daemon has one.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = free.expect("there is a free port").port();
+    let config = dir.join("longhaul.yaml");
+    let text =
+        format!("public_url: http://127.0.0.1:{port}\nconnectors: [press.yaml]\n{ASKED_EVERY_FIVE_MINUTES}");
+    std::fs::write(&config, text).expect("it can be written");
+    let (config, listen) = (config.to_str().expect("it is text").to_owned(), format!("127.0.0.1:{port}"));
+    let daemon = Daemon::verb(dir, &["serve", "--listen", &listen, "--config", &config]);
+    (outside, daemon)
+}
+
+#[test]
+fn service_that_signs_its_callback_is_asked_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (outside, daemon) = called_back(dir.path(), SECRET);
+    let input = r#"{"seconds": 1, "result": {"pages": 12}}"#;
+    let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
+    assert_eq!(ended(dir.path(), &id, "completed")["data"]["pages"], 12);
+    drop(daemon);
+    outside.stop();
+}
+
+#[test]
+fn callback_that_is_signed_with_another_key_is_refused_and_asks_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let (outside, daemon) = called_back(dir.path(), "whsec_c29tZWJvZHkgZWxzZQ==");
+    let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", r#"{"seconds": 1}"#]);
+    until(dir.path(), &id, "awaiting_external");
+    while outside.failed_callbacks() == 0 {
+        std::thread::yield_now();
+    }
+    let status = crate::given::show(dir.path(), &id);
+    assert_eq!(status["state"], "awaiting_external", "{status}");
+    assert_eq!(status["runner"]["outside"]["polls"], 0, "{status}");
+    drop(daemon);
+    outside.stop();
+}
+
+#[test]
+fn callback_that_comes_before_the_service_has_answered_is_not_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let (outside, daemon) = called_back(dir.path(), SECRET);
+    let input = r#"{"seconds": 600, "manner": "callback_before_answer", "result": {"pages": 12}}"#;
+    let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
+    assert_eq!(ended(dir.path(), &id, "completed")["data"]["pages"], 12);
+    drop(daemon);
+    outside.stop();
+}
+
+#[test]
+fn daemon_does_not_start_with_a_key_for_callbacks_that_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside::start(dir.path());
+    let recipe = std::fs::read_to_string(&outside.connector).unwrap();
+    let key = dir.path().join("webhook");
+    std::fs::write(&key, "not base64 at all!\n").unwrap();
+    let signed = format!(
+        "secrets: {{ webhook: {{ file: {} }} }}\ncallbacks: {{ signed_with: webhook }}\n",
+        key.display()
+    );
+    std::fs::write(&outside.connector, format!("{recipe}{signed}")).unwrap();
+    let refused = crate::given::longhaul(
+        dir.path(),
+        &["serve", "--listen", "127.0.0.1:0", "--connector", &outside.connector],
+    );
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{told}");
+    assert!(told.contains("webhook") && told.contains("whsec_ and base64"), "{told}");
+    assert!(!told.contains("not base64 at all"), "{told}");
+    outside.stop();
+}
