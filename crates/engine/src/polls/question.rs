@@ -17,7 +17,7 @@ use store::{StoreError, Taken};
 
 use super::Polls;
 use crate::kept::Kept;
-use crate::{EngineError, Executor, Failure, Order, Outside, Polled};
+use crate::{EngineError, Executor, Failure, Order, Outcome, Outside, Polled};
 
 /// Who writes down what services say.
 const ACTOR: &str = "worker:poll_operations";
@@ -216,7 +216,11 @@ impl<'a> Question<'a> {
 
     async fn record(&self, operation: &Operation, order: Order) -> Result<(), EngineError> {
         match self.polls.engine.execute(order).await {
-            Ok(_) => Ok(()),
+            Ok(Outcome::Changed { .. }) => Ok(()),
+            // Nothing was written, and so the claim is still ours.
+            Ok(Outcome::AlreadySo { .. }) => {
+                self.polls.engine.attend(&self.taken, Arc::from(ACTOR)).await.map(|_| ())
+            }
             Err(error) if crate::attempts::is_about_the_report(&error) => {
                 // The record must say why there is no result.
                 let failure = Failure::permanent("report_refused", error.to_string());
