@@ -11,7 +11,7 @@ use domain::{Record, RecordId, Timestamp};
 use crate::StoreError;
 
 /// The format of the stored views. Raise it when the JSON of a state changes; lower ones are rebuilt at start.
-pub const VIEW_FORMAT: i64 = 3;
+pub const VIEW_FORMAT: i64 = 4;
 
 /// The columns of a job beside its JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
