@@ -2,17 +2,17 @@
 //!
 //! The load generator shares the machine with it. What is compared takes turns, and of several rounds the middle one is shown.
 
-mod connection;
+pub mod connection;
 mod create;
 mod finish;
 mod idle;
 mod lanes;
 mod latency;
-mod load;
+pub mod load;
 mod memory;
-mod process;
-mod report;
-mod start;
+pub mod process;
+pub mod report;
+pub mod start;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,7 +25,7 @@ use report::Line;
 
 /// Callers and connections.
 const CALLERS: usize = 64;
-const ROUNDS: usize = 3;
+pub const ROUNDS: usize = 3;
 
 /// Measures the daemon over HTTP: creates, whole jobs, start, memory, idleness, lanes beside a full one.
 #[derive(Args)]
@@ -51,16 +51,23 @@ pub struct Daemon {
 }
 
 /// What every figure is measured with.
-struct Place {
-    binary: PathBuf,
-    scratch: PathBuf,
+pub struct Place {
+    pub binary: PathBuf,
+    pub scratch: PathBuf,
     /// For the level of the store: both cores.
-    runtime: Runtime,
+    pub runtime: Runtime,
 }
 
 impl Place {
+    /// With this daemon, or the one of this source tree.
+    pub fn new(binary: Option<PathBuf>, scratch: &Path) -> Result<Self> {
+        let binary = binary.map_or_else(built, Ok)?.canonicalize()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        Ok(Self { binary, scratch: scratch.canonicalize()?, runtime })
+    }
+
     /// An empty directory of this name.
-    fn fresh(&self, name: &str) -> Result<PathBuf> {
+    pub fn fresh(&self, name: &str) -> Result<PathBuf> {
         let dir = self.scratch.join(name);
         if dir.exists() {
             std::fs::remove_dir_all(&dir)?;
@@ -72,9 +79,7 @@ impl Place {
 
 /// Prints the table; fails if a bound was missed.
 pub fn run(daemon: &Daemon, scratch: &Path) -> Result<()> {
-    let binary = daemon.binary.clone().map_or_else(built, Ok)?.canonicalize()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let place = Place { binary, scratch: scratch.canonicalize()?, runtime };
+    let place = Place::new(daemon.binary.clone(), scratch)?;
     let wanted = |name: &str| daemon.only.is_empty() || daemon.only.iter().any(|only| only == name);
     let mut missed = 0;
     let mut print = |line: Line| missed += usize::from(!line.print());

@@ -4,6 +4,7 @@
 
 mod cycle;
 mod daemon;
+mod deferred;
 mod disk;
 mod latency;
 mod raw;
@@ -32,19 +33,31 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Other {
     Daemon(daemon::Daemon),
+    Deferred(deferred::Deferred),
+    #[command(hide = true)]
+    PollService(deferred::Service),
+    #[command(hide = true)]
+    BarePolls(deferred::BarePolls),
 }
 
 const ROUNDS: usize = 3;
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let scratch = tempfile::Builder::new().prefix("longhaul-bench-").tempdir_in(&arguments.dir)?;
-    if let Some(Other::Daemon(daemon)) = &arguments.other {
-        return daemon::run(daemon, scratch.path());
+    let scratch = || tempfile::Builder::new().prefix("longhaul-bench-").tempdir_in(&arguments.dir);
+    match &arguments.other {
+        Some(Other::Daemon(daemon)) => daemon::run(daemon, scratch()?.path()),
+        Some(Other::Deferred(deferred)) => deferred::run(deferred, scratch()?.path()),
+        Some(Other::PollService(_)) => deferred::serve(),
+        Some(Other::BarePolls(bare)) => deferred::bare_polls(bare),
+        None => core(&arguments, scratch()?.path()),
     }
+}
+
+fn core(arguments: &Arguments, scratch: &Path) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
 
-    let syncs = disk::syncs_per_second(scratch.path())?;
+    let syncs = disk::syncs_per_second(scratch)?;
     println!("bare disk: {syncs:.0} fdatasync/s of one appended 4 KiB page\n");
 
     println!(
@@ -56,9 +69,9 @@ fn main() -> Result<()> {
         // Several short rounds in turns, and the middle one: a shared disk has moods.
         let mut rounds = Vec::new();
         for _ in 0..ROUNDS {
-            let path = fresh(scratch.path(), &format!("ours-{callers}"))?;
+            let path = fresh(scratch, &format!("ours-{callers}"))?;
             let cycle = runtime.block_on(cycle::run(&path, callers, jobs))?;
-            let raw_path = fresh(scratch.path(), "raw")?;
+            let raw_path = fresh(scratch, "raw")?;
             let raw = raw::run(&raw_path, &path, jobs, cycle.requests_per_batch)?;
             rounds.push((cycle, raw));
         }
@@ -73,10 +86,10 @@ fn main() -> Result<()> {
             cycle.jobs_per_second / raw,
         );
     }
-    let (path, jobs) = (scratch.path().join("ours-256.sqlite"), arguments.jobs.max(256));
+    let (path, jobs) = (scratch.join("ours-256.sqlite"), arguments.jobs.max(256));
 
     println!();
-    latency::print(&runtime, scratch.path())?;
+    latency::print(&runtime, scratch)?;
     println!();
     sizes::print(&path, jobs)?;
     println!();

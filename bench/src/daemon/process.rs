@@ -1,5 +1,6 @@
 //! The real daemon: the release binary in a directory of its own, on a port of its own, ended when it is dropped.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -47,11 +48,16 @@ pub struct Usage {
 impl DaemonProcess {
     /// Starts it on this directory.
     pub fn start(binary: &Path, data_dir: &Path, dispatch: Dispatch) -> Result<Self> {
-        let mut command = Command::new(binary);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir);
-        if dispatch == Dispatch::Off {
-            command.arg("--no-dispatch");
+        match dispatch {
+            Dispatch::On => Self::start_with(binary, data_dir, &[]),
+            Dispatch::Off => Self::start_with(binary, data_dir, &["--no-dispatch".as_ref()]),
         }
+    }
+
+    /// The same, with more to say to it.
+    pub fn start_with(binary: &Path, data_dir: &Path, arguments: &[&OsStr]) -> Result<Self> {
+        let mut command = Command::new(binary);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir).args(arguments);
         command.current_dir(data_dir.parent().unwrap_or(data_dir));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let begin = Instant::now();
@@ -79,8 +85,24 @@ impl DaemonProcess {
 
     /// What it has used so far.
     pub fn usage(&self) -> Result<Usage> {
-        let mut usage = Usage { nanoseconds: 0, store_wakes: 0 };
-        for task in fs::read_dir(self.path("task"))? {
+        Usage::of(self.child.id())
+    }
+
+    /// Ends it without a word.
+    pub fn kill(mut self) -> Result<()> {
+        Ok(self.child.kill()?)
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/{file}", self.child.id()))
+    }
+}
+
+impl Usage {
+    /// What this process has used so far; threads that have ended are not counted.
+    pub fn of(process: u32) -> Result<Self> {
+        let mut usage = Self { nanoseconds: 0, store_wakes: 0 };
+        for task in fs::read_dir(format!("/proc/{process}/task"))? {
             let task = task?.path();
             let spent = fs::read_to_string(task.join("schedstat"))?;
             usage.nanoseconds += spent.split(' ').next().context("no time on a processor")?.parse::<u64>()?;
@@ -92,15 +114,6 @@ impl DaemonProcess {
             }
         }
         Ok(usage)
-    }
-
-    /// Ends it without a word.
-    pub fn kill(mut self) -> Result<()> {
-        Ok(self.child.kill()?)
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/{file}", self.child.id()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the host grants to work outside: every bound is the host's, every word of a connector only a hint.
 
 mod clamp;
+pub(crate) mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -73,23 +74,41 @@ pub struct KindPolicy {
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields of `KindPolicy`")]
 pub struct KindOverride {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_retry_after_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retry_after_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub default_retry_after_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_ttl_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_response_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub invoke_timeout_ms: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status_timeout_ms: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_policy: Option<UnknownPolicy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel_policy: Option<CancelPolicy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub persistence: Option<Persistence>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_open_per_module: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrent_polls_per_module: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter_permille: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_error_backoff_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_poll_error_backoff_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostics_max_items: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostics_max_bytes: Option<u32>,
 }
 

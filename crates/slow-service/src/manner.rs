@@ -160,7 +160,7 @@ impl Manner {
     pub const fn sheet(self) -> Sheet {
         match self {
             Self::Honest => sheet("honest", "says how it is", "the outcome that was asked for"),
-            Self::NeverEnds => sheet("never_ends", "is running for ever", "expired; on the orphan list"),
+            Self::NeverEnds => sheet("never_ends", "is running for ever", "expired; on the orphan list until the cancel is confirmed"),
             Self::Flips => sheet(
                 "flips",
                 "after the end says done, failed, done, ... (or the reverse)",

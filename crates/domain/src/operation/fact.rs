@@ -84,6 +84,7 @@ pub struct Accepted {
     /// The end of its life, clamped.
     pub expires_at: Timestamp,
     /// What the host granted when it was accepted.
+    #[serde(with = "crate::policy::stored")]
     pub policy: KindPolicy,
 }
 

@@ -27,6 +27,7 @@ pub struct Operation {
     /// Whether it can be stopped.
     pub cancelability: Cancelability,
     /// What the host granted when it was accepted.
+    #[serde(with = "crate::policy::stored")]
     pub policy: KindPolicy,
     /// What the service last reported.
     pub reported: ReportedStatus,

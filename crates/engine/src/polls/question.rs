@@ -18,7 +18,7 @@ use store::{StoreError, Taken};
 use super::Polls;
 use crate::hint_text::hint_text;
 use crate::kept::Kept;
-use crate::{EngineError, Executor, Failure, Order, Outside, Polled, Registered};
+use crate::{EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered};
 
 /// Who writes down what services say.
 const ACTOR: &str = "worker:poll_operations";
@@ -253,7 +253,11 @@ impl<'a> Question<'a> {
 
     async fn record(&self, operation: &Operation, order: Order) -> Result<Settled, EngineError> {
         match self.polls.engine.execute(order).await {
-            Ok(_) => Ok(Settled::Done),
+            Ok(Outcome::Changed { .. }) => Ok(Settled::Done),
+            // Nothing was written, and so the claim is still ours.
+            Ok(Outcome::AlreadySo { .. }) => {
+                self.polls.engine.attend(&self.taken, Arc::from(ACTOR)).await.map(|_| Settled::Done)
+            }
             Err(error) if crate::attempts::is_about_the_report(&error) => {
                 // The record must say why there is no result.
                 let failure = Failure::permanent("report_refused", error.to_string());

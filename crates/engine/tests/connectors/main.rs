@@ -9,3 +9,4 @@ mod secrets;
 mod service;
 mod submits;
 mod world;
+mod zoo;

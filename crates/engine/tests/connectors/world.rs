@@ -1,4 +1,4 @@
-//! A daemon on a memory store with one connector, a clock moved by hand, and ways to wait for what it writes down.
+//! A daemon on a memory store with connectors, a clock moved by hand, and ways to wait for what it writes down.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use domain::job::{Job, JobCommand, JobSpec, JobStateName, NewJob};
 use domain::operation::Operation;
 use domain::policy::HostPolicy;
 use domain::{BodyName, JobId, Lease, OwnerId, Record, RetryPolicy, Timestamp};
-use engine::http::{Connector, HttpConnector, Secrets};
+use engine::http::{CallbackUrls, Connector, HttpConnector, Secrets, Transport};
 use engine::outbound::{Outbound, OutboundRules};
 use engine::{
     Clock, Daemon, DaemonSettings, Dispatching, Executors, Ids, ManualClock, Order, OrderBody, RandomIds,
@@ -27,6 +27,11 @@ pub struct World {
     name: String,
 }
 
+/// The connector that a file says.
+pub fn parsed(connector: &str) -> Connector {
+    Connector::parse("connector.yaml", connector).unwrap_or_else(|mistake| panic!("{mistake}"))
+}
+
 impl World {
     pub fn new(connector: &str) -> Self {
         let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_700_000_000)));
@@ -35,18 +40,58 @@ impl World {
 
     /// The next process on the same store.
     pub fn on(store: Arc<MemoryStore>, clock: Arc<ManualClock>, connector: &str) -> Self {
-        let connector =
-            Connector::parse("connector.yaml", connector).unwrap_or_else(|mistake| panic!("{mistake}"));
-        let name = connector.name().to_owned();
-        let mut policy = HostPolicy::default();
-        policy.kind_overrides.insert(name.clone(), connector.policy().clone());
-        let mut secrets = Secrets::default();
-        secrets.add("token", TOKEN.to_owned()).unwrap();
-        let allow = connector.allowed().to_vec();
-        let outbound = Outbound::new(OutboundRules { allow, ..OutboundRules::default() }).unwrap();
-        let connector = HttpConnector::over(connector, secrets, Arc::new(outbound), clock.clone(), None);
-        let mut executors = Executors::default();
-        executors.register(&name, connector.executor());
+        Self::of_many(store, clock, &[connector.to_owned()], HostPolicy::default(), None)
+    }
+
+    /// With several connectors, whose services may call back.
+    pub fn of_many(
+        store: Arc<MemoryStore>,
+        clock: Arc<ManualClock>,
+        connectors: &[String],
+        policy: HostPolicy,
+        callbacks: Option<Arc<dyn CallbackUrls>>,
+    ) -> Self {
+        let connectors = connectors.iter().map(|connector| {
+            let connector = parsed(connector);
+            let allow = connector.allowed().to_vec();
+            let outbound = Outbound::new(OutboundRules { allow, ..OutboundRules::default() }).unwrap();
+            (connector, Arc::new(outbound) as Arc<dyn Transport>)
+        });
+        Self::over(store, clock, connectors.collect(), policy, callbacks)
+    }
+
+    /// With connectors that go out like this.
+    pub fn over(
+        store: Arc<MemoryStore>,
+        clock: Arc<ManualClock>,
+        connectors: Vec<(Connector, Arc<dyn Transport>)>,
+        policy: HostPolicy,
+        callbacks: Option<Arc<dyn CallbackUrls>>,
+    ) -> Self {
+        Self::beside(store, clock, connectors, policy, callbacks, &mut Executors::default())
+    }
+
+    /// The same, beside executors that are there.
+    pub fn beside(
+        store: Arc<MemoryStore>,
+        clock: Arc<ManualClock>,
+        connectors: Vec<(Connector, Arc<dyn Transport>)>,
+        mut policy: HostPolicy,
+        callbacks: Option<Arc<dyn CallbackUrls>>,
+        executors: &mut Executors,
+    ) -> Self {
+        let mut names = Vec::new();
+        for (connector, transport) in connectors {
+            let name = connector.name().to_owned();
+            policy.kind_overrides.insert(name.clone(), connector.policy().clone());
+            let mut secrets = Secrets::default();
+            secrets.add("token", TOKEN.to_owned()).unwrap();
+            let connector =
+                HttpConnector::over(connector, secrets, transport, clock.clone(), callbacks.clone());
+            executors.register(&name, connector.executor());
+            names.push(name);
+        }
+        let executors = std::mem::take(executors);
         let settings = DaemonSettings {
             owner: OwnerId::new(format!("test-{:x}", RandomIds.next())),
             lease: Lease::DEFAULT,
@@ -57,13 +102,17 @@ impl World {
             dispatching: Dispatching::On,
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), executors, settings);
-        Self { daemon, store, clock, name }
+        Self { daemon, store, clock, name: names.into_iter().next().unwrap_or_default() }
     }
 
     pub async fn create(&self, input: &str, max_attempts: u32) -> JobId {
+        self.create_for(&self.name, input, max_attempts).await
+    }
+
+    pub async fn create_for(&self, executor: &str, input: &str, max_attempts: u32) -> JobId {
         let id = RandomIds.job_id();
         let retry = RetryPolicy { max_attempts, backoff_seconds: 30, max_backoff_seconds: 60 };
-        let spec = JobSpec { title: "a job".to_owned(), ..JobSpec::plain(Some(&self.name), retry) };
+        let spec = JobSpec { title: "a job".to_owned(), ..JobSpec::plain(Some(executor), retry) };
         let body = body_ref(BodyName::Input, input.as_bytes());
         let new = NewJob { spec, due_at: None, bodies: vec![body] };
         let mut order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), Arc::from("test"));

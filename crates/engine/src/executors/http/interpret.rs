@@ -297,8 +297,11 @@ fn location(answer: &Answer) -> Option<String> {
     answer.url.join(location).ok().map(String::from)
 }
 
+/// What is JSON for every reader; anything else is a text. A key that stands twice would be one answer to some and another to others.
 fn parsed(body: &[u8]) -> Value {
-    serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned().into())
+    let json = std::str::from_utf8(body).ok().and_then(|text| Json::parse(text).ok());
+    let value = json.and_then(|json| serde_json::from_str(json.as_str()).ok());
+    value.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned().into())
 }
 
 /// Cut between characters.
