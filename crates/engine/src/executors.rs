@@ -9,7 +9,7 @@ use std::sync::Arc;
 use domain::RetryPolicy;
 use domain::policy::Hint;
 
-use crate::{CommitWatch, Specialist};
+use crate::{CommitWatch, Schema, Specialist};
 
 /// One executor.
 #[derive(Clone)]
@@ -59,10 +59,20 @@ impl ModeSupport {
     }
 }
 
+/// What an operator promises of an executor to whoever invokes it. One whose parameters have a schema is an action of the catalog.
+#[derive(Clone, Debug, Default)]
+pub struct Contract {
+    /// For people.
+    pub description: Option<String>,
+    /// What its input must be, before anything is dispatched.
+    pub parameters: Option<Schema>,
+}
+
 /// All executors of this node.
 #[derive(Clone, Default)]
 pub struct Executors {
     by_name: BTreeMap<String, Executor>,
+    contracts: BTreeMap<String, Contract>,
     watches: Vec<Arc<dyn CommitWatch>>,
 }
 
@@ -74,6 +84,16 @@ impl Executors {
     /// Adds one; a later one of the same name replaces it.
     pub fn register(&mut self, name: &str, executor: Executor) {
         self.by_name.insert(name.to_owned(), executor);
+    }
+
+    /// Says what the executor of this name promises.
+    pub fn promise(&mut self, name: &str, contract: Contract) {
+        self.contracts.insert(name.to_owned(), contract);
+    }
+
+    /// What the executor with this name promises, if an operator said so.
+    pub fn contract(&self, name: &str) -> Option<&Contract> {
+        self.contracts.get(name)
     }
 
     /// Adds what follows every commit of the node because of what executors keep outside the store.

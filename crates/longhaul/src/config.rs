@@ -107,6 +107,9 @@ impl Config {
     /// Adds a connector, if nothing else has its name.
     pub fn connect(&mut self, connector: Connector) -> Result<(), String> {
         let name = connector.name();
+        if name.starts_with(server::OWN_PREFIX) {
+            return Err(format!("names that begin with {:?} are the host's own", server::OWN_PREFIX));
+        }
         let taken = builtin::NAMES.contains(&name)
             || self.executors.iter().any(|executor| executor.value.name == name)
             || self.opened.iter().any(|opened| opened.name() == name);

@@ -88,6 +88,7 @@ impl Running {
             let opened =
                 HttpConnector::open(connector, vec![listener.local_addr()?], clock.clone(), callbacks)
                     .with_context(|| format!("the connector {name:?} cannot be opened"))?;
+            executors.promise(&name, opened.contract());
             executors.register(&name, opened.executor());
         }
         let settings = DaemonSettings {

@@ -8,6 +8,7 @@
 
 mod ask;
 mod call;
+mod contract;
 mod file;
 mod handle;
 mod hints;
@@ -137,11 +138,16 @@ impl Specialist for HttpConnector {
     }
 
     fn produce(&self, assignment: Assignment, link: Link) -> BoxFuture<'_, Produced> {
-        Box::pin(self.submit(assignment, link))
+        Box::pin(async move {
+            match self.unfit_input(&assignment) {
+                Some(failure) => Produced::Failed(failure),
+                None => self.fit_to_keep(self.submit(assignment, link).await),
+            }
+        })
     }
 
     fn poll(&self, outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
-        Box::pin(self.ask(outside))
+        Box::pin(async move { Ok(self.fit_to_take(self.ask(outside).await?)) })
     }
 
     fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {

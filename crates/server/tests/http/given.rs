@@ -186,5 +186,8 @@ fn executors() -> Executors {
             },
         );
     }
+    for (name, contract) in executors::contracts() {
+        all.promise(name, contract);
+    }
     all
 }

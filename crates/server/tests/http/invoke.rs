@@ -100,7 +100,7 @@ async fn call_that_cannot_be_understood_is_refused_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn causal_context_is_kept_and_comes_back_with_the_handle() {
+async fn causal_context_is_kept_and_comes_back_with_the_handle_and_every_status() {
     let world = world().await;
     let context = json!({
         "schema": "causal-context.v1", "schema/v": 1, "context/id": "causal-context:1", "correlation/id": "c",
@@ -114,6 +114,8 @@ async fn causal_context_is_kept_and_comes_back_with_the_handle() {
         assert_eq!(handle["causal/context"], context);
         let status = world.status(handle["audit/outcome-ref"].as_str().unwrap()).await;
         assert_eq!(status["provenance"]["causal_context"], context);
+        let status = world.get(handle["status_href"].as_str().unwrap()).send().await.ok();
+        assert_eq!(status["causal/context"], context);
     }
 }
 

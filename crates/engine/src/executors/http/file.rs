@@ -19,8 +19,11 @@ pub(super) struct ConnectorFile {
     /// What jobs call it.
     pub(super) name: Spanned<String>,
     /// For people.
-    #[serde(default, rename = "description")]
-    pub(super) _description: Option<String>,
+    pub(super) description: Option<String>,
+    /// What its input must be: a JSON Schema. With one, it is an action of the catalog.
+    pub(super) parameters_schema: Option<Spanned<Value>>,
+    /// What its result must be: a JSON Schema.
+    pub(super) result_schema: Option<Spanned<Value>>,
     /// Whether it may leave work outside.
     #[serde(default)]
     pub(super) execution_mode_support: ModeSupport,
@@ -134,6 +137,8 @@ pub(super) struct ReadFile {
     pub(super) error: Option<Spanned<Value>>,
     pub(super) error_code: Option<Spanned<Value>>,
     pub(super) retryable: Option<Spanned<Value>>,
+    /// In the answer to `submit`: why this work cannot be stopped, if it cannot.
+    pub(super) not_cancelable_because: Option<Spanned<Value>>,
 }
 
 #[derive(Debug, Deserialize)]

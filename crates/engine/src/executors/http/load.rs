@@ -20,7 +20,7 @@ use super::mistake::Mistake;
 use super::template::{self, REQUEST_NAMES};
 
 use crate::outbound::{OutboundLimits, Target};
-use crate::{Executors, ModeSupport, Modes};
+use crate::{Executors, ModeSupport, Modes, Schema};
 
 const MAX_FILE_BYTES: u64 = 262_144;
 const MAX_NESTING: usize = 32;
@@ -38,6 +38,9 @@ const OWN_NAMES: [&str; 4] = ["id", "remote_id", "location", "callback_url"];
 #[derive(Debug)]
 pub struct Connector {
     pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) parameters: Option<Schema>,
+    pub(super) result_contract: Option<Schema>,
     pub(super) modes: Modes,
     pub(super) secrets: BTreeMap<String, SecretSource>,
     pub(super) allow: Vec<Target>,
@@ -183,6 +186,9 @@ impl Loader<'_> {
         let keeps_input = later.into_iter().flatten().any(|call| call.reads("input"));
         Ok(Connector {
             name: file.name.value.clone(),
+            description: file.description.clone(),
+            parameters: self.schema(file.parameters_schema.as_ref())?,
+            result_contract: self.schema(file.result_schema.as_ref())?,
             modes: Modes {
                 support: file.execution_mode_support,
                 retry_after: hint(file.deferred_profile.preferred_retry_after_seconds),
@@ -281,6 +287,7 @@ impl Loader<'_> {
             error: either(&own.error, &common.error)?,
             error_code: either(&own.error_code, &common.error_code)?,
             retryable: either(&own.retryable, &common.retryable)?,
+            not_cancelable_because: either(&own.not_cancelable_because, &common.not_cancelable_because)?,
         })
     }
 
@@ -359,6 +366,14 @@ impl Loader<'_> {
             }
         };
         origins.iter().map(origin).collect()
+    }
+
+    fn schema(&self, written: Option<&Spanned<Value>>) -> Result<Option<Schema>, Mistake> {
+        let read = |written: &Spanned<Value>| {
+            Schema::read(&written.value)
+                .map_err(|told| self.at(&written.defined, format!("no schema: {told}")))
+        };
+        written.map(read).transpose()
     }
 
     fn concurrency(&self, written: Option<&Spanned<usize>>) -> Result<usize, Mistake> {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use domain::job::CancelAnswer;
 use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
 use engine::{
-    Assignment, Deferral, Failure, Link, ModeSupport, Modes, Output, Outside, Polled, Produced, Specialist,
+    Assignment, Contract, Deferral, Failure, Link, ModeSupport, Modes, Output, Outside, Polled, Produced,
+    Schema, Specialist,
 };
 use serde_json::{Value, json};
 
@@ -26,17 +27,38 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
         ("defers_only", Arc::new(Defers)),
         ("defers_by_mistake", Arc::new(Defers)),
         ("Shouts", Arc::new(Echo)),
+        ("press", Arc::new(Echo)),
+        ("render.cover", Arc::new(Defers)),
     ]
 }
 
 /// How each may be invoked.
 pub fn modes(name: &str) -> Modes {
     let support = match name {
-        "echo_either" | "stays_either" | "defers" => ModeSupport::Either,
-        "defers_only" | "Shouts" => ModeSupport::AsyncOnly,
+        "echo_either" | "stays_either" | "defers" | "press" => ModeSupport::Either,
+        "defers_only" | "Shouts" | "render.cover" => ModeSupport::AsyncOnly,
         _ => ModeSupport::SyncOnly,
     };
     Modes { support, ..Modes::default() }
+}
+
+/// What some of them promise: these are actions.
+pub fn contracts() -> Vec<(&'static str, Contract)> {
+    let pages = json!({ "properties": { "pages": { "type": "integer" } } });
+    let anything = json!({});
+    let promised = [
+        ("echo", &pages),
+        ("press", &pages),
+        ("fails", &anything),
+        ("stays", &anything),
+        ("defers", &anything),
+        ("render.cover", &anything),
+    ];
+    let contract = |(name, schema)| {
+        let parameters = Some(Schema::read(schema).expect("it is a schema"));
+        (name, Contract { description: Some(format!("the action {name}")), parameters })
+    };
+    promised.into_iter().map(contract).collect()
 }
 
 type Outcome<'a> = Pin<Box<dyn Future<Output = Produced> + Send + 'a>>;
