@@ -1,5 +1,6 @@
 //! The executors that this node has, by name.
 
+mod approval;
 pub mod http;
 pub mod process;
 
@@ -10,6 +11,8 @@ use domain::RetryPolicy;
 use domain::policy::Hint;
 
 use crate::{CommitWatch, Schema, Specialist};
+
+pub use approval::{Approval, Gated};
 
 /// One executor.
 #[derive(Clone)]
@@ -66,6 +69,8 @@ pub struct Contract {
     pub description: Option<String>,
     /// What its input must be, before anything is dispatched.
     pub parameters: Option<Schema>,
+    /// Whether a person has to approve it first.
+    pub approval: Approval,
 }
 
 /// All executors of this node.

@@ -30,7 +30,7 @@ pub use clock::{Clock, ManualClock, SystemClock, Timer};
 pub use driver::{Daemon, DaemonSettings, Dispatching, drive_for_good};
 pub use engine::{CommitWatch, Engine};
 pub use error::EngineError;
-pub use executors::{Contract, Executor, Executors, ModeSupport, Modes, http, process};
+pub use executors::{Approval, Contract, Executor, Executors, Gated, ModeSupport, Modes, http, process};
 pub use ids::{Ids, RandomIds};
 pub use link::{Intended, Intent, Link, Progress, Stop};
 pub use order::{Order, OrderBody, OrderKey, Outcome, RenderAnswer};

@@ -35,7 +35,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::outbound::{Answer, Outbound, OutboundError, OutboundRequest, OutboundRules};
-use crate::{Assignment, Clock, Executor, Link, Outside, Polled, Produced, Specialist};
+use crate::{Approval, Assignment, Clock, Executor, Gated, Link, Outside, Polled, Produced, Specialist};
 
 pub use file::{SecretSource, State};
 pub use load::Connector;
@@ -102,9 +102,13 @@ impl HttpConnector {
 
     /// As an executor, to be registered under the connector's name.
     pub fn executor(self) -> Executor {
-        let Connector { concurrency, retry, modes, .. } = &*self.connector;
-        let (concurrency, retry, modes) = (*concurrency, *retry, *modes);
-        Executor { specialist: Arc::new(self), concurrency, retry, modes }
+        let Connector { concurrency, retry, modes, approval, .. } = &*self.connector;
+        let (concurrency, retry, modes, approval) = (*concurrency, *retry, *modes, *approval);
+        let specialist: Arc<dyn Specialist> = match approval {
+            Approval::NotNeeded => Arc::new(self),
+            Approval::Operator => Arc::new(Gated::new(Arc::new(self))),
+        };
+        Executor { specialist, concurrency, retry, modes }
     }
 
     /// Sends a request and masks what comes of it.

@@ -6,11 +6,14 @@ use api::{AnswerJob, Problem};
 use axum::response::Response;
 use domain::BodyName;
 use domain::job::JobCommand;
+use engine::Approval;
 use store::{NewBody, body_ref};
 
 use super::order::{Begun, begin, give};
 use super::visible::steerable_job;
 use crate::asked::Asked;
+use crate::audit::Verdict;
+use crate::authorise;
 use crate::serve::Server;
 
 pub(crate) async fn answer(server: &Server, asked: Asked) -> Result<Response, Problem> {
@@ -20,6 +23,13 @@ pub(crate) async fn answer(server: &Server, asked: Asked) -> Result<Response, Pr
         Begun::New(keyed) => keyed,
     };
     let visible = steerable_job(server, &asked, None).await?;
+    let executor = visible.job().spec.executor.as_deref().unwrap_or_default();
+    let contract = server.daemon.executors().contract(executor);
+    authorise::check_approval(&asked.principal, contract.map_or(Approval::NotNeeded, |it| it.approval))
+        .inspect_err(|_| {
+            let Asked { principal, operation, id, .. } = &asked;
+            server.audit.note(&principal.actor, operation.name(), id, Verdict::Forbidden);
+        })?;
     let bytes = sent.answer.get().as_bytes();
     let body = body_ref(BodyName::Answer, bytes);
     let bodies = vec![NewBody { body, bytes: Arc::from(bytes) }];

@@ -8,7 +8,11 @@ impl HttpConnector {
     /// What it promises to whoever invokes it.
     pub fn contract(&self) -> Contract {
         let connector = &self.connector;
-        Contract { description: connector.description.clone(), parameters: connector.parameters.clone() }
+        Contract {
+            description: connector.description.clone(),
+            parameters: connector.parameters.clone(),
+            approval: connector.approval,
+        }
     }
 
     /// Why this input is not sent, if it does not fit.

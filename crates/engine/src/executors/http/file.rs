@@ -27,6 +27,8 @@ pub(super) struct ConnectorFile {
     /// Whether it may leave work outside.
     #[serde(default)]
     pub(super) execution_mode_support: ModeSupport,
+    /// Whether an operator approves every attempt before anything is sent.
+    pub(super) approval: Option<Spanned<ApprovalWord>>,
     /// What it asks of the host; only a hint.
     #[serde(default)]
     pub(super) deferred_profile: DeferredProfile,
@@ -65,6 +67,13 @@ pub(super) struct ConnectorFile {
     pub(super) not_cancelable_because: Option<String>,
     /// Fetched when the status says that the work is completed.
     pub(super) result: Option<Spanned<AskFile>>,
+}
+
+/// Who approves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ApprovalWord {
+    Operator,
 }
 
 /// What a service's state means.

@@ -14,13 +14,13 @@ use url::Url;
 
 use super::call::{Call, Read};
 use super::file::{
-    AskFile, CancelFile, ConnectorFile, LimitsFile, ReadFile, SecretSource, State, SubmitFile,
+    ApprovalWord, AskFile, CancelFile, ConnectorFile, LimitsFile, ReadFile, SecretSource, State, SubmitFile,
 };
 use super::mistake::Mistake;
 use super::template::{self, REQUEST_NAMES};
 
 use crate::outbound::{OutboundLimits, Target};
-use crate::{Executors, ModeSupport, Modes, Schema};
+use crate::{Approval, Executors, ModeSupport, Modes, Schema};
 
 const MAX_FILE_BYTES: u64 = 262_144;
 const MAX_NESTING: usize = 32;
@@ -42,6 +42,7 @@ pub struct Connector {
     pub(super) parameters: Option<Schema>,
     pub(super) result_contract: Option<Schema>,
     pub(super) modes: Modes,
+    pub(super) approval: Approval,
     pub(super) secrets: BTreeMap<String, SecretSource>,
     pub(super) allow: Vec<Target>,
     pub(super) origins: Vec<url::Origin>,
@@ -194,6 +195,7 @@ impl Loader<'_> {
                 retry_after: hint(file.deferred_profile.preferred_retry_after_seconds),
                 max_ttl: hint(file.deferred_profile.preferred_max_ttl_seconds),
             },
+            approval: self.approval(file)?,
             secrets: self.secrets(file)?,
             allow: self.targets(&file.allow)?,
             origins: self.origins(&file.origins)?,
@@ -366,6 +368,22 @@ impl Loader<'_> {
             }
         };
         origins.iter().map(origin).collect()
+    }
+
+    /// Nobody waits at a door for a person: what needs an approval gives handles only.
+    fn approval(&self, file: &ConnectorFile) -> Result<Approval, Mistake> {
+        match &file.approval {
+            None => Ok(Approval::NotNeeded),
+            Some(Spanned { value: ApprovalWord::Operator, .. })
+                if file.execution_mode_support == ModeSupport::AsyncOnly =>
+            {
+                Ok(Approval::Operator)
+            }
+            Some(written) => Err(self.at(
+                &written.defined,
+                "work that waits for an approval needs execution_mode_support: async-only",
+            )),
+        }
     }
 
     fn schema(&self, written: Option<&Spanned<Value>>) -> Result<Option<Schema>, Mistake> {

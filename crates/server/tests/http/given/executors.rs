@@ -7,8 +7,8 @@ use std::sync::Arc;
 use domain::job::CancelAnswer;
 use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
 use engine::{
-    Assignment, Contract, Deferral, Failure, Link, ModeSupport, Modes, Output, Outside, Polled, Produced,
-    Schema, Specialist,
+    Approval, Assignment, Contract, Deferral, Failure, Gated, Link, ModeSupport, Modes, Output, Outside,
+    Polled, Produced, Schema, Specialist,
 };
 use serde_json::{Value, json};
 
@@ -28,6 +28,7 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
         ("defers_by_mistake", Arc::new(Defers)),
         ("Shouts", Arc::new(Echo)),
         ("press", Arc::new(Echo)),
+        ("asks_operators", Arc::new(Gated::new(Arc::new(Echo)))),
         ("render.cover", Arc::new(Defers)),
     ]
 }
@@ -36,7 +37,7 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
 pub fn modes(name: &str) -> Modes {
     let support = match name {
         "echo_either" | "stays_either" | "defers" | "press" => ModeSupport::Either,
-        "defers_only" | "Shouts" | "render.cover" => ModeSupport::AsyncOnly,
+        "defers_only" | "Shouts" | "render.cover" | "asks_operators" => ModeSupport::AsyncOnly,
         _ => ModeSupport::SyncOnly,
     };
     Modes { support, ..Modes::default() }
@@ -56,9 +57,13 @@ pub fn contracts() -> Vec<(&'static str, Contract)> {
     ];
     let contract = |(name, schema)| {
         let parameters = Some(Schema::read(schema).expect("it is a schema"));
-        (name, Contract { description: Some(format!("the action {name}")), parameters })
+        (
+            name,
+            Contract { description: Some(format!("the action {name}")), parameters, ..Contract::default() },
+        )
     };
-    promised.into_iter().map(contract).collect()
+    let approved = Contract { approval: Approval::Operator, ..Contract::default() };
+    promised.into_iter().map(contract).chain([("asks_operators", approved)]).collect()
 }
 
 type Outcome<'a> = Pin<Box<dyn Future<Output = Produced> + Send + 'a>>;
