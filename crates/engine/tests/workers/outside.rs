@@ -88,10 +88,12 @@ impl Specialist for Scripted {
     }
 
     fn produce(&self, assignment: Assignment, _: Link) -> BoxFuture<'_, Produced> {
-        self.asked
-            .lock()
-            .expect("no holder of the lock panics")
-            .push(format!("produce {}", assignment.attempt_number));
+        self.asked.lock().expect("no holder of the lock panics").push(match &assignment.arrived {
+            None => format!("produce {}", assignment.attempt_number),
+            Some(arrived) => {
+                format!("produce {} with {}", assignment.attempt_number, String::from_utf8_lossy(arrived))
+            }
+        });
         let next = self.produces.lock().expect("no holder of the lock panics").pop_front();
         Box::pin(async { next.unwrap_or(Produced::Deferred(handle())) })
     }
@@ -379,7 +381,7 @@ async fn a_fresh_daemon_on_the_same_store_goes_on_where_the_other_was() {
     assert_eq!((other.times("produce"), other.times("poll press-7")), (0, 1));
 }
 
-// conforms: L51 L52 L53 L54 L85
+// conforms: L51 L52 L53 L54 L85 O45 O82
 #[tokio::test]
 async fn a_poll_that_hangs_holds_up_no_other() {
     let hangs = Scripted::deferring([Answer::Hangs]);
@@ -489,6 +491,7 @@ async fn a_cancel_that_nobody_confirms_ends_in_time_and_the_work_is_listed_until
     assert_eq!(given.operation_of(&id).await.orphan(), None, "it was asked until it had stopped");
 }
 
+// conforms: O8 O81
 #[tokio::test]
 async fn work_that_never_ends_is_given_up_when_its_life_is_over_and_asked_to_stop() {
     let press = Scripted::deferring([]).answering_cancels([CancelAnswer::Cancelled]);
@@ -551,6 +554,7 @@ async fn no_more_polls_are_under_way_at_one_service_than_its_policy_grants() {
     assert!(hangs.times("poll") >= 8, "{}", hangs.times("poll"));
 }
 
+// conforms: O4 O47
 #[tokio::test]
 async fn an_executor_goes_on_with_what_came_from_outside() {
     let mut deferral = handle();
@@ -563,6 +567,7 @@ async fn an_executor_goes_on_with_what_came_from_outside() {
     given.next_poll(&id).await;
     let completed = given.until(&id, JobStateName::Completed).await;
     assert_eq!((completed.attempt_count, press.times("produce")), (1, 2));
+    assert_eq!(press.times("produce 1 with 12"), 1, "it gets what came, and never the handle");
     assert!(matches!(completed.state, JobState::Completed));
 }
 

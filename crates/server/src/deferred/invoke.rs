@@ -97,7 +97,7 @@ pub(crate) async fn carry_out(call: &Call<'_>, sent: Invoke, slot: Option<Slot>)
     // Whoever waits gives the place of a request back: there are others for those who wait.
     let waits = mode == Mode::Sync || asked.wait.is_some();
     let place = if waits { Some(server.slots.wait()?) } else { None };
-    let slot = if waits { None } else { slot };
+    let slot = slot.filter(|_| !waits);
     let within = waited::within(call.capability, sent.timing.timeout_ms);
     let (id, given) = match call.earlier().await? {
         Some(kept) => (kept.record.clone(), Some(kept)),

@@ -51,6 +51,11 @@ pub async fn working_world() -> World {
     World::start(Dispatching::On, ServerLimits::default(), 0, HostPolicy::default()).await
 }
 
+/// The same, whose door has these bounds.
+pub async fn working_world_with(limits: ServerLimits) -> World {
+    World::start(Dispatching::On, limits, 0, HostPolicy::default()).await
+}
+
 /// Ready jobs are taken by themselves; executors and lanes that nobody knows are waited for.
 pub async fn world_with_grace(grace_seconds: u64) -> World {
     World::start(Dispatching::On, ServerLimits::default(), grace_seconds, HostPolicy::default()).await

@@ -166,6 +166,7 @@ async fn only_actions_of_the_catalog_are_reached_and_only_with_parameters_that_f
     world.post("/v1/capabilities/press/invoke", body).send().await.problem(422, "invalid_request");
 }
 
+// conforms: O43 O108
 #[tokio::test]
 async fn what_is_no_directive_is_a_bad_request_and_leaves_nothing() {
     let world = working_world().await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use domain::job::CancelAnswer;
 use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
+use domain::policy::Hint;
 use engine::{
     Approval, Assignment, Contract, Deferral, Failure, Gated, Link, ModeSupport, Modes, Output, Outside,
     Polled, Produced, Schema, Specialist,
@@ -30,6 +31,8 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
         ("press", Arc::new(Echo)),
         ("asks_operators", Arc::new(Gated::new(Arc::new(Echo)))),
         ("render.cover", Arc::new(Defers)),
+        ("boasts", Arc::new(Defers)),
+        ("modest", Arc::new(Defers)),
     ]
 }
 
@@ -40,7 +43,16 @@ pub fn modes(name: &str) -> Modes {
         "defers_only" | "Shouts" | "render.cover" | "asks_operators" => ModeSupport::AsyncOnly,
         _ => ModeSupport::SyncOnly,
     };
-    Modes { support, ..Modes::default() }
+    let wishes = |retry_after: i64, max_ttl: i64| Modes {
+        support: ModeSupport::Either,
+        retry_after: Hint::Seconds(retry_after),
+        max_ttl: Hint::Seconds(max_ttl),
+    };
+    match name {
+        "boasts" => wishes(99_999, 99_999),
+        "modest" => wishes(15, 60),
+        _ => Modes { support, ..Modes::default() },
+    }
 }
 
 /// What some of them promise: these are actions.
