@@ -71,7 +71,10 @@ impl Whisper {
     /// What has been delivered.
     fn deliveries(&self) -> Vec<String> {
         let Ok(files) = std::fs::read_dir(&self.delivered) else { return Vec::new() };
-        files.map(|file| std::fs::read_to_string(file.unwrap().path()).expect("it is text")).collect()
+        let text = |file: std::io::Result<std::fs::DirEntry>| {
+            std::fs::read_to_string(file.expect("it can be listed").path()).expect("it is text")
+        };
+        files.map(text).collect()
     }
 
     fn stop(self) {
@@ -136,8 +139,7 @@ impl<'a> Caller<'a> {
             if status["status"] == word {
                 return status;
             }
-            let over = ["completed", "failed", "timed-out", "cancelled", "expired", "unknown"];
-            assert!(!over.contains(&status["status"].as_str().unwrap()), "{status}");
+            assert!(status["status"] == "pending" || status["status"] == "running", "{status}");
             std::thread::yield_now();
         }
     }
@@ -216,7 +218,7 @@ fn private_text_is_redacted_outside_and_only_what_an_operator_approves_goes_out(
 #[test]
 fn redaction_that_has_not_begun_is_stopped_at_its_connector() {
     let dir = tempfile::tempdir().unwrap();
-    let whisper = Whisper::start(dir.path(), Duration::from_secs(600));
+    let whisper = Whisper::start(dir.path(), Duration::from_mins(10));
     let daemon = whisper.daemon(dir.path());
     let intake = Caller::new(dir.path(), &daemon, "agent");
     let handle = intake.directed("d-1", "whisper.redaction.prepare", request());

@@ -100,8 +100,10 @@ async fn call_that_cannot_be_understood_is_refused_and_writes_nothing() {
     assert_eq!(jobs(&world).await, 0);
 }
 
+// conforms: O6
 #[tokio::test]
 async fn causal_context_is_kept_and_comes_back_with_the_handle_and_every_status() {
+    // No worker runs here: a status is a read.
     let world = world().await;
     let context = json!({
         "schema": "causal-context.v1", "schema/v": 1, "context/id": "causal-context:1", "correlation/id": "c",
