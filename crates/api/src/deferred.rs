@@ -157,6 +157,10 @@ pub struct DeferredStatus {
     /// When it ends at the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
+    /// Where it came from.
+    #[serde(default, rename = "causal/context", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub causal_context: Option<Box<RawValue>>,
     /// The result; always if it is completed, and only then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schema(value_type = Option<utoipa::openapi::schema::Value>))]
@@ -178,6 +182,9 @@ pub struct DeferredExtensions {
     pub owner_module_id: String,
     /// The capability that was invoked.
     pub capability_id: String,
+    /// The action that a directive asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_id: Option<String>,
     /// The job that it is the face of.
     pub job_id: String,
 }
@@ -206,6 +213,9 @@ pub struct DeferredView {
     pub owner_module_id: String,
     /// The capability that was invoked.
     pub capability_id: String,
+    /// The action that a directive asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_id: Option<String>,
     /// What made it.
     pub source: Option<String>,
     /// When it was accepted.

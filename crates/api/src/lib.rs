@@ -11,6 +11,7 @@ pub mod json;
 pub mod limits;
 pub mod orphan;
 pub mod problem;
+pub mod sensorium;
 pub mod token;
 pub mod why;
 

@@ -1,5 +1,6 @@
 //! The executors that this node has, by circle and name.
 
+mod approval;
 pub mod http;
 pub mod process;
 
@@ -11,7 +12,9 @@ use domain::RetryPolicy;
 use domain::policy::Hint;
 use tokio::sync::Semaphore;
 
-use crate::{CommitWatch, Specialist};
+use crate::{CommitWatch, Schema, Specialist};
+
+pub use approval::{Approval, Gated};
 
 /// One executor.
 #[derive(Clone)]
@@ -61,6 +64,17 @@ impl ModeSupport {
     }
 }
 
+/// What an operator promises of an executor to whoever invokes it. One whose parameters have a schema is an action of the catalog.
+#[derive(Clone, Debug, Default)]
+pub struct Contract {
+    /// For people.
+    pub description: Option<String>,
+    /// What its input must be, before anything is dispatched.
+    pub parameters: Option<Schema>,
+    /// Whether a person has to approve it first.
+    pub approval: Approval,
+}
+
 /// All executors of this node: by name, and where a circle has one of its own under that name, that one for the jobs of the circle.
 #[derive(Clone, Default)]
 pub struct Executors {
@@ -79,6 +93,8 @@ struct Named {
 #[derive(Clone)]
 pub struct Registered {
     executor: Executor,
+    /// What its operator promises of it.
+    pub contract: Contract,
     /// The circle that it is for; none if it is for everybody.
     pub(crate) circle: Option<String>,
     /// Its places, whatever lane its jobs come from.
@@ -105,8 +121,19 @@ impl Executors {
 
     /// Adds one for the jobs of a circle; a later one of the same name and circle replaces it.
     pub fn register_for(&mut self, circle: Option<&str>, name: &str, executor: Executor) {
+        self.register_under(circle, name, executor, Contract::default());
+    }
+
+    /// Adds one for the jobs of a circle, or for everybody, that keeps to a contract.
+    pub fn register_under(
+        &mut self,
+        circle: Option<&str>,
+        name: &str,
+        executor: Executor,
+        contract: Contract,
+    ) {
         let slots = Arc::new(Semaphore::new(executor.concurrency));
-        let registered = Registered { executor, circle: circle.map(str::to_owned), slots };
+        let registered = Registered { executor, contract, circle: circle.map(str::to_owned), slots };
         let named = self.by_name.entry(name.to_owned()).or_default();
         match circle {
             None => named.common = Some(registered),

@@ -22,6 +22,7 @@ pub mod outbound;
 mod plan;
 mod polls;
 mod produced;
+mod schema;
 mod spawn;
 mod specialist;
 mod wakes;
@@ -34,13 +35,16 @@ pub use clock::{Clock, ManualClock, SystemClock, Timer};
 pub use driver::{Daemon, DaemonSettings, Dispatching, drive_for_good};
 pub use engine::{CommitWatch, Engine};
 pub use error::EngineError;
-pub use executors::{Executor, Executors, ModeSupport, Modes, Registered, http, process};
+pub use executors::{
+    Approval, Contract, Executor, Executors, Gated, ModeSupport, Modes, Registered, http, process,
+};
 pub use ids::{Ids, RandomIds};
 pub use link::{Intended, Intent, Link, Progress, Stop};
 pub use mistake::{Mistake, hint};
 pub use order::{Order, OrderBody, OrderKey, Outcome, RenderAnswer};
 pub use polls::Polls;
 pub use produced::{Deferral, Failure, Output, Polled, Produced};
+pub use schema::{Misfit, Schema};
 pub use spawn::{OnRuntime, Spawn, Task};
 pub use specialist::{Assignment, Outside, Specialist};
 pub use wakes::Wakes;

@@ -13,6 +13,8 @@ pub struct Order {
     pub record: RecordId,
     /// What is ordered.
     pub command: Command,
+    /// What is ordered of the same record right after, in the same commit: all or nothing.
+    pub then: Vec<Command>,
     /// Who orders it.
     pub actor: Arc<str>,
     /// What caused it.
@@ -75,6 +77,7 @@ impl Order {
         Self {
             record: record.into(),
             command: command.into(),
+            then: Vec::new(),
             actor,
             causation_id: None,
             correlation_id: None,

@@ -102,9 +102,9 @@ impl Planner<'_> {
     }
 
     async fn plan_at(&self, now: Timestamp, order: &Order, assume: Assume<'_>) -> Result<Plan, Halt> {
-        if let (Command::Job(command), None) = (&order.command, &order.fence)
-            && command.needs_claim()
-        {
+        let ordered = || [&order.command].into_iter().chain(&order.then);
+        let needs_claim = |command: &Command| matches!(command, Command::Job(job) if job.needs_claim());
+        if order.fence.is_none() && ordered().any(needs_claim) {
             return Err(EngineError::from(Refusal::ClaimRequired).into());
         }
         let mut records = BTreeMap::new();
@@ -114,8 +114,9 @@ impl Planner<'_> {
             Assume::NewIdsAreFree | Assume::Nothing => None,
         };
         records.extend(assumed.map(|working| (order.record.clone(), working)));
-        let mut waiting =
-            VecDeque::from([Consequence { record: order.record.clone(), command: order.command.clone() }]);
+        let mut waiting: VecDeque<_> = ordered()
+            .map(|command| Consequence { record: order.record.clone(), command: command.clone() })
+            .collect();
         let mut refusal = None;
         let mut decided = 0;
         while let Some(step) = waiting.pop_front() {

@@ -113,6 +113,9 @@ impl Config {
     pub fn connect(&mut self, circle: Option<String>, connector: Connector) -> Result<(), String> {
         check_circle(circle.as_deref())?;
         let name = connector.name();
+        if name.starts_with(server::OWN_PREFIX) {
+            return Err(format!("names that begin with {:?} are the host's own", server::OWN_PREFIX));
+        }
         let process = |executor: &ExecutorConfig| executor.name == name && executor.circle == circle;
         let connected = |one: &OpenedConnector| one.connector.name() == name && one.circle == circle;
         let taken = builtin::NAMES.contains(&name)

@@ -89,7 +89,7 @@ impl Running {
             let opened =
                 HttpConnector::open(connector, vec![listener.local_addr()?], clock.clone(), callbacks)
                     .with_context(|| format!("the connector {name:?} cannot be opened"))?;
-            executors.register_for(circle.as_deref(), &name, opened.executor());
+            executors.register_under(circle.as_deref(), &name, opened.executor(), opened.contract());
         }
         let settings = DaemonSettings {
             owner: RandomIds.owner_id(OWNER),

@@ -2,6 +2,7 @@
 
 use api::{Problem, ProblemCode, Role};
 use domain::job::Job;
+use engine::Approval;
 
 use crate::gate::Principal;
 
@@ -129,6 +130,16 @@ pub(crate) fn check_steering(principal: &Principal, job: &Job, claimed: Option<&
         return Ok(());
     }
     Err(ProblemCode::Forbidden.because("the job is assigned to another peer"))
+}
+
+/// Refuses an answer to work that an operator has to approve, unless an operator gives it.
+pub(crate) fn check_approval(principal: &Principal, approval: Approval) -> Result<(), Problem> {
+    match (approval, principal.role) {
+        (Approval::NotNeeded, _) | (Approval::Operator, Role::Admin | Role::Operator) => Ok(()),
+        (Approval::Operator, Role::Peer | Role::Agent | Role::Viewer) => {
+            Err(ProblemCode::Forbidden.because("only an operator approves this"))
+        }
+    }
 }
 
 /// Refuses an executor that the token may not use.

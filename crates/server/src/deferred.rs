@@ -13,7 +13,13 @@ mod schemas;
 mod steer;
 mod waited;
 
-pub(crate) use capability::Admissions;
-pub(crate) use invoke::invoke;
-pub(crate) use read::{applied, job_id_named, list, read_detail, read_status};
+pub(crate) use capability::{Admissions, Capability};
+pub(crate) use handle::{
+    DIRECTIVE_ASYNC, DIRECTIVE_KIND, DIRECTIVE_REJECTED, DIRECTIVE_SYNC, OWN_SOURCES, is_directive,
+    job_id_under,
+};
+pub(crate) use invoke::{Call, Came, Source, carry_out, invoke};
+pub(crate) use read::{applied, job_id_named, list, read_detail, read_status, result_of};
+pub(crate) use schemas::{Document, check};
 pub(crate) use steer::{cancel, poll};
+pub(crate) use waited::{ACTION_TIMEOUT, Settled, why_over};

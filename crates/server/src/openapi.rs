@@ -142,6 +142,7 @@ fn parameters(route: &Route) -> Value {
         | Operation::ReadWhy
         | Operation::CancelOrphan
         | Operation::SettleOrphan
+        | Operation::ReadOutcome
         | Operation::ReadDeferred
         | Operation::ReadDeferredStatus
         | Operation::PollDeferred
@@ -236,7 +237,11 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         Operation::AnswerJob => Some(schemas.add::<api::AnswerJob>()),
         Operation::CancelOrphan => Some(schemas.add::<api::RetryCancel>()),
         Operation::SettleOrphan => Some(schemas.add::<api::SettleOrphan>()),
-        Operation::InvokeCapability => Some(schemas.add::<api::deferred::Invoke>()),
+        Operation::InvokeCapability => Some(json!({ "anyOf": [
+            schemas.add::<api::deferred::Invoke>(),
+            schemas.add::<api::sensorium::Directive>(),
+            schemas.add::<api::sensorium::OperationNamed>(),
+        ] })),
         Operation::CancelDeferred => Some(schemas.add::<api::CancelJob>()),
         Operation::CreateToken => Some(schemas.add::<api::CreateToken>()),
         Operation::ListJobs
@@ -248,6 +253,7 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ReadWhy
         | Operation::StreamFacts
         | Operation::ListOrphans
+        | Operation::ReadOutcome
         | Operation::ListDeferred
         | Operation::ReadDeferred
         | Operation::ReadDeferredStatus
@@ -285,7 +291,13 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ListOrphans => schemas.add::<api::OrphanList>(),
         Operation::CancelOrphan => schemas.add::<api::OrphanAnswer>(),
         Operation::SettleOrphan => schemas.add::<api::OrphanAnswer>(),
-        Operation::InvokeCapability => schemas.add::<api::deferred::InvokeOutcome>(),
+        Operation::InvokeCapability => json!({ "anyOf": [
+            schemas.add::<api::deferred::InvokeOutcome>(),
+            schemas.add::<api::sensorium::DirectiveResult>(),
+            schemas.add::<api::sensorium::ActionCatalog>(),
+            schemas.add::<api::deferred::DeferredStatus>(),
+        ] }),
+        Operation::ReadOutcome => schemas.add::<api::sensorium::DirectiveOutcome>(),
         Operation::ListDeferred => schemas.add::<api::deferred::DeferredList>(),
         Operation::ReadDeferred => schemas.add::<api::deferred::DeferredDetail>(),
         Operation::ReadDeferredStatus => schemas.add::<api::deferred::DeferredStatus>(),

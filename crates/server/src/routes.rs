@@ -67,6 +67,7 @@ pub enum Operation {
     CancelOrphan,
     SettleOrphan,
     InvokeCapability,
+    ReadOutcome,
     ListDeferred,
     ReadDeferred,
     ReadDeferredStatus,
@@ -158,6 +159,7 @@ pub const ROUTES: &[Route] = &[
         Access::Needs(May::Create),
         Body::Json(MAX_REQUEST_BYTES),
     ),
+    route(Verb::Get, "/v1/sensorium/outcomes/{id}", Op::ReadOutcome, Access::Needs(May::Read), Body::None),
     route(Verb::Get, "/v1/deferred-operations", Op::ListDeferred, Access::Needs(May::Read), Body::None),
     route(Verb::Get, "/v1/deferred-operations/{id}", Op::ReadDeferred, Access::Needs(May::Read), Body::None),
     route(Verb::Get, "/v1/deferred/{id}", Op::ReadDeferred, Access::Needs(May::Read), Body::None),
@@ -222,7 +224,7 @@ const fn route(verb: Verb, path: &'static str, operation: Operation, access: Acc
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -242,6 +244,7 @@ impl Operation {
         Self::CancelOrphan,
         Self::SettleOrphan,
         Self::InvokeCapability,
+        Self::ReadOutcome,
         Self::ListDeferred,
         Self::ReadDeferred,
         Self::ReadDeferredStatus,
@@ -279,6 +282,7 @@ impl Operation {
             Self::CancelOrphan => "cancel_orphan",
             Self::SettleOrphan => "settle_orphan",
             Self::InvokeCapability => "invoke_capability",
+            Self::ReadOutcome => "read_outcome",
             Self::ListDeferred => "list_deferred_operations",
             Self::ReadDeferred => "read_deferred_operation",
             Self::ReadDeferredStatus => "read_deferred_status",
@@ -319,6 +323,7 @@ impl Operation {
             Self::InvokeCapability => {
                 "Invoke an executor and wait for its result within bounds, or take a handle"
             }
+            Self::ReadOutcome => "The one record of a directive, also of one that was rejected",
             Self::ListDeferred => {
                 "Deferred operations, newest change first, digests in place of what is private"
             }

@@ -26,7 +26,9 @@ use crate::gate::{Gate, Principal};
 use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
-use crate::{callback, deferred, door, facts, health, jobs, listen, openapi, orphans, problem, tokens, wait};
+use crate::{
+    callback, deferred, door, facts, health, jobs, listen, openapi, orphans, problem, sensorium, tokens, wait,
+};
 
 /// How a server is set up.
 #[derive(Clone, Copy, Debug)]
@@ -278,7 +280,11 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::ListOrphans => orphans::list(server, asked).await,
         Operation::CancelOrphan => orphans::cancel(server, asked).await,
         Operation::SettleOrphan => orphans::settle(server, asked).await,
-        Operation::InvokeCapability => deferred::invoke(server, asked, slot).await,
+        Operation::InvokeCapability => match sensorium::Name::parse(&asked.id) {
+            Some(name) => sensorium::carry_out(server, name, asked, slot).await,
+            None => deferred::invoke(server, asked, slot).await,
+        },
+        Operation::ReadOutcome => sensorium::read_outcome(server, asked).await,
         Operation::ListDeferred => deferred::list(server, asked).await,
         Operation::ReadDeferred => deferred::read_detail(server, asked).await,
         Operation::ReadDeferredStatus => deferred::read_status(server, asked).await,

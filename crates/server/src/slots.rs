@@ -96,6 +96,7 @@ impl Slots {
             | Operation::CancelOrphan
             | Operation::SettleOrphan
             | Operation::InvokeCapability
+            | Operation::ReadOutcome
             | Operation::ListDeferred
             | Operation::ReadDeferred
             | Operation::ReadDeferredStatus

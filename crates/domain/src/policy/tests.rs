@@ -54,7 +54,7 @@ fn a_field_that_is_not_a_policy_is_refused() {
     assert!(serde_json::from_str::<HostPolicy>(text).is_err());
 }
 
-// conforms: O36 O38
+// conforms: O36 O38 O93
 #[test]
 fn a_retry_hint_is_clamped() {
     for (hint, seconds, hint_was_invalid) in [

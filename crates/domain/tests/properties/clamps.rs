@@ -75,7 +75,7 @@ impl Random {
     }
 }
 
-// conforms: O36 O38 O40 O41 O42
+// conforms: O36 O38 O40 O41 O42 O125
 #[test]
 fn a_million_hints_stay_within_the_hosts_bounds() {
     let mut random = Random(55);

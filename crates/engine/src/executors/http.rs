@@ -8,6 +8,7 @@
 
 mod ask;
 mod call;
+mod contract;
 mod file;
 mod handle;
 mod hints;
@@ -35,7 +36,8 @@ use serde_json::{Value, json};
 
 use crate::outbound::{Answer, Outbound, OutboundError, OutboundRequest, OutboundRules};
 use crate::{
-    Assignment, Clock, Executor, Link, Outside, Polled, Produced, SignedWebhook, Specialist, verify_webhook,
+    Approval, Assignment, Clock, Executor, Gated, Link, Outside, Polled, Produced, SignedWebhook, Specialist,
+    verify_webhook,
 };
 
 pub use file::{SecretSource, State};
@@ -105,9 +107,13 @@ impl HttpConnector {
 
     /// As an executor, to be registered under the connector's name.
     pub fn executor(self) -> Executor {
-        let Connector { concurrency, retry, modes, .. } = &*self.connector;
-        let (concurrency, retry, modes) = (*concurrency, *retry, *modes);
-        Executor { specialist: Arc::new(self), concurrency, retry, modes }
+        let Connector { concurrency, retry, modes, approval, .. } = &*self.connector;
+        let (concurrency, retry, modes, approval) = (*concurrency, *retry, *modes, *approval);
+        let specialist: Arc<dyn Specialist> = match approval {
+            Approval::NotNeeded => Arc::new(self),
+            Approval::Operator => Arc::new(Gated::new(Arc::new(self))),
+        };
+        Executor { specialist, concurrency, retry, modes }
     }
 
     /// Sends a request and masks what comes of it.
@@ -141,11 +147,16 @@ impl Specialist for HttpConnector {
     }
 
     fn produce(&self, assignment: Assignment, link: Link) -> BoxFuture<'_, Produced> {
-        Box::pin(self.submit(assignment, link))
+        Box::pin(async move {
+            match self.unfit_input(&assignment) {
+                Some(failure) => Produced::Failed(failure),
+                None => self.fit_to_keep(self.submit(assignment, link).await),
+            }
+        })
     }
 
     fn poll(&self, outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
-        Box::pin(self.ask(outside))
+        Box::pin(async move { Ok(self.fit_to_take(self.ask(outside).await?)) })
     }
 
     fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {

@@ -109,7 +109,7 @@ async fn a_service_that_does_not_know_the_work_any_more_ends_it_as_unknown() {
     }
 }
 
-// conforms: O33
+// conforms: O33 O93
 #[tokio::test]
 async fn ends_are_told_as_the_service_tells_them() {
     for (state, status) in [

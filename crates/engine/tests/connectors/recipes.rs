@@ -39,6 +39,80 @@ async fn every_recipe_replays_its_exchange() {
     }
 }
 
+/// A connector to nowhere, and what it comes to against this exchange.
+async fn come_to(connector: &str, steps: &str) {
+    let connector =
+        Connector::parse("connector.yaml", connector).unwrap_or_else(|mistake| panic!("{mistake}"));
+    let exchange = Exchange::parse("exchange.yaml", steps).unwrap_or_else(|mistake| panic!("{mistake}"));
+    replay(connector, exchange, clock()).await.unwrap_or_else(|mismatch| panic!("{mismatch}"));
+}
+
+const PRESS: &str = "
+name: press
+execution_mode_support: either
+result_schema: { type: object, required: [pages] }
+submit: { url: 'https://press.example/jobs', idempotent: true }
+status: { url: 'https://press.example/jobs/1' }
+read: { status: answer.body.state, result: answer.body.result }
+states: { open: running, done: completed }
+";
+
+// conforms: O22
+#[tokio::test]
+async fn body_says_what_the_status_code_only_hints() {
+    let steps = "
+steps:
+  - call: submit
+    exchange: [{ request: { method: POST, url: 'https://press.example/jobs' }, answer: { status: 202, body: { state: done, result: { pages: 12 } } } }]
+    then: { completed: { pages: 12 } }
+  - call: submit
+    exchange: [{ request: { method: POST, url: 'https://press.example/jobs' }, answer: { status: 200, body: { state: open } } }]
+    then: { deferred: { retry_after: null, cancelable: false } }
+  - call: poll
+    exchange: [{ request: { method: GET, url: 'https://press.example/jobs/1' }, answer: { status: 200, body: { state: open } } }]
+    then: { open: { status: running, retry_after: null, progress: null, text: null } }
+  - call: poll
+    exchange: [{ request: { method: GET, url: 'https://press.example/jobs/1' }, answer: { status: 202, body: { state: done, result: { pages: 12 } } } }]
+    then: { completed: { pages: 12 } }
+";
+    come_to(PRESS, steps).await;
+}
+
+// conforms: O98 O104
+#[tokio::test]
+async fn result_that_does_not_fit_its_contract_is_none() {
+    let message = "'the result: the whole does not fit /required of the schema'";
+    let failed =
+        format!("{{ failed: {{ code: result-contract-error, message: {message}, retryable: false }} }}");
+    let steps = format!(
+        "
+steps:
+  - call: submit
+    exchange: [{{ request: {{ method: POST, url: 'https://press.example/jobs' }}, answer: {{ status: 200, body: {{ state: done, result: {{ leaves: 12 }} }} }} }}]
+    then: {failed}
+  - call: submit
+    exchange: [{{ request: {{ method: POST, url: 'https://press.example/jobs' }}, answer: {{ status: 200, body: {{ state: open }} }} }}]
+    then: {{ deferred: {{ retry_after: null, cancelable: false }} }}
+  - call: poll
+    exchange: [{{ request: {{ method: GET, url: 'https://press.example/jobs/1' }}, answer: {{ status: 200, body: {{ state: done, result: {{ leaves: 12 }} }} }} }}]
+    then: {failed}
+"
+    );
+    come_to(PRESS, &steps).await;
+}
+
+#[test]
+fn contracts_that_cannot_be_kept_are_told_with_their_place() {
+    for (line, told) in [
+        ("parameters_schema: { type: integr }", "no schema"),
+        ("approval: operator", "async-only"),
+        ("approval: somebody", "operator"),
+    ] {
+        let mistake = Connector::parse("press.yaml", &format!("{PRESS}{line}\n")).unwrap_err().to_string();
+        assert!(mistake.starts_with("press.yaml:9:") && mistake.contains(told), "{mistake}");
+    }
+}
+
 #[tokio::test]
 async fn a_replay_tells_what_differs_and_where() {
     let path = recipes().into_iter().find(|path| path.ends_with("ci-run.yaml")).unwrap();

@@ -103,6 +103,7 @@ async fn a_service_that_is_done_at_once_completes_the_job_at_once() {
     assert_eq!(world.result(&done), json!(5));
 }
 
+// conforms: O26 O27
 #[tokio::test]
 async fn busy_never_means_accepted_and_is_tried_again() {
     for status in [429, 503] {

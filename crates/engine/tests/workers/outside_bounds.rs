@@ -58,6 +58,7 @@ async fn a_cancel_that_nobody_confirms_ends_in_time_and_the_work_is_listed_until
     assert_eq!(given.operation_of(&id).await.orphan(), None, "it was asked until it had stopped");
 }
 
+// conforms: O8 O81
 #[tokio::test]
 async fn work_that_never_ends_is_given_up_when_its_life_is_over_and_asked_to_stop() {
     let press = Scripted::deferring([]).answering_cancels([CancelAnswer::Cancelled]);
@@ -120,6 +121,7 @@ async fn no_more_polls_are_under_way_at_one_service_than_its_policy_grants() {
     assert!(hangs.times("poll") >= 8, "{}", hangs.times("poll"));
 }
 
+// conforms: O4 O47
 #[tokio::test]
 async fn an_executor_goes_on_with_what_came_from_outside() {
     let mut deferral = handle();
@@ -132,6 +134,7 @@ async fn an_executor_goes_on_with_what_came_from_outside() {
     given.next_poll(&id).await;
     let completed = given.until(&id, JobStateName::Completed).await;
     assert_eq!((completed.attempt_count, press.times("produce")), (1, 2));
+    assert_eq!(press.times("produce 1 with 12"), 1, "it gets what came, and never the handle");
     assert!(matches!(completed.state, JobState::Completed));
 }
 

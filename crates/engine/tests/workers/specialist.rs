@@ -94,10 +94,12 @@ impl Specialist for Scripted {
     }
 
     fn produce(&self, assignment: Assignment, _: Link) -> BoxFuture<'_, Produced> {
-        self.asked
-            .lock()
-            .expect("no holder of the lock panics")
-            .push(format!("produce {}", assignment.attempt_number));
+        self.asked.lock().expect("no holder of the lock panics").push(match &assignment.arrived {
+            None => format!("produce {}", assignment.attempt_number),
+            Some(arrived) => {
+                format!("produce {} with {}", assignment.attempt_number, String::from_utf8_lossy(arrived))
+            }
+        });
         let next = self.produces.lock().expect("no holder of the lock panics").pop_front();
         Box::pin(async { next.unwrap_or(Produced::Deferred(handle())) })
     }

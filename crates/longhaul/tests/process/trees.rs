@@ -76,6 +76,7 @@ async fn command_that_stands_still_is_woken_to_end_well() {
     assert_eq!(given.ended(&id).await.job.state.name(), JobStateName::Cancelled);
 }
 
+// conforms: O80
 #[tokio::test]
 async fn grandchild_without_any_mark_of_ours_ends_too() {
     let given = Given::new();
@@ -116,6 +117,7 @@ async fn crowd_that_replaces_its_dead_is_ended() {
     assert_eq!(given.ended(&id).await.job.state.name(), JobStateName::Cancelled);
 }
 
+// conforms: O9 O57
 #[tokio::test]
 async fn executors_time_limit_ends_the_tree_and_fails_the_attempt() {
     let given = Given::with(|settings| {

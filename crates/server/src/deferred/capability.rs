@@ -8,7 +8,7 @@ use api::deferred::Mode;
 use api::{FieldError, Problem, ProblemCode};
 use domain::Timestamp;
 use domain::policy::{CancelPolicy, Hint, KindPolicy, TtlHints};
-use engine::{ModeSupport, Modes};
+use engine::{Contract, ModeSupport, Modes};
 
 use super::handle::kind_of;
 use crate::problem::{of_refusal, of_store};
@@ -16,18 +16,20 @@ use crate::serve::Server;
 
 /// An executor as it may be invoked.
 #[derive(Clone)]
-pub(super) struct Capability {
+pub(crate) struct Capability {
     /// The executor's name.
-    pub(super) executor: String,
+    pub(crate) executor: String,
     /// The same as the contract writes it.
-    pub(super) kind: String,
-    pub(super) modes: Modes,
-    pub(super) policy: KindPolicy,
+    pub(crate) kind: String,
+    pub(crate) modes: Modes,
+    pub(crate) policy: KindPolicy,
+    /// What its operator promises of it.
+    pub(crate) contract: Contract,
 }
 
 impl Capability {
     /// The one that a path names, for the jobs of a circle.
-    pub(super) fn named(server: &Server, circle: Option<&str>, name: &str) -> Result<Self, Problem> {
+    pub(crate) fn named(server: &Server, circle: Option<&str>, name: &str) -> Result<Self, Problem> {
         let Some(executor) = server.daemon.executors().find(circle, name) else {
             let echoed: String = name.chars().take(128).collect();
             return Err(ProblemCode::NotFound.because(format!("no capability: {echoed}")));
@@ -38,11 +40,12 @@ impl Capability {
             return Err(ProblemCode::InvalidRequest.because(told).at(error));
         };
         let policy = server.daemon.policy().for_kind_in(circle, name);
-        Ok(Self { executor: name.to_owned(), kind, modes: executor.modes, policy })
+        let contract = executor.contract.clone();
+        Ok(Self { executor: name.to_owned(), kind, modes: executor.modes, policy, contract })
     }
 
     /// Refuses a mode that the executor's own entry does not allow.
-    pub(super) fn check(&self, mode: Mode) -> Result<(), Problem> {
+    pub(crate) fn check(&self, mode: Mode) -> Result<(), Problem> {
         match (self.modes.support, mode) {
             (ModeSupport::SyncOnly, Mode::Async) => Err(ProblemCode::SyncOnly
                 .because("this capability gives no handles; call it with timing.mode sync")),
@@ -55,12 +58,12 @@ impl Capability {
     }
 
     /// When to ask for the first time.
-    pub(super) fn retry_after_seconds(&self) -> u32 {
+    pub(crate) fn retry_after_seconds(&self) -> u32 {
         self.policy.retry_after(self.modes.retry_after).seconds
     }
 
     /// When work that is accepted now ends at the latest.
-    pub(super) fn expires_at(
+    pub(crate) fn expires_at(
         &self,
         deadline_at: Option<Timestamp>,
         now: Timestamp,

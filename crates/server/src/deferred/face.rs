@@ -60,6 +60,7 @@ impl Face<'_> {
         &self,
         retry_after_seconds: u32,
         result: Option<Box<RawValue>>,
+        causal_context: Option<Box<RawValue>>,
         now: Timestamp,
     ) -> Option<DeferredStatus> {
         let (operation_id, operation_kind) = handle::of_job(self.job)?;
@@ -74,6 +75,7 @@ impl Face<'_> {
             retry_after_seconds: (!status.is_terminal())
                 .then(|| self.open_operation().map_or(retry_after_seconds, |open| wait(open, now))),
             expires_at: self.expires_at().map(text),
+            causal_context,
             result: result.filter(|_| status == OperationStatus::Completed),
             diagnostics: self.diagnostic().into_iter().collect(),
             extensions: self.extensions(),
@@ -98,6 +100,7 @@ impl Face<'_> {
             status: status.as_str().to_owned(),
             owner_module_id: extensions.owner_module_id,
             capability_id: extensions.capability_id,
+            action_id: extensions.action_id,
             source: job.spec.source_kind.clone(),
             created_at: text(job.created_at),
             updated_at: text(self.updated_at()),
@@ -179,10 +182,12 @@ impl Face<'_> {
             .executors
             .find(self.job.spec.circle.as_deref(), executor)
             .map(|executor| executor.specialist.name().into_owned());
+        let directed = handle::is_directive(self.job);
         DeferredExtensions {
             attempt_no: self.operation.map_or(0, |operation| operation.polls),
             owner_module_id: module.unwrap_or_else(|| executor.to_owned()),
-            capability_id: executor.to_owned(),
+            capability_id: if directed { handle::DIRECTIVE_KIND } else { executor }.to_owned(),
+            action_id: directed.then(|| executor.to_owned()),
             job_id: self.job.id.as_str().to_owned(),
         }
     }

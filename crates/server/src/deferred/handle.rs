@@ -12,6 +12,16 @@ pub(super) const SOURCE_KIND: &str = "invoke";
 pub(super) const ASYNC: &str = "async";
 /// And of one whose caller waits.
 pub(super) const SYNC: &str = "sync";
+/// What a job says that a directive asked for, and whose caller took a handle. Its source is the directive.
+pub(crate) const DIRECTIVE_ASYNC: &str = "directive-async";
+/// And of one whose caller waits.
+pub(crate) const DIRECTIVE_SYNC: &str = "directive-sync";
+/// And of one that was rejected.
+pub(crate) const DIRECTIVE_REJECTED: &str = "directive-rejected";
+/// The kind of every operation that a directive began.
+pub(crate) const DIRECTIVE_KIND: &str = "sensorium.directive.invoke";
+/// The words above, which nobody else's job may have as its source.
+pub(crate) const OWN_SOURCES: [&str; 4] = [SOURCE_KIND, DIRECTIVE_ASYNC, DIRECTIVE_SYNC, DIRECTIVE_REJECTED];
 /// Hex digits of a job's id.
 const ID_DIGITS: usize = 32;
 
@@ -26,7 +36,7 @@ pub(super) fn kind_of(executor: &str) -> Option<String> {
 }
 
 /// The id of the job that this call of this caller is, whenever it comes.
-pub(super) fn job_id_under(principal: &Principal, kind: &str, key: &str) -> JobId {
+pub(crate) fn job_id_under(principal: &Principal, kind: &str, key: &str) -> JobId {
     let seed = [kind, &*principal.token_id, key].join("\u{1f}");
     let digest = store::sha256(seed.as_bytes()).to_string();
     JobId::new(format!("work-{}", &digest[..ID_DIGITS]))
@@ -35,12 +45,19 @@ pub(super) fn job_id_under(principal: &Principal, kind: &str, key: &str) -> JobI
 /// The handle of a job and the kind in it; none if its caller took none.
 pub(super) fn of_job(job: &Job) -> Option<(String, String)> {
     let spec = &job.spec;
-    if spec.source_kind.as_deref() != Some(SOURCE_KIND) || spec.source_id.as_deref() != Some(ASYNC) {
-        return None;
-    }
-    let kind = kind_of(spec.executor.as_deref()?)?;
+    let kind = match (spec.source_kind.as_deref()?, spec.source_id.as_deref()?) {
+        (SOURCE_KIND, ASYNC) => kind_of(spec.executor.as_deref()?)?,
+        (DIRECTIVE_ASYNC, _) => DIRECTIVE_KIND.to_owned(),
+        _ => return None,
+    };
     let hex = job.id.as_str().strip_prefix("work-")?;
     Some((format!("deferred:{kind}:{hex}"), kind))
+}
+
+/// Whether a directive asked for it.
+pub(crate) fn is_directive(job: &Job) -> bool {
+    let source = job.spec.source_kind.as_deref().unwrap_or_default();
+    [DIRECTIVE_ASYNC, DIRECTIVE_SYNC, DIRECTIVE_REJECTED].contains(&source)
 }
 
 /// The id of the job that a handle names; whether there is one, and of that kind, is another question.

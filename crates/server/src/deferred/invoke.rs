@@ -8,7 +8,7 @@ use axum::http::header::{LOCATION, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use domain::job::JobCommand;
-use domain::{Record, RecordId, Refusal, Timestamp};
+use domain::{JobId, Record, RecordId, Refusal, Timestamp};
 use engine::{EngineError, Order, OrderBody};
 use serde_json::value::RawValue;
 use store::KeptKey;
@@ -18,7 +18,7 @@ use super::face::Face;
 use super::handle::{ASYNC, SOURCE_KIND, SYNC, job_id_under};
 use super::read::{Shown, status_response};
 use super::schemas::{Document, check, is_causal_context};
-use super::waited;
+use super::waited::{self, Settled};
 use crate::answer::{self, Given};
 use crate::asked::Asked;
 use crate::clock_text;
@@ -38,67 +38,113 @@ pub(crate) async fn invoke(
     slot: Option<Slot>,
 ) -> Result<Response, Problem> {
     let sent: Invoke = asked.read()?;
-    let mode = sent.timing.mode;
     let capability = Capability::named(server, asked.principal.circle.as_deref(), &asked.id)?;
-    capability.check(mode)?;
+    capability.check(sent.timing.mode)?;
+    check_input(&capability, sent.input.as_deref())?;
     let key = key_of(asked.key.as_deref(), sent.idempotency_key.as_deref())?;
     let body = asked.body.as_deref().unwrap_or_default();
-    let keyed =
-        key.as_ref().map(|key| Keyed::new(&asked.principal, asked.operation, key.clone(), &asked.id, body));
+    let keyed = |key: &String| Keyed::new(&asked.principal, asked.operation, key.clone(), &asked.id, body);
+    let source_id = match sent.timing.mode {
+        Mode::Async => ASYNC,
+        Mode::Sync => SYNC,
+    };
+    let call = Call {
+        server,
+        asked: &asked,
+        capability: &capability,
+        keyed: key.iter().map(keyed).collect(),
+        id: key.map(|key| job_id_under(&asked.principal, &capability.kind, &key)),
+        source: Source { kind: SOURCE_KIND, id: source_id.to_owned(), tags: Vec::new() },
+    };
+    match carry_out(&call, sent, slot).await? {
+        Came::Waited(settled) => waited::outcome(server, &settled).await,
+        Came::Handle(response) => Ok(response),
+    }
+}
+
+/// One call of a capability that may be called so.
+pub(crate) struct Call<'a> {
+    pub(crate) server: &'a Arc<Server>,
+    pub(crate) asked: &'a Asked,
+    pub(crate) capability: &'a Capability,
+    /// The names under which it is the same call, whenever it comes.
+    pub(crate) keyed: Vec<Keyed>,
+    /// The id that follows from its name, if it has one.
+    pub(crate) id: Option<JobId>,
+    pub(crate) source: Source,
+}
+
+/// What the job of a call says of where it came from.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) kind: &'static str,
+    pub(crate) id: String,
+    pub(crate) tags: Vec<String>,
+}
+
+/// What a call came to.
+pub(crate) enum Came {
+    /// Its caller waited for it.
+    Waited(Settled),
+    /// Its caller has a handle, or how it ended if that came first.
+    Handle(Response),
+}
+
+/// Accepts a call, unless it was accepted before, and waits for it if its caller does.
+pub(crate) async fn carry_out(call: &Call<'_>, sent: Invoke, slot: Option<Slot>) -> Result<Came, Problem> {
+    let (server, asked, mode) = (call.server, call.asked, sent.timing.mode);
+    let causal_context = causal_context(sent.causal_context.as_ref())?;
     // Whoever waits gives the place of a request back: there are others for those who wait.
     let waits = mode == Mode::Sync || asked.wait.is_some();
     let place = if waits { Some(server.slots.wait()?) } else { None };
-    let slot = if waits { None } else { slot };
-
-    let call = Call { server, asked: &asked, capability: &capability, keyed: keyed.as_ref() };
-    let within = waited::within(&capability, sent.timing.timeout_ms);
+    let slot = slot.filter(|_| !waits);
+    let within = waited::within(call.capability, sent.timing.timeout_ms);
     let (id, given) = match call.earlier().await? {
         Some(kept) => (kept.record.clone(), Some(kept)),
-        None => call.accept(sent, key.as_deref()).await?,
+        None => call.accept(sent, causal_context.clone()).await?,
     };
-    let response = match mode {
-        Mode::Sync => waited::outcome(server, &id, within, asked.principal.actor.clone()).await,
-        Mode::Async => call.handle(&id, given.as_ref()).await,
+    let came = match mode {
+        Mode::Sync => {
+            waited::settle(server, &id, within, asked.principal.actor.clone()).await.map(Came::Waited)
+        }
+        Mode::Async => call.handle(&id, given.as_ref(), causal_context).await.map(Came::Handle),
     };
     drop((place, slot));
-    response
-}
-
-/// One call.
-struct Call<'a> {
-    server: &'a Arc<Server>,
-    asked: &'a Asked,
-    capability: &'a Capability,
-    keyed: Option<&'a Keyed>,
+    came
 }
 
 impl Call<'_> {
     /// What was answered to this call before.
     async fn earlier(&self) -> Result<Option<KeptKey>, Problem> {
-        match self.keyed {
-            Some(keyed) => keyed.kept(self.server.store()).await,
-            None => Ok(None),
+        for keyed in &self.keyed {
+            if let Some(kept) = keyed.kept(self.server.store()).await? {
+                return Ok(Some(kept));
+            }
         }
+        Ok(None)
     }
 
     /// Writes the job. If somebody was faster under the same key, it is theirs.
-    async fn accept(&self, sent: Invoke, key: Option<&str>) -> Result<(RecordId, Option<KeptKey>), Problem> {
-        let Self { server, asked, capability, keyed } = self;
+    async fn accept(
+        &self,
+        sent: Invoke,
+        causal_context: Option<Box<RawValue>>,
+    ) -> Result<(RecordId, Option<KeptKey>), Problem> {
+        let Self { server, asked, capability, .. } = self;
         let (mode, now) = (sent.timing.mode, server.now());
-        let causal_context = causal_context(sent.causal_context.as_ref())?;
         let create = self.job(sent, now)?;
-        let Draft { new, bodies, .. } = draft(&asked.principal, server.daemon.executors(), create)?;
+        let Draft { mut new, bodies, .. } = draft(&asked.principal, server.daemon.executors(), create)?;
+        new.spec.source_kind = Some(self.source.kind.to_owned());
+        new.spec.source_id = Some(self.source.id.clone());
         let _admitted = admit(server, capability).await?;
-        let id = match key {
-            Some(key) => job_id_under(&asked.principal, &capability.kind, key),
-            None => server.daemon.engine().ids().job_id(),
-        };
+        let id = self.id.clone().unwrap_or_else(|| server.daemon.engine().ids().job_id());
         let record_id = RecordId::from(id.clone());
         let command = JobCommand::Create(Box::new(new));
         let mut order = Order::new(record_id.clone(), command, asked.principal.actor.clone());
         order.bodies = bodies.into_iter().map(|body| OrderBody { record: record_id.clone(), body }).collect();
-        if let Some(keyed) = keyed {
+        for keyed in &self.keyed {
             let (daemon, capability) = (server.daemon.clone(), (*capability).clone());
+            let causal_context = causal_context.clone();
             order.keys.push(keyed.order_key(now, move |record| match mode {
                 Mode::Async => handle_bytes(daemon.executors(), record, &capability, causal_context.clone()),
                 // The result is not known yet; whoever asks again waits for the same job.
@@ -110,12 +156,13 @@ impl Call<'_> {
                 server.metrics.accepted();
                 Ok((record_id, None))
             }
-            Err(EngineError::KeyTaken(kept)) => Ok((kept.record.clone(), Some(*kept))),
-            // The id follows from the key: somebody was faster.
-            Err(EngineError::Refused(Refusal::AlreadyExists)) => match self.earlier().await? {
-                Some(kept) => Ok((kept.record.clone(), Some(kept))),
-                None => Err(of_engine(&Refusal::AlreadyExists.into(), id.as_str())),
-            },
+            // Somebody was faster, with the same request or with another.
+            Err(error @ (EngineError::KeyTaken(_) | EngineError::Refused(Refusal::AlreadyExists))) => {
+                match self.earlier().await? {
+                    Some(kept) => Ok((kept.record.clone(), Some(kept))),
+                    None => Err(of_engine(&error, id.as_str())),
+                }
+            }
             Err(error) => Err(of_engine(&error, id.as_str())),
         }
     }
@@ -144,21 +191,25 @@ impl Call<'_> {
         Ok(CreateJob {
             kind: "capability".to_owned(),
             visibility: "circle".to_owned(),
-            source_kind: Some(SOURCE_KIND.to_owned()),
-            source_id: Some(if sent.timing.mode == Mode::Async { ASYNC } else { SYNC }.to_owned()),
             executor: Some(self.capability.executor.clone()),
             input: sent.input,
             deadline_at: sent.deadline_at,
             expires_at: Some(clock_text::text(expires_at)),
             correlation_id: sent.correlation_id,
             timeout_seconds: timeout_ms.map(|ms| u64::from(ms).div_ceil(1_000)),
+            tags: self.source.tags.clone(),
             provenance,
             ..CreateJob::default()
         })
     }
 
     /// The handle; or, if the caller would like to wait and it ends in time, how it ended.
-    async fn handle(&self, id: &RecordId, given: Option<&KeptKey>) -> Result<Response, Problem> {
+    async fn handle(
+        &self,
+        id: &RecordId,
+        given: Option<&KeptKey>,
+        causal_context: Option<Box<RawValue>>,
+    ) -> Result<Response, Problem> {
         let server = self.server;
         if let Some(within) = self.asked.wait {
             let record = wait::until(server, id, within, |job| job.state.name().is_terminal()).await?;
@@ -167,19 +218,27 @@ impl Call<'_> {
                 return status_response(server, &shown, self.asked.wait).await;
             }
         }
-        let bytes = match (given, self.keyed.and_then(Keyed::sent)) {
+        let bytes = match (given, self.keyed.first().and_then(Keyed::sent)) {
             (Some(kept), _) => kept.answer.to_vec(),
             (None, Some(sent)) => sent,
             (None, None) => {
                 let record = wait::until(server, id, std::time::Duration::ZERO, |_| true).await?;
-                let context = self.asked.read::<Invoke>()?.causal_context;
-                let context = causal_context(context.as_ref())?;
-                handle_bytes(server.daemon.executors(), &record, self.capability, context)
+                handle_bytes(server.daemon.executors(), &record, self.capability, causal_context)
             }
         };
         let was = if given.is_some() { Given::Before } else { Given::Now };
         accepted(bytes, was)
     }
+}
+
+/// Refuses an input that does not fit what the executor takes. What is wrong is told by its place, not by its value.
+fn check_input(capability: &Capability, input: Option<&RawValue>) -> Result<(), Problem> {
+    let Some(schema) = &capability.contract.parameters else { return Ok(()) };
+    schema.check(input.map_or("null", RawValue::get).as_bytes()).map_err(|misfit| {
+        let told = format!("input: {misfit}");
+        let error = FieldError::new("schema", &["body", "input", &misfit.place], told.clone());
+        ProblemCode::InvalidRequest.because(told).at(error)
+    })
 }
 
 /// 202, with the headers that say the same as the document.

@@ -10,7 +10,7 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use domain::job::{Job, JobState, JobStateName};
 use domain::operation::{Operation, OperationStatus};
-use domain::{Record, RecordId};
+use domain::{BodyName, Record, RecordId};
 use futures::future::try_join_all;
 use serde_json::value::RawValue;
 use store::{JobFilter, JobQuery, Page, StoredFact, encode_fact, fact_kind};
@@ -18,12 +18,14 @@ use store::{JobFilter, JobQuery, Page, StoredFact, encode_fact, fact_kind};
 use super::capability::Capability;
 use super::face::Face;
 use super::handle;
-use super::schemas::{Document, check};
+use super::schemas::{Document, check, is_causal_context};
 use crate::answer::{self, Given};
 use crate::asked::Asked;
 use crate::clock_text::text;
 use crate::jobs::{Visible, confine, cursor, cursor_text, job_of, steerable_named, visible_named};
 use crate::problem::{no_such_job, of_store};
+use crate::render::RawObject;
+use crate::sensorium;
 use crate::serve::Server;
 
 /// Lines of the ledger that a detail shows of one record: the first ones.
@@ -115,18 +117,27 @@ pub(super) async fn status_response(
     waited: Option<Duration>,
 ) -> Result<Response, Problem> {
     let face = shown.face(server);
-    let result = if face.word() == OperationStatus::Completed {
-        Some(result_of(server, shown.job()).await?)
-    } else {
-        None
+    let result = match face.word() {
+        OperationStatus::Completed if handle::is_directive(shown.job()) => {
+            Some(sensorium::nested_result(server, shown.job()).await?)
+        }
+        OperationStatus::Completed => Some(result_of(server, shown.job()).await?),
+        OperationStatus::Pending
+        | OperationStatus::Running
+        | OperationStatus::Failed
+        | OperationStatus::TimedOut
+        | OperationStatus::Cancelled
+        | OperationStatus::Expired
+        | OperationStatus::Unknown => None,
     };
+    let causal_context = causal_context_of(server, shown.job()).await?;
     let executor = shown.job().spec.executor.as_deref().unwrap_or_default();
     let circle = shown.job().spec.circle.as_deref();
     let retry_after = Capability::named(server, circle, executor)
         .map_or(server.daemon.policy().defaults.default_retry_after_seconds, |known| {
             known.retry_after_seconds()
         });
-    let bytes = answer::render(&face.status(retry_after, result, server.now()));
+    let bytes = answer::render(&face.status(retry_after, result, causal_context, server.now()));
     let document = check(Document::Status, &bytes)?;
     let mut response = answer::bytes(bytes, Given::Now);
     if let Some(seconds) = document["retry_after_seconds"].as_u64() {
@@ -144,8 +155,21 @@ pub(crate) fn applied(response: &mut Response, waited: Option<Duration>) {
     }
 }
 
+/// Where a job came from, if its caller said so and it fits.
+async fn causal_context_of(server: &Server, job: &Job) -> Result<Option<Box<RawValue>>, Problem> {
+    let Some(body) = job.bodies.iter().find(|body| body.name == BodyName::Provenance) else {
+        return Ok(None);
+    };
+    let bytes = server.store().body(&RecordId::from(job.id.clone()), *body).await;
+    let Some(bytes) = bytes.map_err(|error| of_store(&error))? else { return Ok(None) };
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let context = RawObject::parse(&text).and_then(|whole| Some(whole.get("causal_context")?.to_owned()));
+    // A report may have replaced it since.
+    Ok(context.filter(|context| is_causal_context(context.get())))
+}
+
 /// The result of a job as JSON; `null` if it has none, or has it no more.
-pub(super) async fn result_of(server: &Server, job: &Job) -> Result<Box<RawValue>, Problem> {
+pub(crate) async fn result_of(server: &Server, job: &Job) -> Result<Box<RawValue>, Problem> {
     let bytes = match job.result.data {
         Some(body) => server.store().body(&RecordId::from(job.id.clone()), body).await,
         None => Ok(None),

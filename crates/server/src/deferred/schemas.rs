@@ -14,20 +14,33 @@ static STATUS: LazyLock<Validator> = LazyLock::new(|| {
 static CAUSAL_CONTEXT: LazyLock<Validator> =
     LazyLock::new(|| compiled(include_str!("../../../../docs/schemas/causal-context.v1.schema.json")));
 
+static DIRECTIVE_RESULT: LazyLock<Validator> = LazyLock::new(|| {
+    compiled(include_str!("../../../../docs/schemas/sensorium-directive-result.v1.schema.json"))
+});
+static DIRECTIVE_OUTCOME: LazyLock<Validator> = LazyLock::new(|| {
+    compiled(include_str!("../../../../docs/schemas/sensorium-directive-outcome.v1.schema.json"))
+});
+
 /// What may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Document {
+pub(crate) enum Document {
     /// The handle.
     Operation,
     /// Where it is.
     Status,
+    /// What came of a directive.
+    DirectiveResult,
+    /// Its record.
+    DirectiveOutcome,
 }
 
 /// The document, if it fits its schema.
-pub(super) fn check(document: Document, bytes: &[u8]) -> Result<Value, Problem> {
+pub(crate) fn check(document: Document, bytes: &[u8]) -> Result<Value, Problem> {
     let validator = match document {
         Document::Operation => &OPERATION,
         Document::Status => &STATUS,
+        Document::DirectiveResult => &DIRECTIVE_RESULT,
+        Document::DirectiveOutcome => &DIRECTIVE_OUTCOME,
     };
     let broken = || ProblemCode::Internal.because("the answer does not fit its schema; see the daemon's log");
     let value: Value = serde_json::from_slice(bytes).map_err(|_| broken())?;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use api::deferred::{InvokeError, InvokeOutcome};
 use api::{Problem, ProblemCode};
 use axum::response::Response;
-use domain::RecordId;
 use domain::job::{Job, JobCommand, JobState};
+use domain::{Record, RecordId};
 use engine::Order;
 
 use super::capability::Capability;
@@ -26,16 +26,44 @@ pub(super) fn within(capability: &Capability, timeout_ms: Option<u32>) -> Durati
     Duration::from_millis(u64::from(timeout_ms.map_or(granted, |asked| asked.min(granted))))
 }
 
+/// What a wait came to.
+pub(crate) enum Settled {
+    /// The job is over.
+    Ended(Arc<Record>),
+    /// It is not, and was asked to stop.
+    Stopped {
+        /// As it was when the wait ended.
+        record: Arc<Record>,
+        /// Why, for programs.
+        code: &'static str,
+        /// Why, for people.
+        message: &'static str,
+    },
+}
+
+/// The code of a call that was not over in time.
+pub(crate) const ACTION_TIMEOUT: &str = "action-timeout";
+/// The code of a call whose executor left the work outside although its caller waits.
+const DEFERRED_NOT_ALLOWED: &str = "deferred-not-allowed";
+
 /// How the job ended, if it has by then; else it is asked to stop, and the call has failed.
-pub(super) async fn outcome(
+pub(super) async fn settle(
     server: &Arc<Server>,
     id: &RecordId,
     within: Duration,
     actor: Arc<str>,
-) -> Result<Response, Problem> {
+) -> Result<Settled, Problem> {
     let (server, id) = (server.clone(), id.clone());
     let waited = tokio::spawn(async move { settled(&server, &id, within, actor).await });
-    let outcome = waited.await.map_err(|_| ProblemCode::Internal.because("the wait has broken off"))??;
+    waited.await.map_err(|_| ProblemCode::Internal.because("the wait has broken off"))?
+}
+
+/// The answer to whoever waited.
+pub(super) async fn outcome(server: &Server, settled: &Settled) -> Result<Response, Problem> {
+    let outcome = match settled {
+        Settled::Ended(record) => ended(server, job_of(record)).await?,
+        Settled::Stopped { record, code, message } => failed(job_of(record), code, message),
+    };
     Ok(answer::json(&outcome))
 }
 
@@ -44,21 +72,21 @@ async fn settled(
     id: &RecordId,
     within: Duration,
     actor: Arc<str>,
-) -> Result<InvokeOutcome, Problem> {
+) -> Result<Settled, Problem> {
     let enough =
         |job: &Job| job.state.name().is_terminal() || matches!(job.state, JobState::AwaitingExternal { .. });
     let record = wait::until(server, id, within, enough).await?;
     let job = job_of(&record);
     if job.state.name().is_terminal() {
-        return ended(server, job).await;
+        return Ok(Settled::Ended(record));
     }
     let (code, message) = if matches!(job.state, JobState::AwaitingExternal { .. }) {
-        ("deferred-not-allowed", "the executor left the work outside although its caller waits for it")
+        (DEFERRED_NOT_ALLOWED, "the executor left the work outside although its caller waits for it")
     } else {
-        ("action-timeout", "the work was not over in time, and was asked to stop")
+        (ACTION_TIMEOUT, "the work was not over in time, and was asked to stop")
     };
     stop(server, id, code, actor).await?;
-    Ok(failed(job, code, message))
+    Ok(Settled::Stopped { record, code, message })
 }
 
 async fn stop(server: &Server, id: &RecordId, reason: &str, actor: Arc<str>) -> Result<(), Problem> {
@@ -78,14 +106,18 @@ async fn ended(server: &Server, job: &Job) -> Result<InvokeOutcome, Problem> {
         });
     }
     let state = job.state.name().as_str();
-    // A call that was stopped because it took too long says so whenever it is asked about.
+    Ok(failed(job, why_over(job), &format!("it is {state}")))
+}
+
+/// Why a job that is over without a result is so, short. One that was stopped because it took too long says so whenever it is asked.
+pub(crate) fn why_over(job: &Job) -> &str {
+    let state = job.state.name().as_str();
     let stopped_because = job.cancel.as_ref().map(|cancel| cancel.reason.as_str());
-    let code = if matches!(job.state, JobState::Cancelled | JobState::Expired) {
+    if matches!(job.state, JobState::Cancelled | JobState::Expired) {
         stopped_because.unwrap_or(state)
     } else {
         job.state_reason.as_deref().unwrap_or(state)
-    };
-    Ok(failed(job, code, &format!("it is {state}")))
+    }
 }
 
 fn failed(job: &Job, code: &str, message: &str) -> InvokeOutcome {

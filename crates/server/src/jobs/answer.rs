@@ -6,11 +6,14 @@ use api::{AnswerJob, Problem};
 use axum::response::Response;
 use domain::BodyName;
 use domain::job::JobCommand;
+use engine::Approval;
 use store::{NewBody, body_ref};
 
 use super::order::{Begun, begin, give};
 use super::visible::steerable_job;
 use crate::asked::Asked;
+use crate::audit::Verdict;
+use crate::authorise;
 use crate::serve::Server;
 
 pub(crate) async fn answer(server: &Server, asked: Asked) -> Result<Response, Problem> {
@@ -20,6 +23,14 @@ pub(crate) async fn answer(server: &Server, asked: Asked) -> Result<Response, Pr
         Begun::New(keyed) => keyed,
     };
     let visible = steerable_job(server, &asked, None).await?;
+    let spec = &visible.job().spec;
+    let executor = spec.executor.as_deref().unwrap_or_default();
+    let executor = server.daemon.executors().find(spec.circle.as_deref(), executor);
+    let approval = executor.map_or(Approval::NotNeeded, |executor| executor.contract.approval);
+    authorise::check_approval(&asked.principal, approval).inspect_err(|_| {
+        let Asked { principal, operation, id, .. } = &asked;
+        server.audit.note(&principal.actor, operation.name(), id, Verdict::Forbidden);
+    })?;
     let bytes = sent.answer.get().as_bytes();
     let body = body_ref(BodyName::Answer, bytes);
     let bodies = vec![NewBody { body, bytes: Arc::from(bytes) }];

@@ -12,6 +12,7 @@ use store::{NewBody, body_ref};
 use super::managed_execution::managed_execution;
 use crate::authorise;
 use crate::clock_text;
+use crate::deferred;
 use crate::gate::Principal;
 use crate::problem::of_refusal;
 use crate::render::{Bodies, DEFAULT_EXECUTION, RawObject};
@@ -34,6 +35,7 @@ pub(crate) fn draft(
 ) -> Result<Draft, Problem> {
     check_backend(create.backend.as_deref())?;
     check_refused_fields(&create)?;
+    check_source(create.source_kind.as_deref())?;
     let deadline_at = time(&["body", "deadline_at"], create.deadline_at.as_deref())?;
     let expires_at = time(&["body", "expires_at"], create.expires_at.as_deref())?;
     time(&["body", "due_at"], create.due_at.as_deref())?;
@@ -133,6 +135,18 @@ fn check_backend(backend: Option<&str>) -> Result<(), Problem> {
         Some(backend) if !BACKENDS.contains(&backend) => {
             let told = format!("backend must be one of {}", BACKENDS.join(", "));
             let error = FieldError::new("literal_error", &["body", "backend"], told.clone());
+            Err(ProblemCode::InvalidRequest.because(told).at(error))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// What the daemon itself says of a job's source, nobody else says.
+fn check_source(source_kind: Option<&str>) -> Result<(), Problem> {
+    match source_kind {
+        Some(source) if deferred::OWN_SOURCES.contains(&source) => {
+            let told = format!("source_kind {source:?} is set by the daemon; choose another word");
+            let error = FieldError::new("reserved", &["body", "source_kind"], told.clone());
             Err(ProblemCode::InvalidRequest.because(told).at(error))
         }
         Some(_) | None => Ok(()),

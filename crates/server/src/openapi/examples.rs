@@ -46,6 +46,7 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ReadWhy
         | Operation::StreamFacts
         | Operation::ListOrphans
+        | Operation::ReadOutcome
         | Operation::ListDeferred
         | Operation::ReadDeferred
         | Operation::ReadDeferredStatus
@@ -99,6 +100,7 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::CancelOrphan
         | Operation::SettleOrphan
         | Operation::InvokeCapability
+        | Operation::ReadOutcome
         | Operation::ListDeferred
         | Operation::ReadDeferred
         | Operation::ReadDeferredStatus

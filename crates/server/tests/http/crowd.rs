@@ -7,7 +7,7 @@ use server::ServerLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::given::{World, world, world_with};
+use crate::given::{World, working_world_with, world, world_with};
 
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -118,6 +118,41 @@ async fn requests_at_once_are_bounded_and_probes_are_always_answered() {
     assert_eq!(sent_away.headers["retry-after"], "1");
     world.get("/healthz").send().await.ok();
     world.get("/readyz").send().await.ok();
+}
+
+// conforms: O27 O121
+#[tokio::test]
+async fn calls_at_once_are_bounded_and_whoever_is_sent_away_was_not_accepted() {
+    let world = working_world_with(ServerLimits { requests: 1, ..ServerLimits::default() }).await;
+    // It waits for its result and holds the one place for that, but none of a request.
+    let body = json!({ "timing": { "timeout_ms": 5_000 } }).to_string();
+    let more = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    let mut created = world.get("/facts/stream").follow().await;
+    let waits = head(&world, "POST", "/v1/capabilities/stays/invoke", &more) + &body;
+    let _waits = send(&world, &waits).await;
+    while created.fact().await.unwrap().1["kind"] != "job.dispatched/1" {}
+    let call = |executor: &str, mode: &str| {
+        let body = json!({ "input": {}, "timing": { "mode": mode, "timeout_ms": 5_000 } });
+        world.post(&format!("/v1/capabilities/{executor}/invoke"), body)
+    };
+    let began = std::time::Instant::now();
+    let directive = json!({
+        "schema": "sensorium-directive.v1", "schema/v": 1, "directive/id": "d-1", "action_id": "echo",
+        "directive/issued_at": "2026-01-01T00:00:00Z", "issuer": { "module_id": "intake" },
+        "parameters": {}, "timing": { "timeout_ms": 5_000, "mode": "sync" },
+    });
+    let directed = world.post("/v1/capabilities/sensorium.directive.invoke/invoke", directive);
+    for sent_away in [call("echo", "sync").send().await, directed.send().await] {
+        sent_away.problem(503, "overloaded");
+        assert_eq!(sent_away.headers["retry-after"], "1");
+    }
+    assert!(began.elapsed() < Duration::from_secs(4), "nobody waits to be sent away");
+    assert_eq!(world.get("/jobs").send().await.ok()["work"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        call("defers", "async").send().await.status,
+        202,
+        "whoever takes a handle needs no such place"
+    );
 }
 
 #[tokio::test]

@@ -51,6 +51,11 @@ pub async fn working_world() -> World {
     World::start(Dispatching::On, ServerLimits::default(), 0, HostPolicy::default()).await
 }
 
+/// The same, whose door has these bounds.
+pub async fn working_world_with(limits: ServerLimits) -> World {
+    World::start(Dispatching::On, limits, 0, HostPolicy::default()).await
+}
+
 /// Ready jobs are taken by themselves; executors and lanes that nobody knows are waited for.
 pub async fn world_with_grace(grace_seconds: u64) -> World {
     World::start(Dispatching::On, ServerLimits::default(), grace_seconds, HostPolicy::default()).await
@@ -195,15 +200,13 @@ impl World {
 fn executors() -> Executors {
     let mut all = Executors::default();
     for (name, specialist) in executors::all() {
-        all.register(
-            name,
-            Executor {
-                specialist,
-                concurrency: 8,
-                retry: Executors::DEFAULT_RETRY,
-                modes: executors::modes(name),
-            },
-        );
+        let executor = Executor {
+            specialist,
+            concurrency: 8,
+            retry: Executors::DEFAULT_RETRY,
+            modes: executors::modes(name),
+        };
+        all.register_under(None, name, executor, executors::contract(name));
     }
     all
 }

@@ -19,7 +19,7 @@ fn accepted(answer: &Answer) -> Value {
     answer.value()
 }
 
-// conforms: O2 O13 O18 O21 O24 O25 O38 O40 O71 O73 O75
+// conforms: O2 O13 O18 O21 O24 O25 O38 O40 O59 O71 O73 O75
 #[tokio::test]
 async fn call_that_goes_on_is_answered_with_a_bounded_handle_at_once() {
     // Nothing is dispatched here: the answer waits for nobody.
@@ -79,6 +79,7 @@ async fn mode_that_the_executor_does_not_allow_is_refused_before_anything_is_wri
     assert_eq!(jobs(&world).await, 0);
 }
 
+// conforms: O43
 #[tokio::test]
 async fn call_that_cannot_be_understood_is_refused_and_writes_nothing() {
     let world = working_world().await;
@@ -99,8 +100,10 @@ async fn call_that_cannot_be_understood_is_refused_and_writes_nothing() {
     assert_eq!(jobs(&world).await, 0);
 }
 
+// conforms: O6
 #[tokio::test]
-async fn causal_context_is_kept_and_comes_back_with_the_handle() {
+async fn causal_context_is_kept_and_comes_back_with_the_handle_and_every_status() {
+    // No worker runs here: a status is a read.
     let world = world().await;
     let context = json!({
         "schema": "causal-context.v1", "schema/v": 1, "context/id": "causal-context:1", "correlation/id": "c",
@@ -114,10 +117,12 @@ async fn causal_context_is_kept_and_comes_back_with_the_handle() {
         assert_eq!(handle["causal/context"], context);
         let status = world.status(handle["audit/outcome-ref"].as_str().unwrap()).await;
         assert_eq!(status["provenance"]["causal_context"], context);
+        let status = world.get(handle["status_href"].as_str().unwrap()).send().await.ok();
+        assert_eq!(status["causal/context"], context);
     }
 }
 
-// conforms: O10 O11
+// conforms: O5 O10 O11
 #[tokio::test]
 async fn call_that_is_waited_for_is_completed_or_failed() {
     let world = working_world().await;
@@ -159,7 +164,7 @@ async fn call_whose_caller_goes_away_is_stopped_all_the_same() {
     assert_eq!(status["cancellation_reason"], "action-timeout");
 }
 
-// conforms: O12
+// conforms: O4 O12 O47
 #[tokio::test]
 async fn executor_that_defers_although_its_caller_waits_has_broken_its_contract() {
     let world = working_world().await;
@@ -231,6 +236,22 @@ async fn what_is_over_the_host_s_limits_is_sent_away_and_never_accepted() {
     world.call("POST", &cancel).send().await;
     world.until(first.value()["audit/outcome-ref"].as_str().unwrap(), "cancelled").await;
     accepted(&invoke(&world, "defers", "async", input).send().await);
+}
+
+// conforms: O19
+#[tokio::test]
+async fn what_an_executor_wishes_counts_only_within_what_the_host_grants() {
+    let world = world().await;
+    for (executor, retry_after, expires_at) in [
+        ("boasts", 300, "2026-01-01T00:15:00.000000+00:00"),
+        ("modest", 15, "2026-01-01T00:01:00.000000+00:00"),
+    ] {
+        let handle = accepted(&invoke(&world, executor, "async", json!({})).send().await);
+        assert_eq!(
+            (&handle["retry_after_seconds"], &handle["expires_at"]),
+            (&json!(retry_after), &json!(expires_at))
+        );
+    }
 }
 
 // conforms: L6 O23

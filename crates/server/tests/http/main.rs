@@ -24,6 +24,7 @@ mod orphans;
 mod purge;
 mod result;
 mod run_retry;
+mod sensorium;
 mod serving;
 mod status;
 mod update;

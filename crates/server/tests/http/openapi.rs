@@ -128,6 +128,35 @@ async fn answers_about_work_outside_are_as_their_schemas_say() {
 }
 
 #[tokio::test]
+async fn answers_to_directives_are_as_their_schemas_say() {
+    let world = working_world().await;
+    let document = document(&world).await;
+    let named =
+        |name: &str, body: Value| world.post(&format!("/v1/capabilities/sensorium.{name}/invoke"), body);
+    let directive = |id: &str, action: &str, mode: &str| {
+        json!({
+            "schema": "sensorium-directive.v1", "schema/v": 1, "directive/id": id, "action_id": action,
+            "directive/issued_at": "2026-01-01T00:00:00Z", "issuer": { "module_id": "intake" },
+            "parameters": {}, "timing": { "timeout_ms": 2_000, "mode": mode },
+        })
+    };
+    check(&document, "Directive", &directive("d-1", "press", "sync"));
+    let done = named("directive.invoke", directive("d-1", "press", "sync")).send().await.ok();
+    check(&document, "DirectiveResult", &done);
+    let rejected = named("directive.invoke", directive("d-2", "nobody", "sync")).send().await.value();
+    check(&document, "DirectiveResult", &rejected);
+    for result in [&done, &rejected] {
+        let path = format!("/v1/sensorium/outcomes/{}", result["outcome/id"].as_str().unwrap());
+        check(&document, "DirectiveOutcome", &world.get(&path).send().await.ok());
+    }
+    let handle = named("directive.invoke", directive("d-3", "press", "async")).send().await.value();
+    check(&document, "DeferredOperation", &handle);
+    let status = named("operation.status", json!({ "operation/id": handle["operation/id"] })).send().await;
+    check(&document, "DeferredStatus", &status.ok());
+    check(&document, "ActionCatalog", &named("directive.list", json!({})).send().await.ok());
+}
+
+#[tokio::test]
 async fn every_example_is_accepted_as_it_stands_and_fits_its_schema() {
     let world = world().await;
     let document = document(&world).await;

@@ -113,7 +113,7 @@ async fn private_text_is_taken_at_once_and_its_draft_comes_later_without_the_tex
     assert!(completed.get("retry_after_seconds").is_none());
 }
 
-// conforms: O97
+// conforms: O83 O88 O97
 #[tokio::test]
 async fn after_a_restart_the_finished_is_known_the_pending_is_done_and_the_running_has_failed() {
     let (hand, directory) = (HandClock::new(), tempfile::tempdir().unwrap());

@@ -111,7 +111,7 @@ fn the_status_is_derived_from_the_end_and_stored_nowhere() {
     }
 }
 
-// conforms: L45
+// conforms: L45 O46 O86
 #[test]
 fn dispatched_polled_and_resolved_alone_take_an_operation_from_start_to_result() {
     let mut facts = Vec::new();

@@ -31,7 +31,7 @@ fn an_operation_expires_when_its_life_is_over_and_not_before() {
     }
 }
 
-// conforms: O41
+// conforms: O8 O41 O81
 #[test]
 fn no_answer_of_the_service_keeps_it_alive_past_what_the_host_granted() {
     let more_time = PollHints {
@@ -81,7 +81,7 @@ fn only_a_success_has_a_result_and_it_is_set_once() {
     assert_eq!(over.ended.map(|ended| ended.how), Some(How::Resolved(Ending::Completed { result })));
 }
 
-// conforms: O37
+// conforms: O3 O37
 #[test]
 fn no_word_of_a_service_changes_what_the_host_owns() {
     let granted = operation(&[accepted()]).policy;

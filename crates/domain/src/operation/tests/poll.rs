@@ -250,6 +250,7 @@ fn a_service_that_does_not_know_the_work_ends_it_unless_the_policy_says_to_ask_a
     assert_eq!((operation.status(), operation.errors_in_row), (OperationStatus::Pending, 1));
 }
 
+// conforms: O81
 #[test]
 fn the_last_poll_that_the_host_grants_ends_the_operation() {
     let policy = KindPolicy { max_attempts: 2, ..KindPolicy::default() };

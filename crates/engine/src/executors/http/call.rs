@@ -40,6 +40,7 @@ pub(super) struct Read {
     pub(super) error: Option<Template>,
     pub(super) error_code: Option<Template>,
     pub(super) retryable: Option<Template>,
+    pub(super) not_cancelable_because: Option<Template>,
 }
 
 impl Call {

@@ -19,11 +19,16 @@ pub(super) struct ConnectorFile {
     /// What jobs call it.
     pub(super) name: Spanned<String>,
     /// For people.
-    #[serde(default, rename = "description")]
-    pub(super) _description: Option<String>,
+    pub(super) description: Option<String>,
+    /// What its input must be: a JSON Schema. With one, it is an action of the catalog.
+    pub(super) parameters_schema: Option<Spanned<Value>>,
+    /// What its result must be: a JSON Schema.
+    pub(super) result_schema: Option<Spanned<Value>>,
     /// Whether it may leave work outside.
     #[serde(default)]
     pub(super) execution_mode_support: ModeSupport,
+    /// Whether an operator approves every attempt before anything is sent.
+    pub(super) approval: Option<Spanned<ApprovalWord>>,
     /// What it asks of the host; only a hint.
     #[serde(default)]
     pub(super) deferred_profile: DeferredProfile,
@@ -65,6 +70,13 @@ pub(super) struct ConnectorFile {
     pub(super) callbacks: CallbacksFile,
     /// Fetched when the status says that the work is completed.
     pub(super) result: Option<Spanned<AskFile>>,
+}
+
+/// Who approves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ApprovalWord {
+    Operator,
 }
 
 /// What a service's state means.
@@ -144,6 +156,8 @@ pub(super) struct ReadFile {
     pub(super) error: Option<Spanned<Value>>,
     pub(super) error_code: Option<Spanned<Value>>,
     pub(super) retryable: Option<Spanned<Value>>,
+    /// In the answer to `submit`: why this work cannot be stopped, if it cannot.
+    pub(super) not_cancelable_because: Option<Spanned<Value>>,
 }
 
 #[derive(Debug, Deserialize)]

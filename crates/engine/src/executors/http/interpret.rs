@@ -156,6 +156,12 @@ impl<'a> Reading<'a> {
         self.text(self.call.read.progress_text.as_ref()).map(|text| shortened(text, MAX_NOTE_BYTES))
     }
 
+    /// Why the service says that this work cannot be stopped.
+    pub(super) fn not_cancelable_because(&self) -> Option<String> {
+        let told = self.text(self.call.read.not_cancelable_because.as_ref());
+        told.filter(|told| !told.is_empty()).map(|told| shortened(told, MAX_NOTE_BYTES))
+    }
+
     /// What comes with "not over". Progress that the record would not take is left out: it is a courtesy.
     pub(super) fn hints(&self) -> PollHints {
         let progress = match self.find(self.call.read.progress.as_ref()) {

@@ -14,13 +14,13 @@ use url::Url;
 
 use super::call::{Call, Read};
 use super::file::{
-    AskFile, CancelFile, ConnectorFile, LimitsFile, ReadFile, SecretSource, State, SubmitFile,
+    ApprovalWord, AskFile, CancelFile, ConnectorFile, LimitsFile, ReadFile, SecretSource, State, SubmitFile,
 };
 use super::members::{Members, Stage};
 use super::template::{self, REQUEST_NAMES};
 
 use crate::outbound::{OutboundLimits, Target};
-use crate::{Executors, Mistake, ModeSupport, Modes, hint};
+use crate::{Approval, Executors, Mistake, ModeSupport, Modes, Schema, hint};
 
 const MAX_FILE_BYTES: u64 = 262_144;
 const MAX_NESTING: usize = 32;
@@ -38,7 +38,11 @@ const OWN_NAMES: [&str; 4] = ["id", "remote_id", "location", "callback_url"];
 #[derive(Debug)]
 pub struct Connector {
     pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) parameters: Option<Schema>,
+    pub(super) result_contract: Option<Schema>,
     pub(super) modes: Modes,
+    pub(super) approval: Approval,
     pub(super) secrets: BTreeMap<String, SecretSource>,
     pub(super) allow: Vec<Target>,
     pub(super) origins: Vec<url::Origin>,
@@ -189,11 +193,15 @@ impl Loader<'_> {
         let keeps_input = later.into_iter().flatten().any(|call| call.reads("input"));
         Ok(Connector {
             name: file.name.value.clone(),
+            description: file.description.clone(),
+            parameters: self.schema(file.parameters_schema.as_ref())?,
+            result_contract: self.schema(file.result_schema.as_ref())?,
             modes: Modes {
                 support: file.execution_mode_support,
                 retry_after: hint(file.deferred_profile.preferred_retry_after_seconds),
                 max_ttl: hint(file.deferred_profile.preferred_max_ttl_seconds),
             },
+            approval: self.approval(file)?,
             secrets: self.secrets(file)?,
             allow: self.targets(&file.allow)?,
             origins: self.origins(&file.origins)?,
@@ -292,6 +300,7 @@ impl Loader<'_> {
             error: either(&own.error, &common.error)?,
             error_code: either(&own.error_code, &common.error_code)?,
             retryable: either(&own.retryable, &common.retryable)?,
+            not_cancelable_because: either(&own.not_cancelable_because, &common.not_cancelable_because)?,
         })
     }
 
@@ -380,6 +389,30 @@ impl Loader<'_> {
             }
         };
         origins.iter().map(origin).collect()
+    }
+
+    /// Nobody waits at a door for a person: what needs an approval gives handles only.
+    fn approval(&self, file: &ConnectorFile) -> Result<Approval, Mistake> {
+        match &file.approval {
+            None => Ok(Approval::NotNeeded),
+            Some(Spanned { value: ApprovalWord::Operator, .. })
+                if file.execution_mode_support == ModeSupport::AsyncOnly =>
+            {
+                Ok(Approval::Operator)
+            }
+            Some(written) => Err(self.at(
+                &written.defined,
+                "work that waits for an approval needs execution_mode_support: async-only",
+            )),
+        }
+    }
+
+    fn schema(&self, written: Option<&Spanned<Value>>) -> Result<Option<Schema>, Mistake> {
+        let read = |written: &Spanned<Value>| {
+            Schema::read(&written.value)
+                .map_err(|told| self.at(&written.defined, format!("no schema: {told}")))
+        };
+        written.map(read).transpose()
     }
 
     fn concurrency(&self, written: Option<&Spanned<usize>>) -> Result<usize, Mistake> {

@@ -165,12 +165,16 @@ async fn replayed(
                 let again = step.call == Verb::SubmitAgain;
                 let intended = Intended { key: OperationId::new(KEY), again };
                 let produced = connector.submit_intended(&work(&exchange.input), intended).await;
+                let produced = connector.fit_to_keep(produced);
                 if let Produced::Deferred(deferral) = &produced {
                     handle.clone_from(&deferral.handle);
                 }
                 told_of_submit(&produced)
             }
-            Verb::Poll => told_of_poll(&connector.ask(outside(&handle, clock.now())).await),
+            Verb::Poll => {
+                let polled = connector.ask(outside(&handle, clock.now())).await;
+                told_of_poll(&polled.map(|polled| connector.fit_to_take(polled)))
+            }
             Verb::Cancel => json!(connector.ask_to_stop(outside(&handle, clock.now())).await),
         };
         recording.settled().map_err(differs)?;

@@ -167,9 +167,10 @@ impl HttpConnector {
             input: connector.keeps_input.then(|| work.input.clone()),
         };
         Produced::Deferred(Deferral {
-            cancelability: match &connector.cancel {
-                Some(_) => Cancelability::Cancelable,
-                None => Cancelability::NotCancelable(connector.not_cancelable_because.clone()),
+            cancelability: match (&connector.cancel, reading.not_cancelable_because()) {
+                (Some(_), None) => Cancelability::Cancelable,
+                (_, Some(told)) => Cancelability::NotCancelable(told),
+                (None, None) => Cancelability::NotCancelable(connector.not_cancelable_because.clone()),
             },
             retry_after: reading.retry_after(),
             fail_after: reading.fail_after(),

@@ -8,10 +8,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use domain::job::CancelAnswer;
 use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
+use domain::policy::Hint;
 use domain::{Json, Timestamp};
 use engine::{
-    Assignment, Deferral, Failure, Link, ModeSupport, Modes, Output, Outside, Polled, Produced,
-    SignedWebhook, Specialist, verify_webhook,
+    Approval, Assignment, Contract, Deferral, Failure, Gated, Link, ModeSupport, Modes, Output, Outside,
+    Polled, Produced, Schema, SignedWebhook, Specialist, verify_webhook,
 };
 use serde_json::{Value, json};
 
@@ -31,17 +32,43 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
         ("defers_only", Arc::new(Defers)),
         ("defers_by_mistake", Arc::new(Defers)),
         ("Shouts", Arc::new(Echo)),
+        ("press", Arc::new(Echo)),
+        ("asks_operators", Arc::new(Gated::new(Arc::new(Echo)))),
+        ("render.cover", Arc::new(Defers)),
+        ("boasts", Arc::new(Defers)),
+        ("modest", Arc::new(Defers)),
     ]
 }
 
 /// How each may be invoked.
 pub fn modes(name: &str) -> Modes {
     let support = match name {
-        "echo_either" | "stays_either" | "defers" => ModeSupport::Either,
-        "defers_only" | "Shouts" => ModeSupport::AsyncOnly,
+        "echo_either" | "stays_either" | "defers" | "press" => ModeSupport::Either,
+        "defers_only" | "Shouts" | "render.cover" | "asks_operators" => ModeSupport::AsyncOnly,
         _ => ModeSupport::SyncOnly,
     };
-    Modes { support, ..Modes::default() }
+    let wishes = |retry_after: i64, max_ttl: i64| Modes {
+        support: ModeSupport::Either,
+        retry_after: Hint::Seconds(retry_after),
+        max_ttl: Hint::Seconds(max_ttl),
+    };
+    match name {
+        "boasts" => wishes(99_999, 99_999),
+        "modest" => wishes(15, 60),
+        _ => Modes { support, ..Modes::default() },
+    }
+}
+
+/// What one of them promises: those with a schema are actions.
+pub fn contract(name: &str) -> Contract {
+    let schema = match name {
+        "echo" | "press" => json!({ "properties": { "pages": { "type": "integer" } } }),
+        "fails" | "stays" | "defers" | "render.cover" => json!({}),
+        "asks_operators" => return Contract { approval: Approval::Operator, ..Contract::default() },
+        _ => return Contract::default(),
+    };
+    let parameters = Some(Schema::read(&schema).expect("it is a schema"));
+    Contract { description: Some(format!("the action {name}")), parameters, ..Contract::default() }
 }
 
 type Outcome<'a> = Pin<Box<dyn Future<Output = Produced> + Send + 'a>>;

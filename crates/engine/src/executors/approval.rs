@@ -1,0 +1,85 @@
+//! A gate in front of an executor: nothing of an attempt happens before an operator has approved its input.
+//!
+//! The attempt waits, as any work that waits for a person; the question shows what is to be approved. A new attempt is asked about
+//! anew. Who may answer is settled where answers come in.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use domain::job::CancelAnswer;
+use domain::operation::PollError;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::{Assignment, Failure, Link, Outside, Polled, Produced, Specialist};
+
+/// Whether a person has to approve what an executor does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Approval {
+    /// Nobody has to.
+    #[default]
+    NotNeeded,
+    /// An operator has to, every time.
+    Operator,
+}
+
+/// An executor behind the gate.
+pub struct Gated {
+    inner: Arc<dyn Specialist>,
+}
+
+impl Gated {
+    /// The gate in front of this one.
+    pub fn new(inner: Arc<dyn Specialist>) -> Self {
+        Self { inner }
+    }
+
+    /// The question, with all that is to be approved.
+    fn question(&self, assignment: &Assignment) -> Vec<u8> {
+        let input: Option<&RawValue> = serde_json::from_slice(&assignment.input).ok();
+        let question = serde_json::json!({
+            "approve": self.inner.name(),
+            "input": input,
+            "answer_with": { "approved": true },
+        });
+        question.to_string().into_bytes()
+    }
+}
+
+impl Specialist for Gated {
+    fn name(&self) -> Cow<'_, str> {
+        self.inner.name()
+    }
+
+    fn produce(&self, assignment: Assignment, link: Link) -> BoxFuture<'_, Produced> {
+        match assignment.answers.iter().rev().find_map(|answer| verdict(answer)) {
+            None => {
+                let question = self.question(&assignment);
+                Box::pin(async { Produced::AwaitingInput { question } })
+            }
+            Some(false) => {
+                let failure = Failure::permanent("not-approved", "an operator did not approve it");
+                Box::pin(async { Produced::Failed(failure) })
+            }
+            Some(true) => self.inner.produce(Assignment { answers: Vec::new(), ..assignment }, link),
+        }
+    }
+
+    fn poll(&self, outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
+        self.inner.poll(outside)
+    }
+
+    fn read_callback(&self, body: &[u8]) -> Option<Polled> {
+        self.inner.read_callback(body)
+    }
+
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+        self.inner.cancel(outside)
+    }
+}
+
+/// `{"approved": true}` or false; what cannot be understood is no verdict, and it is asked again.
+fn verdict(answer: &[u8]) -> Option<bool> {
+    serde_json::from_slice::<Value>(answer).ok()?.get("approved")?.as_bool()
+}

@@ -1,0 +1,63 @@
+//! The Sensorium names under `/v1/capabilities`: a directive is a call of an action, an operation is the handle on it. A thin face over
+//! the same functions as `/v1/deferred-operations`.
+//!
+//! An action is an executor whose operator wrote down what its parameters must be; nothing else can be named. Every directive that
+//! can be read has one outcome record: its job, and if it was rejected a job that was over from the start. Whoever is sent away for
+//! load gets none: the same directive may come again.
+
+mod catalog;
+mod directive;
+mod invoke;
+mod operation;
+mod outcome;
+
+use std::sync::Arc;
+
+use api::Problem;
+use axum::response::Response;
+
+use crate::asked::Asked;
+use crate::serve::Server;
+use crate::slots::Slot;
+
+pub(crate) use outcome::{nested_result, read_outcome};
+
+/// A capability that the host itself has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Name {
+    DirectiveInvoke,
+    DirectiveList,
+    OperationStatus,
+    OperationCancel,
+}
+
+/// How the names of the host's own capabilities begin. No executor may have such a name.
+pub const OWN_PREFIX: &str = "sensorium.";
+
+impl Name {
+    /// The one that a path names.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        match name.strip_prefix(OWN_PREFIX)? {
+            "directive.invoke" => Some(Self::DirectiveInvoke),
+            "directive.list" => Some(Self::DirectiveList),
+            "operation.status" => Some(Self::OperationStatus),
+            "operation.cancel" => Some(Self::OperationCancel),
+            _ => None,
+        }
+    }
+}
+
+/// Carries out what the host itself can.
+pub(crate) async fn carry_out(
+    server: &Arc<Server>,
+    name: Name,
+    asked: Asked,
+    slot: Option<Slot>,
+) -> Result<Response, Problem> {
+    match name {
+        Name::DirectiveInvoke => invoke::invoke(server, asked, slot).await,
+        Name::DirectiveList => Ok(catalog::list(server, asked.principal.circle.as_deref())),
+        Name::OperationStatus => operation::status(server, asked).await,
+        Name::OperationCancel => operation::cancel(server, asked).await,
+    }
+}

@@ -1,0 +1,29 @@
+//! `sensorium.operation.status` and `sensorium.operation.cancel`: the handle in the body instead of in the path.
+
+use api::sensorium::OperationNamed;
+use api::{CancelJob, FieldError, Problem, ProblemCode};
+use axum::response::Response;
+
+use crate::asked::Asked;
+use crate::authorise::{self, Permission};
+use crate::deferred;
+use crate::serve::Server;
+
+/// Where it is, by what the poller last heard from its connector.
+pub(super) async fn status(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let named: OperationNamed = asked.read()?;
+    if named.reason.is_some() {
+        let told = "a status has no reason";
+        let error = FieldError::new("extra_forbidden", &["body", "reason"], told);
+        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+    }
+    deferred::read_status(server, Asked { id: named.operation_id, wait: None, ..asked }).await
+}
+
+pub(super) async fn cancel(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    authorise::check(&asked.principal, Permission::Cancel)?;
+    let named: OperationNamed = asked.read()?;
+    let body = CancelJob { reason: named.reason, ..CancelJob::default() };
+    let body = serde_json::to_string(&body).expect("it has only string keys");
+    deferred::cancel(server, Asked { id: named.operation_id, body: Some(body), ..asked }).await
+}
