@@ -3,18 +3,23 @@
 use std::sync::Arc;
 
 use domain::job::JobStateName;
-use domain::{JobId, Record, RecordId, Timestamp};
-use rusqlite::{Connection, Row, params};
+use domain::{JobId, Record, RecordId};
 use store::limits::{MAX_EXAMINED, MAX_PAGE};
 use store::{Cursor, JobFilter, JobQuery, Leading, Page, PageWalk, StoreError, decode_view};
 
-use super::failure::read_failed;
+use crate::database::{Columns, Database, Ending, Purpose, Unfit, integer, one, text};
 use crate::dialect::Sql;
-use crate::rows::signed;
+use crate::rows::{signed, time};
 
 /// One page. All of it is read at one moment: a job that changes its state in between would be listed twice, or not at all.
-pub(crate) fn jobs(connection: &Connection, query: &JobQuery) -> Result<Page, StoreError> {
-    let _moment = connection.unchecked_transaction().map_err(read_failed)?;
+pub(crate) async fn jobs<D: Database>(database: &D, query: &JobQuery) -> Result<Page, StoreError> {
+    database.begin(Purpose::Read).await.map_err(D::read_failed)?;
+    let page = page(database, query).await;
+    database.end(Ending::RollBack).await.map_err(D::read_failed)?;
+    page
+}
+
+async fn page<D: Database>(database: &D, query: &JobQuery) -> Result<Page, StoreError> {
     let mut walk = PageWalk::new(query.limit);
     let leading = match query.filter.leading() {
         Leading::Session(id) => Some((&JOBS_BY_SESSION, id)),
@@ -24,12 +29,15 @@ pub(crate) fn jobs(connection: &Connection, query: &JobQuery) -> Result<Page, St
         Leading::States => None,
     };
     match leading {
-        Some((sql, value)) => look_at_led(connection, sql, value, query, &mut walk),
-        None => look_at_states(connection, query, &mut walk),
+        Some((sql, value)) => look_at_led(database, sql, value, query, &mut walk).await,
+        None => look_at_states(database, query, &mut walk).await,
     }
-    .map_err(read_failed)?;
+    .map_err(D::read_failed)?;
     let (found, next) = walk.finish();
-    let jobs = found.into_iter().map(|cursor| view(connection, cursor.id)).collect::<Result<_, _>>()?;
+    let mut jobs = Vec::with_capacity(found.len());
+    for cursor in found {
+        jobs.push(view(database, cursor.id).await?);
+    }
     Ok(Page { jobs, next })
 }
 
@@ -37,9 +45,9 @@ pub(crate) fn jobs(connection: &Connection, query: &JobQuery) -> Result<Page, St
 macro_rules! jobs_by {
     ($column:literal) => {
         Sql::new(concat!(
-            "SELECT updated_at, id, CASE WHEN ($4 IS NULL OR state = $4) \
-             AND ($5 IS NULL OR owner_peer_id = $5) AND ($6 IS NULL OR created_by_peer_id = $6) \
-             AND ($7 IS NULL OR session_id = $7) AND ($8 IS NULL OR circle = $8) THEN 1 ELSE 0 END \
+            "SELECT updated_at, id, CASE WHEN (CAST($4 AS TEXT) IS NULL OR state = $4) \
+             AND (CAST($5 AS TEXT) IS NULL OR owner_peer_id = $5) AND (CAST($6 AS TEXT) IS NULL OR created_by_peer_id = $6) \
+             AND (CAST($7 AS TEXT) IS NULL OR session_id = $7) AND (CAST($8 AS TEXT) IS NULL OR circle = $8) THEN 1 ELSE 0 END \
              FROM jobs WHERE ",
             $column,
             " = $1 AND (updated_at, id) < ($2, $3) ORDER BY updated_at DESC, id DESC LIMIT $9"
@@ -51,30 +59,30 @@ static JOBS_BY_CREATOR: Sql = jobs_by!("created_by_peer_id");
 static JOBS_BY_SESSION: Sql = jobs_by!("session_id");
 static JOBS_BY_CIRCLE: Sql = jobs_by!("circle");
 
-fn look_at_led(
-    connection: &Connection,
+async fn look_at_led<D: Database>(
+    database: &D,
     sql: &'static Sql,
     value: &str,
     query: &JobQuery,
     walk: &mut PageWalk,
-) -> rusqlite::Result<()> {
+) -> Result<(), D::Error> {
     let JobFilter { state, owner_peer_id, created_by_peer_id, session_id, circle } = &query.filter;
     let (updated_at, id) = after(query);
-    let mut statement = connection.prepare_cached(sql.sqlite())?;
-    let mut rows = statement.query(params![
-        value,
-        updated_at,
-        id,
-        state.map(JobStateName::as_str),
-        owner_peer_id,
-        created_by_peer_id,
-        session_id,
-        circle,
+    let given = [
+        value.into(),
+        updated_at.into(),
+        id.into(),
+        state.map(JobStateName::as_str).into(),
+        owner_peer_id.as_deref().into(),
+        created_by_peer_id.as_deref().into(),
+        session_id.as_deref().into(),
+        circle.as_deref().into(),
         // One more, to know whether there is another page.
-        signed(MAX_EXAMINED as u64 + 1),
-    ])?;
-    while let Some(row) = rows.next()? {
-        if !walk.look_at(cursor(row)?, row.get(2)?) {
+        signed(MAX_EXAMINED as u64 + 1).into(),
+    ];
+    let looked_at = database.query(sql, &given, |row| Ok((cursor(row)?, integer(row, 2)? != 0))).await?;
+    for (cursor, fits) in looked_at {
+        if !walk.look_at(cursor, fits) {
             break;
         }
     }
@@ -87,17 +95,18 @@ static JOBS_IN_STATE: Sql = Sql::new(
 );
 
 /// Every state has its own run in the index; the newest of each are merged.
-fn look_at_states(connection: &Connection, query: &JobQuery, walk: &mut PageWalk) -> rusqlite::Result<()> {
+async fn look_at_states<D: Database>(
+    database: &D,
+    query: &JobQuery,
+    walk: &mut PageWalk,
+) -> Result<(), D::Error> {
     let states = query.filter.state.map_or(JobStateName::ALL.to_vec(), |state| vec![state]);
     let (updated_at, id) = after(query);
     let limit = signed(query.limit.min(MAX_PAGE) as u64 + 1);
-    let mut statement = connection.prepare_cached(JOBS_IN_STATE.sqlite())?;
     let mut merged: Vec<Cursor> = Vec::new();
     for state in states {
-        let rows = statement.query_map(params![state.as_str(), updated_at, id, limit], cursor)?;
-        for row in rows {
-            merged.push(row?);
-        }
+        let given = [state.as_str().into(), updated_at.into(), id.into(), limit.into()];
+        merged.extend(database.query(&JOBS_IN_STATE, &given, cursor).await?);
     }
     merged.sort_by(|a, b| b.cmp(a));
     for cursor in merged {
@@ -116,17 +125,16 @@ fn after(query: &JobQuery) -> (i64, &str) {
     }
 }
 
-fn cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
-    let id: String = row.get(1)?;
-    Ok(Cursor { updated_at: Timestamp::from_micros(row.get(0)?), id: JobId::new(id) })
+fn cursor(row: &dyn Columns) -> Result<Cursor, Unfit> {
+    Ok(Cursor { updated_at: time(row, 0)?, id: JobId::new(text(row, 1)?) })
 }
 
 static VIEW: Sql = Sql::new("SELECT view FROM jobs WHERE id = $1");
 
-fn view(connection: &Connection, id: JobId) -> Result<Arc<Record>, StoreError> {
-    let view: String = connection
-        .prepare_cached(VIEW.sqlite())
-        .and_then(|mut statement| statement.query_row([id.as_str()], |row| row.get(0)))
-        .map_err(read_failed)?;
+async fn view<D: Database>(database: &D, id: JobId) -> Result<Arc<Record>, StoreError> {
+    let view =
+        one(database, &VIEW, &[id.as_str().into()], |row| text(row, 0)).await.map_err(D::read_failed)?;
+    let view =
+        view.ok_or_else(|| StoreError::Broken(format!("{} is in a list and has no view", id.as_str())))?;
     decode_view(&RecordId::Job(id), &view)
 }
