@@ -10,6 +10,7 @@ mod given;
 mod jobs;
 mod kills;
 mod outside;
+mod postgres;
 mod starting;
 mod stopping;
 mod tokens;
