@@ -11,6 +11,9 @@ use crate::database::{Columns, Database, Ending, Purpose, Unfit, integer, one, t
 use crate::dialect::Sql;
 use crate::rows::{signed, time};
 
+/// Questions that are asked together: a server answers them on one way there and back.
+const TOGETHER: usize = 24;
+
 /// One page. All of it is read at one moment: a job that changes its state in between would be listed twice, or not at all.
 pub(crate) async fn jobs<D: Database>(database: &D, query: &JobQuery) -> Result<Page, StoreError> {
     database.begin(Purpose::Read).await.map_err(D::read_failed)?;
@@ -35,8 +38,11 @@ async fn page<D: Database>(database: &D, query: &JobQuery) -> Result<Page, Store
     .map_err(D::read_failed)?;
     let (found, next) = walk.finish();
     let mut jobs = Vec::with_capacity(found.len());
-    for cursor in found {
-        jobs.push(view(database, cursor.id).await?);
+    for some in found.chunks(TOGETHER) {
+        let asked = some.iter().map(|cursor| view(database, cursor.id.clone()));
+        for view in futures::future::join_all(asked).await {
+            jobs.push(view?);
+        }
     }
     Ok(Page { jobs, next })
 }
@@ -103,10 +109,13 @@ async fn look_at_states<D: Database>(
     let states = query.filter.state.map_or(JobStateName::ALL.to_vec(), |state| vec![state]);
     let (updated_at, id) = after(query);
     let limit = signed(query.limit.min(MAX_PAGE) as u64 + 1);
-    let mut merged: Vec<Cursor> = Vec::new();
-    for state in states {
+    let asked = states.into_iter().map(async |state| {
         let given = [state.as_str().into(), updated_at.into(), id.into(), limit.into()];
-        merged.extend(database.query(&JOBS_IN_STATE, &given, cursor).await?);
+        database.query(&JOBS_IN_STATE, &given, cursor).await
+    });
+    let mut merged: Vec<Cursor> = Vec::new();
+    for some in futures::future::join_all(asked).await {
+        merged.extend(some?);
     }
     merged.sort_by(|a, b| b.cmp(a));
     for cursor in merged {

@@ -3,7 +3,11 @@
 //! `scripts/test` starts a server for the time of a run and sets the variable. A test that finds none fails and says so: it is
 //! never passed over in silence.
 
+mod cluster;
+
 use tokio_postgres::{Client, NoTls};
+
+pub use cluster::Cluster;
 
 /// Where the server is: `postgres://…`, a user that may make schemas, users and databases.
 pub const VARIABLE: &str = "LONGHAUL_TEST_POSTGRES";
@@ -27,9 +31,14 @@ pub struct Schema {
 impl Schema {
     /// A new one.
     pub async fn new() -> Self {
+        Self::on(&server()).await
+    }
+
+    /// A new one on another server.
+    pub async fn on(server: &str) -> Self {
         let name = format!("test_{}", uuid::Uuid::now_v7().simple());
-        let schema = Self { address: address_of(&server(), &name), name };
-        let server = client(&server()).await;
+        let schema = Self { address: address_of(server, &name), name };
+        let server = client(server).await;
         server.batch_execute(&format!("CREATE SCHEMA {}", schema.name)).await.expect("a schema can be made");
         schema
     }

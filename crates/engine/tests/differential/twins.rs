@@ -179,7 +179,8 @@ fn open(folder: &TempDir) -> SqliteStore {
 }
 
 async fn open_postgres(schema: &Schema) -> PostgresStore {
-    let address = PostgresAddress::parse(&schema.address).unwrap();
+    let unsynced = format!("{}%20-c%20synchronous_commit%3Doff", schema.address);
+    let address = PostgresAddress::parse(&unsynced).unwrap();
     PostgresStore::open(&PostgresOptions::at(address)).await.unwrap()
 }
 

@@ -6,5 +6,6 @@ mod losses;
 mod nodes;
 mod opening;
 mod proxy;
+mod restarts;
 mod versions;
 mod walks;

@@ -24,7 +24,7 @@ fn losses() -> u64 {
 }
 
 /// Every commit is repeated word for word until it is known.
-async fn until_known(store: &dyn Store, step: store::Commit) -> u64 {
+pub async fn until_known(store: &dyn Store, step: store::Commit) -> u64 {
     loop {
         match store.commit(step.clone()).await {
             Ok(committed) => return committed.position,
