@@ -15,3 +15,10 @@ pub mod serve;
 pub mod supervise;
 pub mod token;
 pub mod verify;
+
+use anyhow::Result;
+
+/// Runs what has to wait for a server, in a command that has nothing else to do.
+fn wait_for<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}

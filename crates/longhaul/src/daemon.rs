@@ -19,7 +19,6 @@ use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
 use engine::{Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, SystemClock};
 use server::{CallbackKey, CallbackTarget, Server, ServerSettings};
-use store_sql::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -27,6 +26,7 @@ use tokio::task::JoinHandle;
 use crate::builtin;
 use crate::client::DaemonFile;
 use crate::config::{Config, Kind, OpenedConnector};
+use crate::database::{DatabaseArgument, Opened, Place};
 use signals::Signals;
 
 /// How claims of daemons are named; peers have other names.
@@ -39,6 +39,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// What a daemon is started with.
 pub struct DaemonOptions {
     pub data_dir: PathBuf,
+    /// Another place for the store than the data directory.
+    pub database: DatabaseArgument,
     /// Overrides the configuration.
     pub listen: Option<SocketAddr>,
     pub config: Config,
@@ -52,7 +54,8 @@ pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
 pub struct Running {
     pub url: String,
     data_dir: PathBuf,
-    store: Arc<SqliteStore>,
+    store: Opened,
+    _lock: Option<std::fs::File>,
     daemon: Arc<Daemon>,
     signals: Signals,
     stop_serving: watch::Sender<bool>,
@@ -67,14 +70,25 @@ impl Running {
         // A daemon that cannot serve leaves nothing behind.
         let listener = listen(options.listen.or(options.config.listen), &options.data_dir).await?;
         let data_dir = files::make_data_dir(&options.data_dir)?;
-        let store = open_store(&data_dir, &options.config)?;
-        let clock = Arc::new(SystemClock::starting_at(store.newest_fact()));
+        let place = options.database.place(&data_dir)?;
+        // A file has a lock of its own, and its data directory is one node for ever.
+        let (owner, lock) = match &place {
+            Place::File(_) => (OWNER.to_owned(), None),
+            Place::Server(_) => {
+                let lock = files::lock_data_dir(&data_dir)?;
+                (format!("{OWNER}-{}", files::node_id(&data_dir)?), Some(lock))
+            }
+        };
+        let opened = Opened::open(&place, options.config.durability()).await?;
+        let store = opened.store();
+        let clock = Arc::new(SystemClock::starting_at(opened.newest_fact()));
         let ended = sweep_leftovers(&data_dir);
         if ended > 0 {
             eprintln!("longhaul: ended {ended} processes that an earlier daemon had left");
         }
-        // The lock on the file proves that every earlier daemon is dead: their leases need not be waited for.
-        store.end_leases_of(&format!("{OWNER}-"), clock.now()).await?;
+        // The lock proves that every earlier daemon of this file, or of this data directory, is dead: their leases need not be
+        // waited for.
+        opened.end_leases_of(&format!("{owner}-"), clock.now()).await?;
         let artifacts = Arc::new(Artifacts::in_dir(data_dir.join("artifacts"))?);
         let callback_key = files::callback_key(&data_dir)?;
         let policy = options.config.policy();
@@ -92,7 +106,7 @@ impl Running {
             executors.register_under(circle.as_deref(), &name, opened.executor(), opened.contract());
         }
         let settings = DaemonSettings {
-            owner: RandomIds.owner_id(OWNER),
+            owner: RandomIds.owner_id(&owner),
             lease: options.config.lease(),
             retention: options.config.retention(),
             lane_limits: options.config.lane_limits(),
@@ -114,7 +128,7 @@ impl Running {
         };
         let served = tokio::spawn(server::serve(listener, Arc::new(server), until));
         files::write_daemon_file(&data_dir, &DaemonFile { url: url.clone(), pid: std::process::id() })?;
-        Ok(Self { url, data_dir, store, daemon, signals, stop_serving, served })
+        Ok(Self { url, data_dir, store: opened, _lock: lock, daemon, signals, stop_serving, served })
     }
 
     /// Runs until a signal or until the store stops, and says with which code the process ends.
@@ -172,17 +186,6 @@ impl CallbackUrls for Callbacks {
         let expires_at = self.clock.now().plus_seconds(self.seconds);
         Some(self.key.url_for(&self.base, &self.target, operation, expires_at))
     }
-}
-
-/// The database of a data directory.
-pub fn store_path(data_dir: &Path) -> PathBuf {
-    data_dir.join("longhaul.sqlite")
-}
-
-fn open_store(data_dir: &Path, config: &Config) -> Result<Arc<SqliteStore>> {
-    let options =
-        SqliteOptions { durability: config.durability(), ..SqliteOptions::at(store_path(data_dir)) };
-    Ok(Arc::new(SqliteStore::open(&options)?))
 }
 
 async fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListener> {

@@ -5,18 +5,20 @@ mod client;
 mod commands;
 mod config;
 mod daemon;
+mod database;
 mod due_time;
 mod exit;
 mod log;
 mod show;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use engine::process::{Limits, NewPrivileges};
+
+use database::Location;
 
 /// longhaul keeps work that outlives the request that asked for it.
 #[derive(Parser)]
@@ -57,10 +59,10 @@ enum Command {
     Connector(commands::connector::ConnectorArguments),
     /// Compare views, agenda, checksums and bodies with what the facts say; may run beside a daemon
     #[command(after_help = VERIFY)]
-    Verify(Store),
+    Verify(Location),
     /// Write views and agenda anew from the facts, all or nothing; refused while a daemon has the store
     #[command(after_help = REBUILD)]
-    Rebuild(Store),
+    Rebuild(Location),
     /// Write what is stored to standard output
     #[command(subcommand, after_help = EXPORT)]
     Export(Export),
@@ -139,27 +141,13 @@ enum Export {
     /// The ledger, one fact per line as JSON, in the order of commits; may run beside a daemon
     Facts {
         #[command(flatten)]
-        store: Store,
+        store: Location,
         /// Only facts after this position
         #[arg(long, default_value_t = 0, value_name = "POSITION")]
         after: u64,
     },
     /// Who holds what or held it last, one claim record per line as JSON; may run beside a daemon
-    Claims(Store),
-}
-
-/// Where the store is.
-#[derive(Args)]
-struct Store {
-    /// The directory with longhaul.sqlite in it
-    #[arg(long, default_value = "./longhaul-data", env = "LONGHAUL_DATA_DIR", value_name = "DIR")]
-    data_dir: PathBuf,
-}
-
-impl Store {
-    fn path(&self) -> PathBuf {
-        daemon::store_path(&self.data_dir)
-    }
+    Claims(Location),
 }
 
 fn main() -> ExitCode {
@@ -173,10 +161,10 @@ fn main() -> ExitCode {
         Command::Purge(purge) => commands::purge::run(&purge),
         Command::Config(config) => commands::config::run(&config),
         Command::Connector(connector) => commands::connector::run(&connector),
-        Command::Verify(store) => commands::verify::run(&store.path()),
-        Command::Rebuild(store) => commands::rebuild::run(&store.path()),
-        Command::Export(Export::Claims(store)) => commands::export::claims(&store.path()),
-        Command::Export(Export::Facts { store, after }) => commands::export::facts(&store.path(), after),
+        Command::Verify(store) => commands::verify::run(&store),
+        Command::Rebuild(store) => commands::rebuild::run(&store),
+        Command::Export(Export::Claims(store)) => commands::export::claims(&store),
+        Command::Export(Export::Facts { store, after }) => commands::export::facts(&store, after),
         Command::Progress(Progress { note, phase, object }) => {
             commands::progress::run(note.as_deref(), phase.as_deref(), object.as_deref())
         }

@@ -3,30 +3,56 @@
 use std::sync::OnceLock;
 
 /// One statement: the same text for every database, with `$1`, `$2`, ... as placeholders.
-pub(crate) struct Sql {
+pub struct Sql {
     text: &'static str,
+    postgres: Option<&'static str>,
     for_sqlite: OnceLock<String>,
 }
 
 impl Sql {
     /// A statement.
     pub(crate) const fn new(text: &'static str) -> Self {
-        Self { text, for_sqlite: OnceLock::new() }
+        Self { text, postgres: None, for_sqlite: OnceLock::new() }
+    }
+
+    /// A statement that PostgreSQL needs in other words.
+    pub(crate) const fn differing(sqlite: &'static str, postgres: &'static str) -> Self {
+        Self { text: sqlite, postgres: Some(postgres), for_sqlite: OnceLock::new() }
     }
 
     /// The text for SQLite, rewritten once: there `$1` is a name, and only `?1` is a number.
     pub(crate) fn sqlite(&self) -> &str {
         self.for_sqlite.get_or_init(|| self.text.replace('$', "?"))
     }
+
+    /// The text for PostgreSQL.
+    pub(crate) fn postgres(&self) -> &'static str {
+        self.postgres.unwrap_or(self.text)
+    }
 }
+
+/// Whether a job is not over.
+macro_rules! open {
+    () => {
+        "state IN ('queued', 'dispatching', 'delivered', 'running', 'awaiting_input', 'awaiting_external', 'blocked')"
+    };
+}
+
+/// How many jobs of each executor are not over. Only jobs that are not over are looked at, and their executor never changes.
+/// PostgreSQL looks only into what it is told to be JSON, and SQLite does not know that type.
+pub(crate) static OPEN_JOBS: Sql = Sql::differing(
+    concat!("SELECT view -> 'spec' ->> 'executor', count(*) FROM jobs WHERE ", open!(), " GROUP BY 1"),
+    concat!("SELECT view::json -> 'spec' ->> 'executor', count(*) FROM jobs WHERE ", open!(), " GROUP BY 1"),
+);
 
 #[cfg(test)]
 mod tests {
     use super::Sql;
 
     #[test]
-    fn placeholders_become_numbers_for_sqlite() {
+    fn placeholders_become_numbers_for_sqlite_and_stay_for_postgresql() {
         static STATEMENT: Sql = Sql::new("SELECT a FROM b WHERE c = $1 AND d = $12");
         assert_eq!(STATEMENT.sqlite(), "SELECT a FROM b WHERE c = ?1 AND d = ?12");
+        assert_eq!(STATEMENT.postgres(), "SELECT a FROM b WHERE c = $1 AND d = $12");
     }
 }

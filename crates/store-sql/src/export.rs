@@ -1,12 +1,11 @@
 //! Export: the ledger and the claims as they are stored, a page at a time, for whoever writes them elsewhere.
 
 use domain::{Claim, RecordId};
-use rusqlite::{Connection, params};
 use store::StoreError;
 
+use crate::database::Database;
 use crate::dialect::Sql;
-use crate::rows::{FactLine, agenda_columns, fact_columns, read_agenda, read_fact, signed};
-use crate::sqlite::read_failed;
+use crate::rows::{FactLine, agenda_columns, agenda_with_id, fact_columns, read_fact, signed};
 use crate::walk::PAGE;
 
 static FACTS_AFTER: Sql = Sql::new(concat!(
@@ -16,20 +15,21 @@ static FACTS_AFTER: Sql = Sql::new(concat!(
 ));
 
 /// The next page of the ledger after a position, not interpreted; empty at its end.
-pub fn facts_after(connection: &Connection, position: u64) -> Result<Vec<FactLine>, StoreError> {
-    fact_lines(connection, position, PAGE).map_err(read_failed)
+pub(crate) async fn facts_after<D: Database>(
+    database: &D,
+    position: u64,
+) -> Result<Vec<FactLine>, StoreError> {
+    fact_lines(database, position, PAGE).await
 }
 
 /// So many facts after a position.
-pub(crate) fn fact_lines(
-    connection: &Connection,
+pub(crate) async fn fact_lines<D: Database>(
+    database: &D,
     position: u64,
     limit: usize,
-) -> rusqlite::Result<Vec<FactLine>> {
-    connection
-        .prepare_cached(FACTS_AFTER.sqlite())?
-        .query_map(params![signed(position), signed(limit as u64)], read_fact)?
-        .collect()
+) -> Result<Vec<FactLine>, StoreError> {
+    let given = [signed(position).into(), signed(limit as u64).into()];
+    database.query(&FACTS_AFTER, &given, read_fact).await.map_err(D::read_failed)
 }
 
 /// One claim: who holds a record, or held it last.
@@ -47,18 +47,14 @@ static CLAIMS_AFTER: Sql = Sql::new(concat!(
 ));
 
 /// The next page of claims after a record; empty at the end.
-pub fn claims_after(connection: &Connection, record_id: &str) -> Result<Vec<ClaimLine>, StoreError> {
-    claim_lines(connection, record_id).map_err(read_failed)
-}
-
-fn claim_lines(connection: &Connection, record_id: &str) -> rusqlite::Result<Vec<ClaimLine>> {
-    let lines: Vec<Option<ClaimLine>> = connection
-        .prepare_cached(CLAIMS_AFTER.sqlite())?
-        .query_map(params![record_id, signed(PAGE as u64)], |row| {
-            let id: String = row.get(0)?;
-            let claim = read_agenda(row, 1)?.claim;
-            Ok(RecordId::parse(&id).ok().zip(claim).map(|(id, claim)| ClaimLine { id, claim }))
-        })?
-        .collect::<Result<_, _>>()?;
-    Ok(lines.into_iter().flatten().collect())
+pub(crate) async fn claims_after<D: Database>(
+    database: &D,
+    record_id: &str,
+) -> Result<Vec<ClaimLine>, StoreError> {
+    let given = [record_id.into(), signed(PAGE as u64).into()];
+    let rows = database.query(&CLAIMS_AFTER, &given, agenda_with_id).await.map_err(D::read_failed)?;
+    let line = |(id, row): (String, store::AgendaRow)| {
+        Some(ClaimLine { id: RecordId::parse(&id).ok()?, claim: row.claim? })
+    };
+    Ok(rows.into_iter().filter_map(line).collect())
 }

@@ -1,17 +1,17 @@
 //! The floor of the clock: no time before it is ever given again, also when the newest fact has gone with its record.
 
 use domain::Timestamp;
-use rusqlite::{Connection, OptionalExtension};
 
+use crate::database::{Database, integer, one};
 use crate::dialect::Sql;
 
 static NEWEST_FACT: Sql = Sql::new("SELECT at FROM facts ORDER BY position DESC LIMIT 1");
 static KEPT_TIME: Sql = Sql::new("SELECT value FROM meta WHERE name = 'last_at'");
 
 /// The time of the newest fact that is or was there: the clock starts no earlier.
-pub(crate) fn newest_fact(connection: &Connection) -> rusqlite::Result<Timestamp> {
-    let time = |sql: &'static Sql| connection.query_row(sql.sqlite(), [], |row| row.get(0)).optional();
-    let (newest, kept): (Option<i64>, Option<i64>) = (time(&NEWEST_FACT)?, time(&KEPT_TIME)?);
+pub(crate) async fn newest_fact<D: Database>(database: &D) -> Result<Timestamp, D::Error> {
+    let newest = one(database, &NEWEST_FACT, &[], |row| integer(row, 0)).await?;
+    let kept = one(database, &KEPT_TIME, &[], |row| integer(row, 0)).await?;
     Ok(Timestamp::from_micros(newest.max(kept).unwrap_or_default()))
 }
 
@@ -21,7 +21,7 @@ static KEEP_TIME: Sql = Sql::new(
 );
 
 /// Remembers a time whose fact goes, or is not the last of the ledger.
-pub(crate) fn keep_time(connection: &Connection, at: Timestamp) -> rusqlite::Result<()> {
-    connection.prepare_cached(KEEP_TIME.sqlite())?.execute([at.micros()])?;
+pub(crate) async fn keep_time<D: Database>(database: &D, at: Timestamp) -> Result<(), D::Error> {
+    database.execute(&KEEP_TIME, &[at.micros().into()]).await?;
     Ok(())
 }

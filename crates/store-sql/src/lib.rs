@@ -1,26 +1,45 @@
-//! The store's contract on SQL. Today on SQLite: one file, one writer thread, group commit.
+//! The store's contract on SQL: on SQLite (one file, one writer thread) and on PostgreSQL (one database, any number of nodes),
+//! both with group commit.
 //!
-//! Row statements and reads are written once, with `$n` placeholders; what a database does differently stands in
-//! `dialect.rs`. Nothing here decides what may happen to a record.
+//! Reads, walks and row statements are written once against `database.rs`, with `$n` placeholders; what a database does
+//! differently stands in `dialect.rs`. Nothing here decides what may happen to a record.
 
+mod agenda;
+mod checks;
+mod database;
 mod dialect;
 mod export;
 mod floor;
+mod keys;
+mod lists;
 mod migrate;
 mod open;
+mod operations;
+mod postgres;
 mod prepare;
+mod queue;
+mod reads;
 mod rebuild;
+mod request;
 mod rows;
 mod sqlite;
+mod tallies;
+mod tokens;
 mod verify;
+mod views;
 mod walk;
 
-pub use export::{ClaimLine, claims_after, facts_after};
+pub use export::ClaimLine;
 pub use migrate::{SCHEMA_VERSION, migrate_to};
 pub use open::OpenError;
-pub use rebuild::{Rebuilt, rebuild};
+pub use postgres::{
+    PostgresAddress, PostgresError, PostgresFigures, PostgresLedger, PostgresOptions, PostgresStore, Pulse,
+    StoreTime, migrate_postgres_to,
+};
+pub use rebuild::Rebuilt;
 pub use rows::FactLine;
 pub use sqlite::{
-    Durability, SqliteOptions, SqliteStore, WriterFigures, open_for_reading, open_for_rebuilding,
+    Durability, SqliteOptions, SqliteStore, WriterFigures, claims_after, facts_after, open_for_reading,
+    open_for_rebuilding, rebuild, verify,
 };
-pub use verify::{Difference, Verified, verify};
+pub use verify::{Difference, Verified};

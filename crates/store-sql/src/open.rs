@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
+use tokio_postgres::error::SqlState;
+
+use crate::postgres::{PostgresAddress, PostgresError};
 
 /// A store that cannot be opened; nothing in it was changed.
 #[derive(Debug, Error)]
@@ -72,12 +75,98 @@ pub enum OpenError {
     /// The database said no.
     #[error("the database refused: {0}")]
     Database(#[from] rusqlite::Error),
+    /// The address of a database is not one.
+    #[error(
+        "the address of the database cannot be used: {reason}; for example postgres://user:password@host:5432/database"
+    )]
+    Address {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No server answers.
+    #[error("no PostgreSQL answers at {address}: {reason}; check the address, and that the server runs")]
+    Unreachable {
+        /// Where, without a password.
+        address: String,
+        /// What was heard instead.
+        reason: String,
+    },
+    /// The server has no such database.
+    #[error("the server at {address} has no database {name:?}; make it with: createdb {name}")]
+    NoDatabase {
+        /// Where, without a password.
+        address: String,
+        /// The database.
+        name: String,
+    },
+    /// The server does not let this user do that.
+    #[error(
+        "{address} does not let us in or work there: {reason}; check user and password, and let the user own its schema"
+    )]
+    Rights {
+        /// Where, without a password.
+        address: String,
+        /// What the server said.
+        reason: String,
+    },
+    /// The database takes no writes.
+    #[error(
+        "the database at {address} is read-only; use the primary server, or a user whose transactions may write"
+    )]
+    ReadOnly {
+        /// Where, without a password.
+        address: String,
+    },
+    /// The database holds no store.
+    #[error("there is no store in {address}; start the daemon once to make it, or check the address")]
+    NoStore {
+        /// Where, without a password.
+        address: String,
+    },
+    /// Tables of another program are where ours would be.
+    #[error(
+        "{address} has a table {table:?} of another program; use a database or a schema of its own for longhaul"
+    )]
+    ForeignTable {
+        /// Where, without a password.
+        address: String,
+        /// The table.
+        table: String,
+    },
+    /// The server said something else.
+    #[error("the database at {address} refused: {reason}")]
+    Server {
+        /// Where, without a password.
+        address: String,
+        /// What it said.
+        reason: String,
+    },
     /// The views had to be rebuilt, and could not be.
     #[error("the views cannot be rebuilt: {0}")]
     Rebuild(String),
 }
 
 impl OpenError {
+    /// What a server's refusal means while a store is opened.
+    pub(crate) fn refused(address: &PostgresAddress, error: &PostgresError) -> Self {
+        let (address, reason, name) = (address.to_string(), error.to_string(), address.database().to_owned());
+        match error {
+            PostgresError::Lost(_) => Self::Unreachable { address, reason },
+            PostgresError::Refused { code, .. } if *code == SqlState::INVALID_CATALOG_NAME => {
+                Self::NoDatabase { address, name }
+            }
+            PostgresError::Refused { code, .. } if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+                Self::ReadOnly { address }
+            }
+            PostgresError::Refused { code, .. }
+                if code.code().starts_with("28") || *code == SqlState::INSUFFICIENT_PRIVILEGE =>
+            {
+                Self::Rights { address, reason }
+            }
+            PostgresError::Refused { .. } | PostgresError::Unfit(_) => Self::Server { address, reason },
+        }
+    }
+
     /// The stable code.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -90,6 +179,14 @@ impl OpenError {
             Self::NewerViews { .. } => "newer_views",
             Self::Io { .. } => "store_io",
             Self::Database(_) => "store_refused",
+            Self::Address { .. } => "database_address",
+            Self::Unreachable { .. } => "database_unreachable",
+            Self::NoDatabase { .. } => "database_missing",
+            Self::Rights { .. } => "database_rights",
+            Self::ReadOnly { .. } => "database_read_only",
+            Self::NoStore { .. } => "store_missing",
+            Self::ForeignTable { .. } => "foreign_database",
+            Self::Server { .. } => "store_refused",
             Self::Rebuild(_) => "views_not_rebuilt",
         }
     }

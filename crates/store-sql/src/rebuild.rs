@@ -5,12 +5,14 @@
 
 use domain::attention::{Retention, attention};
 use domain::{Claim, Lease, OwnerId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use store::{AgendaRow, StoreError, VIEW_FORMAT, encode_view};
 
+use crate::agenda::{AGENDA_ROW, INSERT_AGENDA, UPDATE_AGENDA};
+use crate::database::{Database, Ending, Purpose, integer, one};
 use crate::dialect::Sql;
 use crate::floor::{keep_time, newest_fact};
-use crate::sqlite::{Failure, agenda_row, insert_agenda, insert_view, locked, update_agenda};
+use crate::rows::{ViewValues, agenda_values, new_agenda_values, read_agenda};
+use crate::views::{INSERT_JOB, INSERT_OPERATION};
 use crate::walk::{Place, Stream, next_page};
 
 /// What was rebuilt.
@@ -23,28 +25,46 @@ pub struct Rebuilt {
 }
 
 /// Writes every view and the agenda anew. If any stream is damaged nothing is changed, and the error names it.
-pub fn rebuild(
-    connection: &mut Connection,
+pub(crate) async fn rebuild<D: Database>(
+    database: &D,
     retention: Retention,
     now: Timestamp,
 ) -> Result<Rebuilt, StoreError> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    database.begin(Purpose::Rebuild).await.map_err(D::read_failed)?;
+    let rebuilt = write_all(database, retention, now).await;
+    let ending = if rebuilt.is_ok() { Ending::Commit } else { Ending::RollBack };
+    if let Err(error) = database.end(ending).await {
+        // It may be open still; whether this works says nothing more.
+        let _ = database.end(Ending::RollBack).await;
+        return Err(D::read_failed(error));
+    }
+    rebuilt
+}
+
+static DROP_JOBS: Sql = Sql::new("DELETE FROM jobs");
+static DROP_OPERATIONS: Sql = Sql::new("DELETE FROM operations");
+
+async fn write_all<D: Database>(
+    database: &D,
+    retention: Retention,
+    now: Timestamp,
+) -> Result<Rebuilt, StoreError> {
     // The agenda is written at this time: not before anything that it is about.
-    let now = now.max(newest_fact(&transaction).map_err(failed)?);
+    let now = now.max(newest_fact(database).await.map_err(D::read_failed)?);
     let mut newest = Timestamp::default();
-    transaction.execute_batch("DELETE FROM jobs; DELETE FROM operations").map_err(failed)?;
+    for statement in [&DROP_JOBS, &DROP_OPERATIONS] {
+        database.execute(statement, &[]).await.map_err(D::read_failed)?;
+    }
     let mut rebuilt = Rebuilt::default();
     let mut place = Place::default();
     let mut open: Option<Stream> = None;
     loop {
-        let page = next_page(&transaction, &mut place).map_err(failed)?;
+        let page = next_page(database, &mut place).await.map_err(D::read_failed)?;
         for fact in &page.facts {
             let fact = fact.as_ref().map_err(|unreadable| damaged(&unreadable.stream, &unreadable.what))?;
             if open.as_ref().is_none_or(|stream| stream.id.as_str() != fact.stream) {
                 if let Some(done) = open.take() {
-                    write(&transaction, &done, retention, now)
-                        .map_err(failed)?
-                        .map_err(|what| damaged(done.id.as_str(), &what))?;
+                    write(database, &done, retention, now).await?;
                     rebuilt.records += 1;
                 }
                 open = Some(Stream::begin(&fact.stream).map_err(|what| damaged(&fact.stream, &what))?);
@@ -60,15 +80,12 @@ pub fn rebuild(
         }
     }
     if let Some(done) = open {
-        write(&transaction, &done, retention, now)
-            .map_err(failed)?
-            .map_err(|what| damaged(done.id.as_str(), &what))?;
+        write(database, &done, retention, now).await?;
         rebuilt.records += 1;
     }
-    transaction.execute(DROP_STRAY_AGENDA.sqlite(), []).map_err(failed)?;
-    keep_time(&transaction, newest).map_err(failed)?;
-    transaction.execute(SET_VIEW_FORMAT.sqlite(), [VIEW_FORMAT]).map_err(failed)?;
-    transaction.commit().map_err(failed)?;
+    database.execute(&DROP_STRAY_AGENDA, &[]).await.map_err(D::read_failed)?;
+    keep_time(database, newest).await.map_err(D::read_failed)?;
+    database.execute(&SET_VIEW_FORMAT, &[VIEW_FORMAT.into()]).await.map_err(D::read_failed)?;
     Ok(rebuilt)
 }
 
@@ -79,28 +96,33 @@ static SET_VIEW_FORMAT: Sql = Sql::new(
      ON CONFLICT (name) DO UPDATE SET value = excluded.value",
 );
 
-/// Writes one record. The outer error is the database's, the inner one says what is damaged.
-fn write(
-    connection: &Connection,
+/// Writes one record, or says what is damaged.
+async fn write<D: Database>(
+    database: &D,
     stream: &Stream,
     retention: Retention,
     now: Timestamp,
-) -> rusqlite::Result<Result<(), String>> {
-    let Some(record) = &stream.record else { return Ok(Ok(())) };
-    insert_view(connection, record, &stream.id, &encode_view(record))?;
+) -> Result<(), StoreError> {
+    let Some(record) = &stream.record else { return Ok(()) };
+    let view = encode_view(record);
+    match ViewValues::of(&stream.id, record, &view) {
+        ViewValues::Job(values) => database.execute(&INSERT_JOB, &values).await,
+        ViewValues::Operation(values) => database.execute(&INSERT_OPERATION, &values).await,
+    }
+    .map_err(D::read_failed)?;
     let entry = attention(record, retention).entry(now);
-    if let Some(mut row) = agenda_row(connection, &stream.id)? {
+    let found = one(database, &AGENDA_ROW, &[stream.id.as_str().into()], |row| read_agenda(row, 0)).await;
+    if let Some(mut row) = found.map_err(D::read_failed)? {
         let beyond = row.head.version > stream.head.version;
         let beside = row.head.version == stream.head.version && row.head.checksum != stream.head.checksum;
         if beyond || beside {
             // The agenda remembers facts that are not there any more: that is a loss, and not ours to cover up.
-            return Ok(Err(format!(
-                "its agenda stands at {:?}, its facts end at {:?}",
-                row.head, stream.head
-            )));
+            let what = format!("its agenda stands at {:?}, its facts end at {:?}", row.head, stream.head);
+            return Err(damaged(stream.id.as_str(), &what));
         }
         row.commit(stream.head, entry, now, Lease::DEFAULT);
-        return update_agenda(connection, &stream.id, &row).map(Ok);
+        let written = database.execute(&UPDATE_AGENDA, &agenda_values(&stream.id, &row)).await;
+        return written.map(|_| ()).map_err(D::read_failed);
     }
     let mut row = AgendaRow::new(stream.head, entry, now, Lease::DEFAULT);
     row.claim = Some(Claim {
@@ -110,23 +132,15 @@ fn write(
         // Counts stay far below microseconds since 1970.
         claim_version: u64::try_from(now.micros()).unwrap_or_default(),
     });
-    insert_agenda(connection, &stream.id, &row).map(Ok)
+    let written = database.execute(&INSERT_AGENDA, &new_agenda_values(&stream.id, &row)).await;
+    written.map(|_| ()).map_err(D::read_failed)
 }
 
 static VIEW_FORMAT_OF: Sql = Sql::new("SELECT value FROM meta WHERE name = 'view_format'");
 
 /// The format of the views that are there; none before the first.
-pub(crate) fn view_format(connection: &Connection) -> rusqlite::Result<Option<i64>> {
-    connection.query_row(VIEW_FORMAT_OF.sqlite(), [], |row| row.get(0)).optional()
-}
-
-/// What the caller is told when the database fails.
-fn failed(error: rusqlite::Error) -> StoreError {
-    match Failure::from(error) {
-        Failure::Full | Failure::FullInDoubt => StoreError::Full,
-        Failure::Locked => locked(),
-        Failure::Fatal(reason) | Failure::Statement(reason) => StoreError::Broken(reason),
-    }
+pub(crate) async fn view_format<D: Database>(database: &D) -> Result<Option<i64>, D::Error> {
+    one(database, &VIEW_FORMAT_OF, &[], |row| integer(row, 0)).await
 }
 
 fn damaged(stream: &str, what: &str) -> StoreError {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use domain::attention::Place;
-use domain::{Claim, OwnerId, RecordId, Timestamp};
-use rusqlite::types::Type;
-use rusqlite::{Row, ToSql};
-use store::{AgendaRow, Checksum, FactId, Head, StoreError, StoredFact, decode_fact};
+use domain::{Claim, OwnerId, Record, RecordId, Timestamp};
+use store::{
+    AgendaRow, Checksum, FactId, Head, JobColumns, OperationColumns, StoreError, StoredFact, decode_fact,
+};
+
+use crate::database::{Columns, Given, Unfit, digest, integer, optional_text, text, unsigned};
 
 /// The columns of an agenda row, in the order of `read_agenda`.
 macro_rules! agenda_columns {
@@ -25,9 +27,25 @@ macro_rules! fact_columns {
 }
 pub(crate) use fact_columns;
 
+/// The columns of a job's view, in the order of `job_values`.
+macro_rules! job_columns {
+    () => {
+        "id, state, updated_at, owner_peer_id, created_by_peer_id, session_id, circle, view"
+    };
+}
+pub(crate) use job_columns;
+
+/// The columns of an operation's view, in the order of `operation_values`.
+macro_rules! operation_columns {
+    () => {
+        "id, job_id, status, updated_at, orphaned_at, view"
+    };
+}
+pub(crate) use operation_columns;
+
 /// Reads an agenda row from these columns on.
-pub(crate) fn read_agenda(row: &Row<'_>, first: usize) -> rusqlite::Result<AgendaRow> {
-    let claim = match row.get::<_, Option<String>>(first + 2)? {
+pub(crate) fn read_agenda(row: &dyn Columns, first: usize) -> Result<AgendaRow, Unfit> {
+    let claim = match optional_text(row, first + 2)? {
         None => None,
         Some(owner) => Some(Claim {
             owner: OwnerId::new(owner),
@@ -36,85 +54,95 @@ pub(crate) fn read_agenda(row: &Row<'_>, first: usize) -> rusqlite::Result<Agend
             claim_version: unsigned(row, first + 5)?,
         }),
     };
-    let place = match row.get::<_, Option<String>>(first + 7)? {
+    let place = match row.text(first + 7)? {
         None => None,
         Some(lane) => Some(Place {
             lane: Arc::from(lane),
-            priority: row.get(first + 8)?,
-            sequence: row.get(first + 9)?,
+            priority: integer(row, first + 8)?.try_into().map_err(|error| Unfit::new(first + 8, error))?,
+            sequence: integer(row, first + 9)?,
             ready_at: time(row, first + 10)?,
         }),
     };
     Ok(AgendaRow {
-        head: Head { version: unsigned(row, first)?, checksum: Checksum(row.get(first + 1)?) },
+        head: Head { version: unsigned(row, first)?, checksum: Checksum(digest(row, first + 1)?) },
         claim,
-        held: row.get(first + 6)?,
+        held: yes(row, first + 6)?,
         place,
-        ready: row.get(first + 11)?,
+        ready: yes(row, first + 11)?,
         due_at: optional_time(row, first + 12)?,
         limit_at: optional_time(row, first + 13)?,
     })
 }
 
-/// The values of an agenda row after the record's id, in the order of `agenda_columns`.
-pub(crate) struct AgendaValues<'a> {
-    version: i64,
-    checksum: &'a [u8; 16],
-    owner: Option<&'a str>,
-    lease_expires_at: Option<i64>,
-    heartbeat_at: Option<i64>,
-    claim_version: Option<i64>,
-    held: bool,
-    lane: Option<&'a str>,
-    priority: Option<i32>,
-    sequence: Option<i64>,
-    ready_at: Option<i64>,
-    ready: bool,
-    due_at: Option<i64>,
-    limit_at: Option<i64>,
+/// A record's id, then its agenda row.
+pub(crate) fn agenda_with_id(row: &dyn Columns) -> Result<(String, AgendaRow), Unfit> {
+    Ok((text(row, 0)?, read_agenda(row, 1)?))
 }
 
-impl<'a> AgendaValues<'a> {
-    pub(crate) fn of(row: &'a AgendaRow) -> Self {
-        let claim = row.claim.as_ref();
-        let place = row.place.as_ref();
-        Self {
-            version: signed(row.head.version),
-            checksum: &row.head.checksum.0,
-            owner: claim.map(|claim| claim.owner.as_str()),
-            lease_expires_at: claim.map(|claim| claim.lease_expires_at.micros()),
-            heartbeat_at: claim.map(|claim| claim.heartbeat_at.micros()),
-            claim_version: claim.map(|claim| signed(claim.claim_version)),
-            held: row.held,
-            lane: place.map(|place| &*place.lane),
-            priority: place.map(|place| place.priority),
-            sequence: place.map(|place| place.sequence),
-            ready_at: place.map(|place| place.ready_at.micros()),
-            ready: row.ready,
-            due_at: row.due_at.map(Timestamp::micros),
-            limit_at: row.limit_at.map(Timestamp::micros),
-        }
-    }
+/// The record's id as `$1`, then the columns of its agenda row as `$2` to `$15`.
+pub(crate) fn agenda_values<'a>(id: &'a RecordId, row: &'a AgendaRow) -> [Given<'a>; 15] {
+    let claim = row.claim.as_ref();
+    let place = row.place.as_ref();
+    [
+        id.as_str().into(),
+        signed(row.head.version).into(),
+        row.head.checksum.0[..].into(),
+        claim.map(|claim| claim.owner.as_str()).into(),
+        claim.map(|claim| claim.lease_expires_at.micros()).into(),
+        claim.map(|claim| claim.heartbeat_at.micros()).into(),
+        claim.map(|claim| signed(claim.claim_version)).into(),
+        row.held.into(),
+        place.map(|place| &*place.lane).into(),
+        place.map(|place| i64::from(place.priority)).into(),
+        place.map(|place| place.sequence).into(),
+        place.map(|place| place.ready_at.micros()).into(),
+        row.ready.into(),
+        row.due_at.map(Timestamp::micros).into(),
+        row.limit_at.map(Timestamp::micros).into(),
+    ]
+}
 
-    /// The record's id as `$1`, then the columns as `$2` to `$15`.
-    pub(crate) fn after<'b>(&'b self, id: &'b &'b str) -> [&'b dyn ToSql; 15] {
-        [
-            id,
-            &self.version,
-            self.checksum,
-            &self.owner,
-            &self.lease_expires_at,
-            &self.heartbeat_at,
-            &self.claim_version,
-            &self.held,
-            &self.lane,
-            &self.priority,
-            &self.sequence,
-            &self.ready_at,
-            &self.ready,
-            &self.due_at,
-            &self.limit_at,
-        ]
+/// The same, and the kind of the record as `$16`.
+pub(crate) fn new_agenda_values<'a>(id: &'a RecordId, row: &'a AgendaRow) -> [Given<'a>; 16] {
+    let mut all = [Given::from(id.kind().as_str()); 16];
+    all[..15].copy_from_slice(&agenda_values(id, row));
+    all
+}
+
+/// The values of a view, by the kind of its record.
+pub(crate) enum ViewValues<'a> {
+    Job([Given<'a>; 8]),
+    Operation([Given<'a>; 6]),
+}
+
+impl<'a> ViewValues<'a> {
+    pub(crate) fn of(id: &'a RecordId, record: &'a Record, view: &'a str) -> Self {
+        match record {
+            Record::Job(job) => {
+                let columns = JobColumns::from(&**job);
+                Self::Job([
+                    id.as_str().into(),
+                    columns.state.as_str().into(),
+                    columns.updated_at.micros().into(),
+                    columns.owner_peer_id.into(),
+                    columns.created_by_peer_id.into(),
+                    columns.session_id.into(),
+                    columns.circle.into(),
+                    view.into(),
+                ])
+            }
+            Record::Operation(operation) => {
+                let columns = OperationColumns::from(&**operation);
+                Self::Operation([
+                    id.as_str().into(),
+                    columns.job_id.into(),
+                    columns.status.as_str().into(),
+                    columns.updated_at.micros().into(),
+                    columns.orphaned_at.map(Timestamp::micros).into(),
+                    view.into(),
+                ])
+            }
+        }
     }
 }
 
@@ -145,19 +173,19 @@ pub struct FactLine {
 }
 
 /// Reads a fact's columns.
-pub(crate) fn read_fact(row: &Row<'_>) -> rusqlite::Result<FactLine> {
+pub(crate) fn read_fact(row: &dyn Columns) -> Result<FactLine, Unfit> {
     Ok(FactLine {
         position: unsigned(row, 0)?,
-        stream: row.get(1)?,
+        stream: text(row, 1)?,
         version: unsigned(row, 2)?,
-        id: FactId(row.get(3)?),
-        kind: row.get(4)?,
+        id: FactId(digest(row, 3)?),
+        kind: text(row, 4)?,
         at: time(row, 5)?,
-        actor: row.get(6)?,
-        causation_id: row.get(7)?,
-        correlation_id: row.get(8)?,
-        payload: row.get(9)?,
-        checksum: Checksum(row.get(10)?),
+        actor: text(row, 6)?,
+        causation_id: optional_text(row, 7)?,
+        correlation_id: optional_text(row, 8)?,
+        payload: text(row, 9)?,
+        checksum: Checksum(digest(row, 10)?),
     })
 }
 
@@ -184,39 +212,21 @@ impl FactLine {
     }
 }
 
-/// A value that does not fit its column's meaning is told apart from a database that fails.
-pub(crate) fn unless_undecodable<T>(read: rusqlite::Result<T>) -> rusqlite::Result<Result<T, String>> {
-    match read {
-        Ok(value) => Ok(Ok(value)),
-        // Without a code it is not SQLite that failed.
-        Err(error) if error.sqlite_error_code().is_none() => Ok(Err(error.to_string())),
-        Err(error) => Err(error),
-    }
-}
-
-/// The text of a column, as far as it can be read.
-pub(crate) fn lossy(row: &Row<'_>, column: usize) -> String {
-    match row.get_ref(column).map(|value| value.as_bytes().map(String::from_utf8_lossy)) {
-        Ok(Ok(text)) => text.into_owned(),
-        Ok(Err(_)) | Err(_) => "?".to_owned(),
-    }
-}
-
 /// A count or version for a column.
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    let value: i64 = row.get(column)?;
-    u64::try_from(value)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Integer, Box::new(error)))
+/// A time that must be there.
+pub(crate) fn time(row: &dyn Columns, column: usize) -> Result<Timestamp, Unfit> {
+    integer(row, column).map(Timestamp::from_micros)
 }
 
-fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
-    row.get(column).map(Timestamp::from_micros)
+/// A time, if it is there.
+pub(crate) fn optional_time(row: &dyn Columns, column: usize) -> Result<Option<Timestamp>, Unfit> {
+    Ok(row.integer(column)?.map(Timestamp::from_micros))
 }
 
-fn optional_time(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {
-    row.get::<_, Option<i64>>(column).map(|micros| micros.map(Timestamp::from_micros))
+fn yes(row: &dyn Columns, column: usize) -> Result<bool, Unfit> {
+    integer(row, column).map(|value| value != 0)
 }

@@ -8,22 +8,18 @@ mod checkpoint;
 mod claims;
 mod connect;
 mod counts;
+mod database;
 mod failure;
-mod keys;
-mod lists;
 mod lock;
-mod operations;
-mod queue;
 mod readers;
-mod reads;
 mod recent;
-mod tokens;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use domain::attention::Retention;
 use domain::job::JobStateName;
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
@@ -32,21 +28,19 @@ use store::{
 };
 use tokio::sync::{oneshot, watch};
 
-use crate::OpenError;
+use crate::database::at_once;
 use crate::prepare::Prepared;
+use crate::queue::Queue;
+use crate::request::{Answer, ClaimRequest, Item, Request, TokenRequest};
+use crate::{ClaimLine, FactLine, OpenError, Rebuilt, Verified};
+use crate::{export, floor, keys, lists, operations, reads, tokens};
 use checkpoint::Checkpointer;
-use claims::ClaimRequest;
 use counts::Counts;
 use lock::FileLock;
-use queue::Queue;
 use readers::Readers;
 use recent::Recent;
-use tokens::TokenRequest;
-use writer::{Answer, Item, Request, Writer};
+use writer::Writer;
 
-pub(crate) use apply::{insert_agenda, insert_view, update_agenda};
-pub(crate) use check::agenda_row;
-pub(crate) use failure::{Failure, locked, read_failed};
 pub use writer::WriterFigures;
 
 /// How a store on a file is opened.
@@ -110,6 +104,33 @@ pub fn open_for_rebuilding(path: &Path) -> Result<(rusqlite::Connection, impl Si
     Ok((connect::writer(&SqliteOptions::at(path))?, lock))
 }
 
+/// Verify on a file: see `Verified`.
+pub fn verify(connection: &rusqlite::Connection) -> Result<Verified, StoreError> {
+    at_once(crate::verify::verify(connection))
+}
+
+/// Rebuild on a file: every view and the agenda anew. If any stream is damaged nothing is changed, and the error names it.
+pub fn rebuild(
+    connection: &mut rusqlite::Connection,
+    retention: Retention,
+    now: Timestamp,
+) -> Result<Rebuilt, StoreError> {
+    at_once(crate::rebuild::rebuild(&*connection, retention, now))
+}
+
+/// The next page of a file's ledger after a position, not interpreted; empty at its end.
+pub fn facts_after(connection: &rusqlite::Connection, position: u64) -> Result<Vec<FactLine>, StoreError> {
+    at_once(export::facts_after(connection, position))
+}
+
+/// The next page of a file's claims after a record; empty at the end.
+pub fn claims_after(
+    connection: &rusqlite::Connection,
+    record_id: &str,
+) -> Result<Vec<ClaimLine>, StoreError> {
+    at_once(export::claims_after(connection, record_id))
+}
+
 impl SqliteStore {
     /// Opens the file, making it if it is not there, and brings it up to date.
     pub fn open(options: &SqliteOptions) -> Result<Self, OpenError> {
@@ -121,7 +142,7 @@ impl SqliteStore {
         let connection = connect::writer(options)?;
         let checkpoint_connection = connect::checkpointer(options)?;
         let reader_connections = Readers::connect(options)?;
-        let newest_fact = crate::floor::newest_fact(&connection)?;
+        let newest_fact = at_once(floor::newest_fact(&connection))?;
         let (stop, stopped) = watch::channel(None);
         let stop = Arc::new(stop);
         let mut store = Self {
@@ -214,7 +235,7 @@ impl Store for SqliteStore {
             return Box::pin(std::future::ready(Ok(Some(loaded))));
         }
         let id = id.clone();
-        self.readers.read(move |connection| reads::load(connection, &id))
+        self.readers.read(move |connection| at_once(reads::load(connection, &id)))
     }
 
     fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
@@ -222,16 +243,16 @@ impl Store for SqliteStore {
             return Box::pin(std::future::ready(Ok(Some(bytes.to_vec()))));
         }
         let id = id.clone();
-        self.readers.read(move |connection| reads::body(connection, &id, body))
+        self.readers.read(move |connection| at_once(reads::body(connection, &id, body)))
     }
 
     fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
         let key = key.clone();
-        self.readers.read(move |connection| keys::key(connection, &key))
+        self.readers.read(move |connection| at_once(keys::key(connection, &key)))
     }
 
     fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
-        self.readers.read(move |connection| lists::jobs(connection, &query))
+        self.readers.read(move |connection| at_once(lists::jobs(connection, &query)))
     }
 
     fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
@@ -252,15 +273,15 @@ impl Store for SqliteStore {
 
     fn operations_of<'a>(&'a self, job: &'a JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {
         let job = job.clone();
-        self.readers.read(move |connection| operations::of_job(connection, &job, limit))
+        self.readers.read(move |connection| at_once(operations::of_job(connection, &job, limit)))
     }
 
     fn orphans(&self, after: Option<OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>> {
-        self.readers.read(move |connection| operations::orphans(connection, after.as_ref(), limit))
+        self.readers.read(move |connection| at_once(operations::orphans(connection, after.as_ref(), limit)))
     }
 
     fn orphan_count(&self) -> Reply<'_, u64> {
-        self.readers.read(operations::orphan_count)
+        self.readers.read(|connection| at_once(operations::orphan_count(connection)))
     }
 
     fn facts_of<'a>(
@@ -270,11 +291,11 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> Reply<'a, Vec<StoredFact>> {
         let id = id.clone();
-        self.readers.read(move |connection| reads::facts_of(connection, &id, after_version, limit))
+        self.readers.read(move |connection| at_once(reads::facts_of(connection, &id, after_version, limit)))
     }
 
     fn facts_after(&self, position: u64, limit: usize) -> Reply<'_, Vec<StoredFact>> {
-        self.readers.read(move |connection| reads::facts_after(connection, position, limit))
+        self.readers.read(move |connection| at_once(reads::facts_after(connection, position, limit)))
     }
 
     fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
@@ -304,11 +325,11 @@ impl Store for SqliteStore {
     }
 
     fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
-        self.readers.read(reads::ready_lanes)
+        self.readers.read(|connection| at_once(reads::ready_lanes(connection)))
     }
 
     fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
-        self.readers.read(move |connection| reads::earliest_due(connection, kind))
+        self.readers.read(move |connection| at_once(reads::earliest_due(connection, kind)))
     }
 
     fn keep_token(&self, token: Token) -> Reply<'_, ()> {
@@ -318,11 +339,11 @@ impl Store for SqliteStore {
 
     fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
         let sha256 = *sha256;
-        self.readers.read(move |connection| tokens::token(connection, sha256))
+        self.readers.read(move |connection| at_once(tokens::token(connection, sha256)))
     }
 
     fn tokens(&self) -> Reply<'_, Vec<Token>> {
-        self.readers.read(tokens::tokens)
+        self.readers.read(|connection| at_once(tokens::tokens(connection)))
     }
 
     fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {

@@ -10,10 +10,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc;
 
-use rusqlite::Connection;
 use store::{StoreError, sha256};
 
-use crate::sqlite::read_failed;
+use crate::database::Database;
 use crate::walk::Stream;
 use compare::{Bodies, Tell};
 use pages::{Message, Page, Stored, StoredBody, read_pages};
@@ -46,15 +45,15 @@ pub struct Difference {
 }
 
 /// Walks the whole store.
-pub fn verify(connection: &Connection) -> Result<Verified, StoreError> {
+pub(crate) async fn verify<D: Database>(database: &D) -> Result<Verified, StoreError> {
     let (send, receive) = mpsc::sync_channel(MESSAGES_AHEAD);
-    std::thread::scope(|scope| {
-        let judge = scope.spawn(move || judge(receive));
-        let read = read_pages(connection, &send);
-        drop(send);
-        let verified = judge.join().expect("comparing does not panic");
-        read.map(|()| verified).map_err(read_failed)
-    })
+    let judge = std::thread::Builder::new().name("longhaul-verify".to_owned()).spawn(move || judge(receive));
+    let judge =
+        judge.map_err(|error| StoreError::Unavailable(format!("no thread to compare with: {error}")))?;
+    let read = read_pages(database, &send).await;
+    drop(send);
+    let verified = judge.join().expect("comparing does not panic");
+    read.map(|()| verified).map_err(D::read_failed)
 }
 
 /// Folds page after page and compares each record where its stream ends.

@@ -5,11 +5,11 @@
 
 use domain::record::apply;
 use domain::{Record, RecordId};
-use rusqlite::{Connection, Row, params};
 use store::{FactText, Head, decode_fact};
 
+use crate::database::{Columns, Database};
 use crate::dialect::Sql;
-use crate::rows::{FactLine, fact_columns, lossy, read_fact, signed, unless_undecodable};
+use crate::rows::{FactLine, fact_columns, read_fact, signed};
 
 /// Rows of one page: no read is longer.
 pub(crate) const PAGE: usize = 1_000;
@@ -49,14 +49,13 @@ impl Place {
         if self.beyond > 0 { format!("{}\0", self.stream) } else { self.stream.clone() }
     }
 
-    fn advance(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        match (row.get_ref(1)?.as_str(), row.get(2)) {
-            (Ok(stream), Ok(version)) => {
+    fn advance(&mut self, row: &dyn Columns) {
+        match (row.text(1), row.integer(2)) {
+            (Ok(Some(stream)), Ok(Some(version))) => {
                 *self = Self { stream: stream.to_owned(), version, beyond: 0 };
             }
             _ => self.beyond += 1,
         }
-        Ok(())
     }
 }
 
@@ -67,23 +66,23 @@ static FACTS_BY_STREAM: Sql = Sql::new(concat!(
 ));
 
 /// The next page.
-pub(crate) fn next_page(connection: &Connection, place: &mut Place) -> rusqlite::Result<FactPage> {
-    let mut facts = Vec::new();
-    let mut statement = connection.prepare_cached(FACTS_BY_STREAM.sqlite())?;
+pub(crate) async fn next_page<D: Database>(database: &D, place: &mut Place) -> Result<FactPage, D::Error> {
     let from = place.clone();
-    let mut rows = statement.query(params![
-        from.stream,
-        from.version,
-        signed(PAGE as u64),
-        signed(from.beyond as u64)
-    ])?;
-    while let Some(row) = rows.next()? {
-        place.advance(row)?;
-        facts.push(unless_undecodable(read_fact(row))?.map_err(|what| Unreadable {
-            stream: lossy(row, 1),
-            what: format!("a fact cannot be read: {what}"),
-        }));
-    }
+    let given = [
+        from.stream.as_str().into(),
+        from.version.into(),
+        signed(PAGE as u64).into(),
+        signed(from.beyond as u64).into(),
+    ];
+    let facts = database
+        .query(&FACTS_BY_STREAM, &given, |row| {
+            place.advance(row);
+            Ok(read_fact(row).map_err(|unfit| Unreadable {
+                stream: row.lossy(1),
+                what: format!("a fact cannot be read: {unfit}"),
+            }))
+        })
+        .await?;
     let last = facts.len() < PAGE;
     Ok(FactPage { facts, last })
 }

@@ -1,4 +1,4 @@
-//! The store on a file beside its model: the same orders, legal and not, the same answers, the same records.
+//! The stores on a file and on a server beside their model: the same orders, legal and not, the same answers, the same records.
 //!
 //! `LONGHAUL_CASES` says how many histories are lived through. The test is over only when everything that can be ordered was
 //! ordered, and everything that can be refused was refused.
@@ -19,14 +19,14 @@ const CASES: u64 = 60;
 const STEPS: usize = 70;
 
 #[tokio::test]
-async fn sqlite_answers_and_remembers_as_its_model_does_over_any_history() {
+async fn every_store_answers_and_remembers_as_the_model_does_over_any_history() {
     let cases = match std::env::var("LONGHAUL_CASES") {
         Ok(cases) => cases.parse().expect("LONGHAUL_CASES is a number"),
         Err(_) => CASES,
     };
     let mut coverage = Coverage::default();
     for seed in 0..cases {
-        let mut twins = Twins::new(seed);
+        let mut twins = Twins::new(seed).await;
         let mut steps = Steps::new(seed);
         let mut history = Vec::new();
         for _ in 0..STEPS {
@@ -34,7 +34,7 @@ async fn sqlite_answers_and_remembers_as_its_model_does_over_any_history() {
             history.push(format!("{step:?}"));
             let answers = twins.take(&step).await;
             coverage.saw(&step, &answers.model);
-            let same = answers.model == answers.sqlite;
+            let same = answers.model == answers.sqlite && answers.model == answers.postgres;
             assert!(same, "seed {seed}: {answers:#?}\nafter {}", history.join("\n"));
             if let Err(difference) = twins.compare(&orders::every_id()).await {
                 panic!("seed {seed}: {difference}\nafter {}", history.join("\n"));

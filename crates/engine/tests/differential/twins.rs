@@ -1,4 +1,4 @@
-//! Two engines with the same clock and ids, one on the model, one on a file.
+//! Three engines with the same clock and ids: one on the model, one on a file, one on a server.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,8 +7,12 @@ use domain::attention::Retention;
 use domain::{Lease, RecordId, RecordKind, Timestamp};
 use engine::{Clock, Engine, EngineError, ManualClock, Outcome};
 use store::{Checksum, JobQuery, Loaded, MemoryStore, Store, StoreError, StoredFact, Taken};
-use store_sql::{Durability, SqliteOptions, SqliteStore, open_for_reading, verify};
+use store_sql::{
+    Durability, PostgresAddress, PostgresLedger, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore,
+    open_for_reading, verify,
+};
 use tempfile::TempDir;
+use test_postgres::Schema;
 
 use crate::chance::SeededIds;
 use crate::steps::Step;
@@ -33,12 +37,15 @@ pub enum Answer {
 pub struct Answers {
     pub model: Answer,
     pub sqlite: Answer,
+    pub postgres: Answer,
 }
 
 pub struct Twins {
     model: Side,
     sqlite: Option<Side>,
     folder: TempDir,
+    postgres: Side,
+    schema: Schema,
     /// Facts up to here were compared.
     compared: u64,
 }
@@ -96,10 +103,17 @@ fn taken(answer: Result<Vec<Taken>, StoreError>) -> Answer {
 }
 
 impl Twins {
-    pub fn new(seed: u64) -> Self {
+    pub async fn new(seed: u64) -> Self {
         let folder = TempDir::new().unwrap();
-        let sqlite = Some(Side::new(Arc::new(open(&folder)), seed));
-        Self { model: Side::new(Arc::new(MemoryStore::new()), seed), sqlite, folder, compared: 0 }
+        let schema = Schema::new().await;
+        Self {
+            model: Side::new(Arc::new(MemoryStore::new()), seed),
+            sqlite: Some(Side::new(Arc::new(open(&folder)), seed)),
+            postgres: Side::new(Arc::new(open_postgres(&schema).await), seed),
+            folder,
+            schema,
+            compared: 0,
+        }
     }
 
     /// The model, to see what could be ordered next.
@@ -116,31 +130,27 @@ impl Twins {
     }
 
     pub async fn take(&self, step: &Step) -> Answers {
-        Answers { model: self.model.take(step).await, sqlite: self.sqlite().take(step).await }
+        Answers {
+            model: self.model.take(step).await,
+            sqlite: self.sqlite().take(step).await,
+            postgres: self.postgres.take(step).await,
+        }
     }
 
-    /// Everything that both show, but for facts that were compared before.
+    /// Everything that all of them show, but for facts that were compared before.
     pub async fn compare(&mut self, known: &[RecordId]) -> Result<(), String> {
-        let (model, sqlite) = (self.model.engine.store(), self.sqlite().engine.store());
-        for id in known {
-            equal(id.as_str(), loaded(model, id).await, loaded(sqlite, id).await)?;
-        }
-        let (ours, theirs) = (facts(model, self.compared).await, facts(sqlite, self.compared).await);
-        let last = ours.last().map(|fact| fact.position);
-        equal("facts", ours, theirs)?;
-        let all = || JobQuery { limit: 1_000, ..JobQuery::default() };
-        equal("jobs", model.jobs(all()).await, sqlite.jobs(all()).await)?;
-        equal("counts", model.job_counts().await, sqlite.job_counts().await)?;
-        equal("open", model.open_jobs("press").await, sqlite.open_jobs("press").await)?;
-        equal("orphans", model.orphans(None, 1_000).await, sqlite.orphans(None, 1_000).await)?;
-        for kind in RecordKind::ALL {
-            equal(kind.as_str(), model.earliest_due(kind).await, sqlite.earliest_due(kind).await)?;
+        let model = self.model.engine.store();
+        let last = facts(model, self.compared).await.last().map(|fact| fact.position);
+        for (name, side) in [("SQLite", self.sqlite()), ("PostgreSQL", &self.postgres)] {
+            same(model, side.engine.store(), known, self.compared)
+                .await
+                .map_err(|difference| format!("{name}: {difference}"))?;
         }
         self.compared = last.unwrap_or(self.compared);
         Ok(())
     }
 
-    /// Closes the file and opens it again: what it holds is the whole truth, and in itself consistent.
+    /// Closes the stores and opens them again: what they hold is the whole truth, and in itself consistent.
     pub async fn reopen_and_compare(&mut self, known: &[RecordId]) -> Result<(), String> {
         self.sqlite = None;
         let verified = {
@@ -149,6 +159,10 @@ impl Twins {
         };
         equal("verify", &[][..], &verified.differences[..])?;
         self.sqlite = Some(Side::new(Arc::new(open(&self.folder)), 0));
+        let address = PostgresAddress::parse(&self.schema.address).unwrap();
+        let verified = PostgresLedger::open(&address).await.unwrap().verify().await.unwrap();
+        equal("verify on PostgreSQL", &[][..], &verified.differences[..])?;
+        self.postgres = Side::new(Arc::new(open_postgres(&self.schema).await), 0);
         self.compared = 0;
         self.compare(known).await
     }
@@ -162,6 +176,28 @@ impl Twins {
 fn open(folder: &TempDir) -> SqliteStore {
     let path = folder.path().join("longhaul.sqlite");
     SqliteStore::open(&SqliteOptions { durability: Durability::Relaxed, ..SqliteOptions::at(path) }).unwrap()
+}
+
+async fn open_postgres(schema: &Schema) -> PostgresStore {
+    let unsynced = format!("{}%20-c%20synchronous_commit%3Doff", schema.address);
+    let address = PostgresAddress::parse(&unsynced).unwrap();
+    PostgresStore::open(&PostgresOptions::at(address)).await.unwrap()
+}
+
+async fn same(model: &dyn Store, other: &dyn Store, known: &[RecordId], compared: u64) -> Result<(), String> {
+    for id in known {
+        equal(id.as_str(), loaded(model, id).await, loaded(other, id).await)?;
+    }
+    equal("facts", facts(model, compared).await, facts(other, compared).await)?;
+    let all = || JobQuery { limit: 1_000, ..JobQuery::default() };
+    equal("jobs", model.jobs(all()).await, other.jobs(all()).await)?;
+    equal("counts", model.job_counts().await, other.job_counts().await)?;
+    equal("open", model.open_jobs("press").await, other.open_jobs("press").await)?;
+    equal("orphans", model.orphans(None, 1_000).await, other.orphans(None, 1_000).await)?;
+    for kind in RecordKind::ALL {
+        equal(kind.as_str(), model.earliest_due(kind).await, other.earliest_due(kind).await)?;
+    }
+    Ok(())
 }
 
 async fn loaded(store: &dyn Store, id: &RecordId) -> Result<Option<Loaded>, StoreError> {
@@ -178,9 +214,9 @@ async fn facts(store: &dyn Store, after: u64) -> Vec<StoredFact> {
     facts.into_iter().map(|fact| StoredFact { checksum: Checksum::default(), ..fact }).collect()
 }
 
-fn equal<T: Debug + PartialEq>(what: &str, model: T, sqlite: T) -> Result<(), String> {
-    if model == sqlite {
+fn equal<T: Debug + PartialEq>(what: &str, model: T, other: T) -> Result<(), String> {
+    if model == other {
         return Ok(());
     }
-    Err(format!("{what} differ\n model: {model:?}\nSQLite: {sqlite:?}"))
+    Err(format!("{what} differ\nmodel: {model:?}\n here: {other:?}"))
 }

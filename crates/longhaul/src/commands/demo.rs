@@ -15,6 +15,7 @@ use slow_service::{Options, SlowService};
 use crate::client::{Call, Client, Connection, DaemonFile, ENDS, Followed, follow};
 use crate::config::Config;
 use crate::daemon::{DaemonOptions, Running};
+use crate::database::DatabaseArgument;
 use crate::show::{self, Live, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -60,6 +61,7 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
         config.connect(None, connector_of(&service)?).map_err(|told| anyhow!(told))?;
         let options = DaemonOptions {
             data_dir: data_dir.clone(),
+            database: DatabaseArgument::default(),
             listen: Some(demo.listen.unwrap_or_else(|| last_address(&data_dir.join(ADDRESS_FILE)))),
             config,
             dispatching: Dispatching::On,

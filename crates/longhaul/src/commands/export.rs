@@ -1,15 +1,17 @@
 //! `longhaul export`: the ledger and the claims as JSON lines, as they are stored.
 
 use std::io::{BufWriter, ErrorKind, Write};
-use std::path::Path;
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use anyhow::Result;
 use domain::{RecordKind, Timestamp};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use store::StoreError;
-use store_sql::{ClaimLine, FactLine, claims_after, facts_after, open_for_reading};
+use store_sql::{ClaimLine, FactLine, PostgresLedger, claims_after, facts_after, open_for_reading};
+
+use crate::database::{Location, Place};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -39,13 +41,46 @@ struct ClaimRecord<'a> {
     claim_version: u64,
 }
 
+/// A ledger that is read page by page.
+struct Ledger {
+    facts_after: Box<dyn Fn(u64) -> Pages<FactLine>>,
+    claims_after: Box<dyn Fn(&str) -> Pages<ClaimLine>>,
+}
+
+type Pages<T> = Result<Vec<T>, StoreError>;
+
+impl Ledger {
+    fn open(location: &Location) -> Result<Self> {
+        Ok(match location.place()? {
+            Place::File(path) => {
+                let connection = Rc::new(open_for_reading(&path)?);
+                let same = connection.clone();
+                Self {
+                    facts_after: Box::new(move |position| facts_after(&connection, position)),
+                    claims_after: Box::new(move |record_id| claims_after(&same, record_id)),
+                }
+            }
+            Place::Server(address) => {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                let ledger = runtime.block_on(PostgresLedger::open(&address))?;
+                let server = Rc::new((runtime, ledger));
+                let same = server.clone();
+                Self {
+                    facts_after: Box::new(move |position| server.0.block_on(server.1.facts_after(position))),
+                    claims_after: Box::new(move |record_id| same.0.block_on(same.1.claims_after(record_id))),
+                }
+            }
+        })
+    }
+}
+
 /// `longhaul export claims`: who holds what, or held it last.
-pub fn claims(path: &Path) -> Result<ExitCode> {
-    let connection = open_for_reading(path)?;
+pub fn claims(location: &Location) -> Result<ExitCode> {
+    let ledger = Ledger::open(location)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut after = String::new();
     loop {
-        let page = claims_after(&connection, &after)?;
+        let page = (ledger.claims_after)(&after)?;
         let Some(last) = page.last() else { break };
         last.id.as_str().clone_into(&mut after);
         for line in &page {
@@ -81,12 +116,13 @@ fn rfc3339(at: Timestamp) -> Result<String> {
     Ok(jiff::Timestamp::from_microsecond(at.micros())?.to_string())
 }
 
-pub fn facts(path: &Path, after: u64) -> Result<ExitCode> {
-    let connection = open_for_reading(path)?;
+/// `longhaul export facts`: the ledger in the order of commits.
+pub fn facts(location: &Location, after: u64) -> Result<ExitCode> {
+    let ledger = Ledger::open(location)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut position = after;
     loop {
-        let page = facts_after(&connection, position)?;
+        let page = (ledger.facts_after)(position)?;
         let Some(last) = page.last() else { break };
         position = last.position;
         for fact in &page {

@@ -12,12 +12,14 @@ use engine::http::Connector;
 use crate::client::DATA_DIR;
 use crate::config::Config;
 use crate::daemon::{DaemonOptions, Running};
+use crate::database::DatabaseArgument;
 use crate::log;
 
 const EXAMPLES: &str = "Examples:
   longhaul serve                                      on 127.0.0.1:7420, data in ./longhaul-data
   longhaul serve --listen 127.0.0.1:0 --data-dir /var/lib/longhaul
   longhaul serve --connector printing.yaml            a slow HTTP service as an executor; see `longhaul connector --help`
+  longhaul serve --database postgres://longhaul@db.example/longhaul    many nodes on one database; a data directory each
   longhaul serve --config longhaul.yaml               executors, lanes, retention; see `longhaul config check --help`
 
 When it is ready it prints one line with its URL, and leaves daemon.json (URL, process id) and admin.token (the first
@@ -36,6 +38,8 @@ pub struct Serve {
     /// Where everything is kept; made if it is not there
     #[arg(long, default_value = DATA_DIR, env = "LONGHAUL_DATA_DIR", value_name = "DIR")]
     data_dir: PathBuf,
+    #[command(flatten)]
+    database: DatabaseArgument,
     /// Where to listen; port 0 takes any that is free [default: 127.0.0.1:7420]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
@@ -58,6 +62,7 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
     }
     let options = DaemonOptions {
         data_dir: serve.data_dir.clone(),
+        database: serve.database.clone(),
         listen: serve.listen,
         config,
         dispatching: if serve.no_dispatch { Dispatching::Off } else { Dispatching::On },

@@ -1,14 +1,23 @@
 //! `longhaul verify`: says what differs from the ledger, and exits with 1 if anything does.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use store_sql::{open_for_reading, verify};
+use store_sql::{PostgresLedger, open_for_reading, verify};
 
-pub fn run(path: &Path) -> Result<ExitCode> {
-    let connection = open_for_reading(path)?;
-    let verified = verify(&connection).with_context(|| format!("cannot read {}", path.display()))?;
+use crate::database::{Location, Place};
+
+pub fn run(location: &Location) -> Result<ExitCode> {
+    let verified = match location.place()? {
+        Place::File(path) => {
+            let connection = open_for_reading(&path)?;
+            verify(&connection).with_context(|| format!("cannot read {}", path.display()))?
+        }
+        Place::Server(address) => super::wait_for(async {
+            let ledger = PostgresLedger::open(&address).await?;
+            ledger.verify().await.with_context(|| format!("cannot read {address}"))
+        })?,
+    };
     for difference in &verified.differences {
         println!("differs: {difference}");
     }

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use domain::{Record, RecordId};
 use engine::process::Artifacts;
 use store::Store;
-use store_sql::SqliteStore;
 
 /// Removes them. Nobody waits for it.
-pub(super) async fn remove_unknown(store: Arc<SqliteStore>, artifacts: Arc<Artifacts>) {
+pub(super) async fn remove_unknown(store: Arc<dyn Store>, artifacts: Arc<Artifacts>) {
     let Ok(jobs) = artifacts.jobs() else { return };
     for job_id in jobs {
         let known = match store.load(&RecordId::from(job_id.clone())).await {

@@ -1,12 +1,12 @@
 //! What a daemon leaves in its data directory for the other commands: `daemon.json`, `admin.token` and `callback.key`,
-//! for its user alone.
+//! for its user alone; beside a shared database also `node.id` and `node.lock`.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use domain::Digest;
 use engine::Engine;
 use server::{CallbackKey, Secret};
@@ -16,6 +16,7 @@ use crate::client::DaemonFile;
 
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
+const NODE_ID_DIGITS: usize = 16;
 
 /// Makes the directory if it is not there; its full path.
 pub(super) fn make_data_dir(data_dir: &Path) -> Result<PathBuf> {
@@ -50,6 +51,38 @@ pub(super) fn callback_key(data_dir: &Path) -> Result<CallbackKey> {
     let digest = store::sha256(Secret::generate()?.reveal().as_bytes());
     write(&path, &digest.to_string())?;
     Ok(CallbackKey::from_bytes(digest.0))
+}
+
+/// One daemon per data directory, also where the store is elsewhere. The operating system frees the lock when the process ends.
+pub(super) fn lock_data_dir(data_dir: &Path) -> Result<File> {
+    let path = data_dir.join("node.lock");
+    let unlocked = || format!("cannot lock {}", path.display());
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(FILE_MODE).open(&path);
+    let file = file.with_context(unlocked)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            bail!("another daemon uses {}; give each node a data directory of its own", data_dir.display())
+        }
+        Err(TryLockError::Error(error)) => Err(error).with_context(unlocked),
+    }
+}
+
+/// The name of this node among those that share a database: made on the first start, and kept with the data directory.
+pub(super) fn node_id(data_dir: &Path) -> Result<String> {
+    let path = data_dir.join("node.id");
+    if let Ok(text) = fs::read_to_string(&path) {
+        let id = text.trim();
+        if id.len() == NODE_ID_DIGITS && id.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Ok(id.to_owned());
+        }
+        bail!("{} holds no name of a node; remove it to have a new one made", path.display());
+    }
+    // Hashed: what is random in an access token is random enough for a name.
+    let digest = store::sha256(Secret::generate()?.reveal().as_bytes()).to_string();
+    let id = &digest[..NODE_ID_DIGITS];
+    write(&path, id)?;
+    Ok(id.to_owned())
 }
 
 /// Makes the administrator's token on the first start, and again when its file is gone: whoever owns the directory owns the daemon.

@@ -11,6 +11,7 @@ mod given;
 mod jobs;
 mod kills;
 mod outside;
+mod postgres;
 mod redaction;
 mod shown_outside;
 mod starting;

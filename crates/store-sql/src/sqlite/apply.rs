@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use domain::{Record, RecordId, Timestamp};
 use rusqlite::{Connection, params};
-use store::{AgendaRow, Change, Commit, Committed, JobColumns, OperationColumns, Removal};
+use store::{AgendaRow, Change, Commit, Committed, Removal};
 
-use super::keys;
+use crate::agenda::{INSERT_AGENDA, UPDATE_AGENDA};
+use crate::database::{Database, Given, at_once, one, unsigned};
 use crate::dialect::Sql;
 use crate::floor::keep_time;
+use crate::keys;
 use crate::prepare::{ChangeText, Prepared};
-use crate::rows::{AgendaValues, agenda_columns, fact_columns, signed, unsigned};
+use crate::rows::{ViewValues, agenda_values, fact_columns, new_agenda_values, signed};
+use crate::views::{INSERT_JOB, INSERT_OPERATION, UPDATE_JOB, UPDATE_OPERATION};
 
 /// Writes the commit into the open transaction; the agenda rows that it leaves come back.
 pub(crate) fn apply(
@@ -45,7 +48,7 @@ pub(crate) fn apply(
         insert_bodies(connection, change)?;
         remove(connection, change, commit.at, *position)?;
     }
-    keys::insert(connection, &commit.keys, commit.at)?;
+    at_once(keys::insert(connection, &commit.keys, commit.at))?;
     Ok((Committed { position: if wrote_facts { *position } else { 0 } }, written))
 }
 
@@ -83,100 +86,30 @@ fn insert_facts(
     Ok(())
 }
 
-static INSERT_JOB: Sql = Sql::new(
-    "INSERT INTO jobs (id, state, updated_at, owner_peer_id, created_by_peer_id, session_id, circle, view) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-);
-static INSERT_OPERATION: Sql = Sql::new(
-    "INSERT INTO operations (id, job_id, status, updated_at, orphaned_at, view) VALUES ($1, $2, $3, $4, $5, $6)",
-);
-
-pub(crate) fn insert_view(
-    connection: &Connection,
-    record: &Record,
-    id: &RecordId,
-    view: &str,
-) -> rusqlite::Result<()> {
-    write_view(connection, record, id, view, &INSERT_JOB, &INSERT_OPERATION)
+fn insert_view(connection: &Connection, record: &Record, id: &RecordId, view: &str) -> rusqlite::Result<()> {
+    match ViewValues::of(id, record, view) {
+        ViewValues::Job(values) => execute(connection, &INSERT_JOB, &values),
+        ViewValues::Operation(values) => execute(connection, &INSERT_OPERATION, &values),
+    }
 }
-
-// What was asked for never changes, but the statement stays one: a column that may change later is written already.
-static UPDATE_JOB: Sql = Sql::new(
-    "UPDATE jobs SET state = $2, updated_at = $3, owner_peer_id = $4, created_by_peer_id = $5, session_id = $6, \
-     circle = $7, view = $8 WHERE id = $1",
-);
-static UPDATE_OPERATION: Sql = Sql::new(
-    "UPDATE operations SET job_id = $2, status = $3, updated_at = $4, orphaned_at = $5, view = $6 WHERE id = $1",
-);
 
 fn update_view(connection: &Connection, record: &Record, id: &RecordId, view: &str) -> rusqlite::Result<()> {
-    write_view(connection, record, id, view, &UPDATE_JOB, &UPDATE_OPERATION)
-}
-
-fn write_view(
-    connection: &Connection,
-    record: &Record,
-    id: &RecordId,
-    view: &str,
-    job_statement: &'static Sql,
-    operation_statement: &'static Sql,
-) -> rusqlite::Result<()> {
-    match record {
-        Record::Job(job) => {
-            let columns = JobColumns::from(&**job);
-            connection.prepare_cached(job_statement.sqlite())?.execute(params![
-                id.as_str(),
-                columns.state.as_str(),
-                columns.updated_at.micros(),
-                columns.owner_peer_id,
-                columns.created_by_peer_id,
-                columns.session_id,
-                columns.circle,
-                view,
-            ])?;
-        }
-        Record::Operation(operation) => {
-            let columns = OperationColumns::from(&**operation);
-            connection.prepare_cached(operation_statement.sqlite())?.execute(params![
-                id.as_str(),
-                columns.job_id,
-                columns.status.as_str(),
-                columns.updated_at.micros(),
-                columns.orphaned_at.map(Timestamp::micros),
-                view,
-            ])?;
-        }
+    match ViewValues::of(id, record, view) {
+        ViewValues::Job(values) => execute(connection, &UPDATE_JOB, &values),
+        ViewValues::Operation(values) => execute(connection, &UPDATE_OPERATION, &values),
     }
-    Ok(())
 }
 
-static INSERT_AGENDA: Sql = Sql::new(concat!(
-    "INSERT INTO agenda (record_id, ",
-    agenda_columns!(),
-    ", kind) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
-));
-
-pub(crate) fn insert_agenda(connection: &Connection, id: &RecordId, row: &AgendaRow) -> rusqlite::Result<()> {
-    let values = AgendaValues::of(row);
-    let (id_text, kind) = (id.as_str(), id.kind().as_str());
-    let [first, rest @ ..] = values.after(&id_text);
-    let mut all = vec![first];
-    all.extend(rest);
-    all.push(&kind);
-    connection.prepare_cached(INSERT_AGENDA.sqlite())?.execute(&*all)?;
-    Ok(())
+fn insert_agenda(connection: &Connection, id: &RecordId, row: &AgendaRow) -> rusqlite::Result<()> {
+    execute(connection, &INSERT_AGENDA, &new_agenda_values(id, row))
 }
-
-static UPDATE_AGENDA: Sql = Sql::new(
-    "UPDATE agenda SET version = $2, checksum = $3, owner = $4, lease_expires_at = $5, heartbeat_at = $6, \
-     claim_version = $7, held = $8, lane = $9, priority = $10, sequence = $11, ready_at = $12, ready = $13, \
-     due_at = $14, limit_at = $15 WHERE record_id = $1",
-);
 
 pub(crate) fn update_agenda(connection: &Connection, id: &RecordId, row: &AgendaRow) -> rusqlite::Result<()> {
-    let values = AgendaValues::of(row);
-    connection.prepare_cached(UPDATE_AGENDA.sqlite())?.execute(&values.after(&id.as_str())[..])?;
-    Ok(())
+    execute(connection, &UPDATE_AGENDA, &agenda_values(id, row))
+}
+
+fn execute(connection: &Connection, sql: &'static Sql, values: &[Given<'_>]) -> rusqlite::Result<()> {
+    at_once(Database::execute(connection, sql, values)).map(|_| ())
 }
 
 static INSERT_BODY: Sql = Sql::new(
@@ -221,9 +154,9 @@ fn remove(connection: &Connection, change: &Change, at: Timestamp, position: u64
         connection.prepare_cached(statement.sqlite())?.execute([change.id.as_str()])?;
     }
     if change.removal == Removal::Record {
-        keys::record_goes(connection, &change.id, at)?;
+        at_once(keys::record_goes(connection, &change.id, at))?;
         connection.prepare_cached(KEEP_POSITION.sqlite())?.execute([signed(position)])?;
-        keep_time(connection, at)?;
+        at_once(keep_time(connection, at))?;
     }
     Ok(())
 }
@@ -235,5 +168,6 @@ static LAST_POSITION: Sql = Sql::new(
 
 /// The highest position ever given.
 pub(crate) fn last_position(connection: &Connection) -> rusqlite::Result<u64> {
-    connection.query_row(LAST_POSITION.sqlite(), [], |row| unsigned(row, 0))
+    let given = at_once(one(connection, &LAST_POSITION, &[], |row| unsigned(row, 0)))?;
+    Ok(given.unwrap_or_default())
 }

@@ -1,13 +1,16 @@
 //! Whether a commit fits what is there: versions, fences and keys, read before anything is written.
 
 use domain::RecordId;
-use rusqlite::{Connection, OptionalExtension};
-use store::{AgendaRow, Change, Committed, Head, StoreError};
+use rusqlite::Connection;
+use store::{AgendaRow, Change, Committed, StoreError};
 
-use super::keys;
+use crate::agenda::AGENDA_ROW;
+use crate::checks::{Doubt, fits, is_repeated};
+use crate::database::{at_once, digest, one, unsigned};
 use crate::dialect::Sql;
+use crate::keys;
 use crate::prepare::Prepared;
-use crate::rows::{agenda_columns, read_agenda, signed, unsigned};
+use crate::rows::{read_agenda, signed};
 
 /// A commit that may be answered with success.
 pub(crate) enum Checked {
@@ -24,57 +27,33 @@ pub(crate) fn check(
 ) -> rusqlite::Result<Result<Checked, StoreError>> {
     let mut rows = Vec::with_capacity(prepared.commit.changes.len());
     for change in &prepared.commit.changes {
-        let row = agenda_row(connection, &change.id)?;
-        // The checksum too: a record that was retired and made anew may stand at the same version.
-        if row.as_ref().map_or(Head::default(), |row| row.head) != change.expected {
+        rows.push(agenda_row(connection, &change.id)?);
+    }
+    match fits(&prepared.commit.changes, &rows) {
+        Ok(()) => {}
+        Err(Doubt::OtherHead) => {
             let repeated = repeated(connection, &prepared.commit.changes)?;
             return Ok(repeated.map(Checked::Repeated).ok_or(StoreError::Conflict));
         }
-        rows.push(row);
-    }
-    for (change, row) in prepared.commit.changes.iter().zip(&rows) {
-        if let Some(fence) = &change.fence {
-            let admitted = row.as_ref().is_some_and(|row| row.admit(fence).is_ok());
-            if !admitted {
-                return Ok(Err(StoreError::Fenced));
-            }
-        }
+        Err(Doubt::Fenced) => return Ok(Err(StoreError::Fenced)),
     }
     for key in &prepared.commit.keys {
-        if let Some(kept) = keys::kept_key(connection, &key.key)? {
+        if let Some(kept) = at_once(keys::kept_key(connection, &key.key))? {
             return Ok(Err(StoreError::KeyTaken(Box::new(kept))));
         }
     }
     Ok(Ok(Checked::Fits(rows)))
 }
 
-static AGENDA_ROW: Sql = Sql::new(concat!("SELECT ", agenda_columns!(), " FROM agenda WHERE record_id = $1"));
-
 pub(crate) fn agenda_row(connection: &Connection, id: &RecordId) -> rusqlite::Result<Option<AgendaRow>> {
-    connection
-        .prepare_cached(AGENDA_ROW.sqlite())?
-        .query_row([id.as_str()], |row| read_agenda(row, 0))
-        .optional()
+    at_once(one(connection, &AGENDA_ROW, &[id.as_str().into()], |row| read_agenda(row, 0)))
 }
 
 static FACT_ID: Sql = Sql::new("SELECT fact_id, position FROM facts WHERE stream = $1 AND version = $2");
 
-/// A commit whose facts are there already, under its own ids, is done.
 fn repeated(connection: &Connection, changes: &[Change]) -> rusqlite::Result<Option<Committed>> {
-    let mut position = 0;
-    let mut statement = connection.prepare_cached(FACT_ID.sqlite())?;
-    for change in changes {
-        for (version, fact) in (change.expected.version + 1..).zip(&change.facts) {
-            let found = statement
-                .query_row((change.id.as_str(), signed(version)), |row| {
-                    Ok((row.get::<_, [u8; 16]>(0)?, unsigned(row, 1)?))
-                })
-                .optional()?;
-            match found {
-                Some((id, found_at)) if id == fact.id.0 => position = found_at,
-                Some(_) | None => return Ok(None),
-            }
-        }
-    }
-    Ok((position > 0).then_some(Committed { position }))
+    is_repeated(changes, |stream, version| {
+        let place = [stream.as_str().into(), signed(version).into()];
+        at_once(one(connection, &FACT_ID, &place, |row| Ok((digest(row, 0)?, unsigned(row, 1)?))))
+    })
 }

@@ -1,47 +1,15 @@
 //! Taking, renewing and handing back: only the agenda row, never a fact. The rules are the row's own.
 
-use domain::{Fence, Lease, RecordId, RecordKind, Timestamp};
-use rusqlite::{Connection, Row};
+use domain::{Lease, RecordId, RecordKind, Timestamp};
+use rusqlite::Connection;
 use store::{AgendaRow, StoreError, Take, Taken};
 
 use super::apply::update_agenda;
 use super::check::agenda_row;
-use super::writer::Answer;
-use crate::dialect::Sql;
-use crate::rows::{agenda_columns, read_agenda};
-
-/// A request about claims.
-pub(crate) enum ClaimRequest {
-    TakeDue {
-        kind: RecordKind,
-        take: Take,
-    },
-    TakeReady {
-        lane: String,
-        take: Take,
-    },
-    Take {
-        id: RecordId,
-        take: Take,
-    },
-    Renew {
-        id: RecordId,
-        fence: Fence,
-        now: Timestamp,
-        lease: Lease,
-    },
-    HandBack {
-        id: RecordId,
-        fence: Fence,
-        now: Timestamp,
-        due_at: Timestamp,
-    },
-    /// Ends the leases of dead owners, whose ids begin so.
-    EndLeases {
-        owners: String,
-        now: Timestamp,
-    },
-}
+use crate::agenda::{DUE, HELD, READY, take_limit};
+use crate::database::{Database, at_once};
+use crate::request::{Answer, ClaimRequest};
+use crate::rows::agenda_with_id;
 
 /// Carries it out in the open transaction. The outer error is the database's, the inner one the answer.
 pub(crate) fn carry_out(
@@ -67,27 +35,13 @@ pub(crate) fn carry_out(
     }
 }
 
-static DUE: Sql = Sql::new(concat!(
-    "SELECT record_id, ",
-    agenda_columns!(),
-    " FROM agenda WHERE kind = $1 AND due_at <= $2 ORDER BY due_at, record_id LIMIT $3"
-));
-
 fn due(connection: &Connection, kind: RecordKind, take: &Take) -> rusqlite::Result<Vec<(String, AgendaRow)>> {
-    connection
-        .prepare_cached(DUE.sqlite())?
-        .query_map((kind.as_str(), take.now.micros(), limit(take)), with_id)?
-        .collect()
+    let given = [kind.as_str().into(), take.now.micros().into(), take_limit(take).into()];
+    at_once(connection.query(&DUE, &given, agenda_with_id))
 }
 
-static READY: Sql = Sql::new(concat!(
-    "SELECT record_id, ",
-    agenda_columns!(),
-    " FROM agenda WHERE ready = 1 AND lane = $1 ORDER BY priority DESC, sequence, record_id LIMIT $2"
-));
-
 fn ready(connection: &Connection, lane: &str, take: &Take) -> rusqlite::Result<Vec<(String, AgendaRow)>> {
-    connection.prepare_cached(READY.sqlite())?.query_map((lane, limit(take)), with_id)?.collect()
+    at_once(connection.query(&READY, &[lane.into(), take_limit(take).into()], agenda_with_id))
 }
 
 fn take_all(
@@ -126,12 +80,6 @@ fn change(
     }
 }
 
-static HELD: Sql = Sql::new(concat!(
-    "SELECT record_id, ",
-    agenda_columns!(),
-    " FROM agenda WHERE kind = $1 AND due_at <= $2 AND held = 1 ORDER BY due_at"
-));
-
 /// What is held is due before the longest lease is over, so this too goes through the index.
 fn end_leases(
     connection: &Connection,
@@ -140,10 +88,8 @@ fn end_leases(
 ) -> rusqlite::Result<Result<Answer, StoreError>> {
     let latest = now.plus_seconds(u64::from(Lease::BOUNDS_SECONDS.1));
     for kind in RecordKind::ALL {
-        let held: Vec<(String, AgendaRow)> = connection
-            .prepare_cached(HELD.sqlite())?
-            .query_map((kind.as_str(), latest.micros()), with_id)?
-            .collect::<rusqlite::Result<_>>()?;
+        let given = [kind.as_str().into(), latest.micros().into()];
+        let held = at_once(connection.query(&HELD, &given, agenda_with_id))?;
         for (id, mut row) in held {
             let dead = row.claim.as_ref().is_some_and(|claim| claim.owner.as_str().starts_with(owners));
             if let (true, Ok(id)) = (dead, RecordId::parse(&id)) {
@@ -153,14 +99,6 @@ fn end_leases(
         }
     }
     Ok(Ok(Answer::Done))
-}
-
-fn with_id(row: &Row<'_>) -> rusqlite::Result<(String, AgendaRow)> {
-    Ok((row.get(0)?, read_agenda(row, 1)?))
-}
-
-fn limit(take: &Take) -> i64 {
-    i64::try_from(take.limit.min(store::limits::MAX_PAGE)).unwrap_or_default()
 }
 
 #[cfg(test)]

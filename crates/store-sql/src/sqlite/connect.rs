@@ -7,8 +7,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use store::VIEW_FORMAT;
 
 use super::{Durability, SqliteOptions};
+use crate::database::at_once;
 use crate::migrate::{SCHEMA_VERSION, migrate_to, schema_version};
-use crate::{OpenError, floor::newest_fact, rebuild};
+use crate::{OpenError, floor, rebuild};
 
 /// Says in the file that it is ours: "LHLD".
 const APPLICATION_ID: i64 = 0x4c48_4c44;
@@ -135,7 +136,8 @@ fn identify(connection: &Connection, path: &Path) -> Result<Content, OpenError> 
         return Err(OpenError::NewerSchema { found, known: SCHEMA_VERSION });
     }
     if tables > 0
-        && let Some(found) = rebuild::view_format(connection).map_err(|error| unreadable(path, error))?
+        && let Some(found) =
+            at_once(rebuild::view_format(connection)).map_err(|error| unreadable(path, error))?
         && found > VIEW_FORMAT
     {
         return Err(OpenError::NewerViews { found, known: VIEW_FORMAT });
@@ -145,11 +147,11 @@ fn identify(connection: &Connection, path: &Path) -> Result<Content, OpenError> 
 }
 
 fn bring_views_up_to_date(connection: &mut Connection) -> Result<(), OpenError> {
-    match rebuild::view_format(connection)? {
+    match at_once(rebuild::view_format(connection))? {
         Some(VIEW_FORMAT) => Ok(()),
         Some(_) | None => {
-            let now = newest_fact(connection)?;
-            rebuild::rebuild(connection, domain::attention::Retention::DEFAULT, now)
+            let now = at_once(floor::newest_fact(connection))?;
+            at_once(rebuild::rebuild(&*connection, domain::attention::Retention::DEFAULT, now))
                 .map(|_| ())
                 .map_err(|error| OpenError::Rebuild(error.to_string()))
         }

@@ -14,8 +14,10 @@ use store::{AgendaRow, Change, OpenJobs, Removal, StoreError};
 
 use super::failure::read_failed;
 use super::recent::Recent;
+use crate::database::at_once;
 use crate::dialect::Sql;
-use crate::rows::unsigned;
+use crate::rows::signed;
+use crate::tallies::{job_counts, open_by_executor};
 
 const STATES: usize = JobStateName::ALL.len();
 
@@ -190,44 +192,17 @@ fn snapshot(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
     Ok(snapshot)
 }
 
-static JOB_COUNTS: Sql = Sql::new("SELECT state, count(*) FROM jobs GROUP BY state");
-
 fn scan(connection: &Connection) -> Result<[i64; STATES], StoreError> {
-    let rows: Vec<(String, u64)> = connection
-        .prepare_cached(JOB_COUNTS.sqlite())
-        .and_then(|mut statement| {
-            statement.query_map([], |row| Ok((row.get(0)?, unsigned(row, 1)?)))?.collect()
-        })
-        .map_err(read_failed)?;
     let mut counts = [0; STATES];
-    for (state, count) in rows {
-        let Some(state) = JobStateName::parse(&state) else {
-            return Err(StoreError::Broken(format!("jobs are in an unknown state {state:?}")));
-        };
-        counts[place(state)] = i64::try_from(count).unwrap_or(i64::MAX);
+    for (state, count) in at_once(job_counts(connection))? {
+        counts[place(state)] = signed(count);
     }
     Ok(counts)
 }
 
-// Only jobs that are not over are looked at; their executor never changes.
-static OPEN_JOBS: Sql = Sql::new(
-    "SELECT json_extract(view, $1) AS executor, count(*) FROM jobs WHERE state IN \
-     ('queued', 'dispatching', 'delivered', 'running', 'awaiting_input', 'awaiting_external', 'blocked') \
-     GROUP BY executor",
-);
-
-/// Where the view of a job has it.
-const EXECUTOR: &str = "$.spec.executor";
-
 fn scan_open(connection: &Connection) -> Result<Open, StoreError> {
-    let rows: Vec<(Option<String>, u64)> = connection
-        .prepare_cached(OPEN_JOBS.sqlite())
-        .and_then(|mut statement| {
-            statement.query_map([EXECUTOR], |row| Ok((row.get(0)?, unsigned(row, 1)?)))?.collect()
-        })
-        .map_err(read_failed)?;
-    let named = rows.into_iter().filter_map(|(executor, count)| Some((executor?, count)));
-    Ok(named.map(|(executor, count)| (executor, i64::try_from(count).unwrap_or(i64::MAX))).collect())
+    let named = at_once(open_by_executor(connection))?;
+    Ok(named.into_iter().map(|(executor, count)| (executor, signed(count))).collect())
 }
 
 fn open_jobs(at_first: &Open, moved: &Open, executor: &str) -> OpenJobs {

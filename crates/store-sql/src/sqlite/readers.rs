@@ -7,9 +7,9 @@ use rusqlite::Connection;
 use store::{Reply, StoreError, Urgency};
 use tokio::sync::oneshot;
 
-use super::queue::Queue;
 use super::{SqliteOptions, connect, spawn};
 use crate::OpenError;
+use crate::queue::Queue;
 
 type Read = Box<dyn FnOnce(&Connection) + Send>;
 

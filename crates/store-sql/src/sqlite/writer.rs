@@ -9,46 +9,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
-use store::{AgendaRow, Committed, IdempotencyKey, KeptKey, Loaded, Removal, StoreError, Taken};
-use tokio::sync::{oneshot, watch};
+use store::{AgendaRow, IdempotencyKey, KeptKey, Loaded, Removal, StoreError};
+use tokio::sync::watch;
 
 use super::apply;
 use super::check::{self, Checked};
 use super::checkpoint::WakeUp;
-use super::claims::{self, ClaimRequest};
+use super::claims;
 use super::counts::{Counts, Moved};
 use super::failure::{self, Failure};
-use super::queue::Queue;
 use super::recent::Recent;
-use super::tokens::{self, TokenRequest};
+use crate::database::at_once;
 use crate::prepare::Prepared;
+use crate::queue::Queue;
+use crate::request::{Answer, ClaimRequest, Item, Request};
+use crate::tokens;
 
 /// Requests in one transaction.
 const MAX_BATCH: usize = 1_024;
-
-/// What the writer can be asked.
-pub(crate) enum Request {
-    /// Write a commit.
-    Commit(Prepared),
-    /// Take, renew or hand back.
-    Claim(ClaimRequest),
-    /// Keep or revoke an access token.
-    Token(TokenRequest),
-}
-
-/// A request, and who waits for its answer.
-pub(crate) struct Item {
-    request: Request,
-    reply: oneshot::Sender<Result<Answer, StoreError>>,
-}
-
-/// What the writer answers.
-pub(crate) enum Answer {
-    Committed(Committed),
-    Taken(Vec<Taken>),
-    Revoked(bool),
-    Done,
-}
 
 /// What the writer has done so far: for the bench and the metrics.
 #[derive(Default)]
@@ -281,66 +259,18 @@ fn fill(
         let answer = match request {
             Request::Commit(_) => continue,
             Request::Claim(request) => claims::carry_out(connection, request)?,
-            Request::Token(request) => tokens::carry_out(connection, request)?,
+            Request::Token(request) => at_once(tokens::carry_out(connection, request))?,
         };
-        wrote |= has_written(&answer);
+        wrote |= Answer::has_written(&answer);
         answers[index] = Some(answer);
     }
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
     Ok(Filled { answers, wrote, written, moved })
 }
 
-/// Whether an answer means that a row was changed.
-fn has_written(answer: &Result<Answer, StoreError>) -> bool {
-    match answer {
-        Ok(Answer::Taken(taken)) => !taken.is_empty(),
-        Ok(Answer::Revoked(known)) => *known,
-        Ok(Answer::Done | Answer::Committed(_)) => true,
-        Err(_) => false,
-    }
-}
-
 fn refuse(batch: Vec<Item>, error: &StoreError) {
     for item in batch {
         let _ = item.reply.send(Err(error.clone()));
-    }
-}
-
-impl Item {
-    pub(crate) fn new(request: Request, reply: oneshot::Sender<Result<Answer, StoreError>>) -> Self {
-        Self { request, reply }
-    }
-}
-
-impl Request {
-    pub(crate) fn weight(&self) -> usize {
-        match self {
-            Self::Commit(prepared) => prepared.weight(),
-            Self::Claim(_) => 0,
-            Self::Token(request) => request.weight(),
-        }
-    }
-}
-
-impl Answer {
-    pub(crate) fn committed(self) -> Option<Committed> {
-        if let Self::Committed(committed) = self { Some(committed) } else { None }
-    }
-
-    pub(crate) fn taken(self) -> Option<Vec<Taken>> {
-        if let Self::Taken(taken) = self { Some(taken) } else { None }
-    }
-
-    pub(crate) fn one_taken(self) -> Option<Taken> {
-        self.taken().and_then(|taken| taken.into_iter().next())
-    }
-
-    pub(crate) fn revoked(self) -> Option<bool> {
-        if let Self::Revoked(known) = self { Some(known) } else { None }
-    }
-
-    pub(crate) fn done(self) -> Option<()> {
-        matches!(self, Self::Done).then_some(())
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use domain::attention::{Attention, Holding, Retention, attention};
 use domain::{BodyRef, Record, Timestamp};
-use rusqlite::types::Value;
 use store::{AgendaRow, JobColumns, OperationColumns, encode_view};
 
 use super::pages::{StoredAgenda, StoredView};
+use crate::database::Value;
 use crate::walk::Stream;
 
 /// The names and digests of the bodies of one record.

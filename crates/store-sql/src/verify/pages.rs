@@ -5,12 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::SyncSender;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params};
 use store::AgendaRow;
 
+use crate::database::{Columns, Database, Ending, Purpose, Unfit, Value, bytes, digest, integer, one, text};
 use crate::dialect::Sql;
-use crate::rows::{agenda_columns, lossy, read_agenda, unless_undecodable};
+use crate::rows::{agenda_columns, read_agenda};
 use crate::walk::{FactPage, Place, next_page};
 
 /// Bytes of bodies that travel together: one body more may be in memory at each end.
@@ -61,13 +60,16 @@ pub(super) struct BodyContent {
 }
 
 /// Reads the whole store and sends it, page by page; ends early when nobody compares any more.
-pub(super) fn read_pages(connection: &Connection, send: &SyncSender<Message>) -> rusqlite::Result<()> {
+pub(super) async fn read_pages<D: Database>(
+    database: &D,
+    send: &SyncSender<Message>,
+) -> Result<(), D::Error> {
     let mut place = Place::default();
     let mut compared = String::new();
     loop {
-        connection.execute_batch("BEGIN")?;
-        let page = read_page(connection, &mut place, &mut compared, send);
-        connection.execute_batch("ROLLBACK")?;
+        database.begin(Purpose::Read).await?;
+        let page = read_page(database, &mut place, &mut compared, send).await;
+        database.end(Ending::RollBack).await?;
         let page = page?;
         let last = page.facts.last;
         if send.send(Message::Page(page)).is_err() || last {
@@ -78,33 +80,36 @@ pub(super) fn read_pages(connection: &Connection, send: &SyncSender<Message>) ->
 
 /// The records that end within the page: all but the last stream, which may go on in the next one. What is stored is read
 /// from the stream compared last up to that one: a record made behind the walk is the next verify's to see.
-fn read_page(
-    connection: &Connection,
+async fn read_page<D: Database>(
+    database: &D,
     place: &mut Place,
     compared: &mut String,
     send: &SyncSender<Message>,
-) -> rusqlite::Result<Page> {
+) -> Result<Page, D::Error> {
     /// Above every id.
     const END: &str = "\u{10ffff}";
     let begun = place.stream().to_owned();
-    let facts = next_page(connection, place)?;
+    let facts = next_page(database, place).await?;
     let goes_on = facts.facts.first().is_some_and(|fact| match fact {
         Ok(fact) => fact.stream == begun,
         Err(unreadable) => unreadable.stream == begun,
     });
-    let retired = !begun.is_empty() && !goes_on && !has_facts(connection, &begun)?;
+    let retired = !begun.is_empty() && !goes_on && !has_facts(database, &begun).await?;
     let until = if facts.last { END.to_owned() } else { place.end() };
-    let stored =
-        Stored { views: views(connection, compared, &until)?, agenda: agenda(connection, compared, &until)? };
-    send_bodies(connection, compared, &until, send)?;
+    let stored = Stored {
+        views: views(database, compared, &until).await?,
+        agenda: agenda(database, compared, &until).await?,
+    };
+    send_bodies(database, compared, &until, send).await?;
     *compared = until;
     Ok(Page { facts, stored, retired })
 }
 
 static HAS_FACTS: Sql = Sql::new("SELECT EXISTS (SELECT 1 FROM facts WHERE stream = $1)");
 
-fn has_facts(connection: &Connection, stream: &str) -> rusqlite::Result<bool> {
-    connection.prepare_cached(HAS_FACTS.sqlite())?.query_row([stream], |row| row.get(0))
+async fn has_facts<D: Database>(database: &D, stream: &str) -> Result<bool, D::Error> {
+    let found = one(database, &HAS_FACTS, &[stream.into()], |row| integer(row, 0)).await?;
+    Ok(found.unwrap_or_default() != 0)
 }
 
 static JOB_VIEWS: Sql = Sql::new(
@@ -115,22 +120,19 @@ static OPERATION_VIEWS: Sql = Sql::new(
     "SELECT id, view, job_id, status, updated_at, orphaned_at FROM operations WHERE id >= $1 AND id < $2",
 );
 
-fn views(
-    connection: &Connection,
+async fn views<D: Database>(
+    database: &D,
     from: &str,
     until: &str,
-) -> rusqlite::Result<BTreeMap<String, Result<StoredView, String>>> {
+) -> Result<BTreeMap<String, Result<StoredView, String>>, D::Error> {
     let mut views = BTreeMap::new();
     for (sql, columns) in [(&JOB_VIEWS, 2..8), (&OPERATION_VIEWS, 2..6)] {
-        let view = |row: &Row<'_>| {
-            let columns = columns.clone().map(|column| row.get(column)).collect::<Result<_, _>>()?;
-            Ok(StoredView { view: row.get(1)?, columns })
+        let view = |row: &dyn Columns| -> Result<StoredView, Unfit> {
+            let columns = columns.clone().map(|column| row.value(column)).collect::<Result<_, _>>()?;
+            Ok(StoredView { view: text(row, 1)?, columns })
         };
-        let mut statement = connection.prepare_cached(sql.sqlite())?;
-        let mut rows = statement.query(params![from, until])?;
-        while let Some(row) = rows.next()? {
-            views.insert(lossy(row, 0), unless_undecodable(view(row))?);
-        }
+        let read = |row: &dyn Columns| Ok((row.lossy(0), view(row).map_err(|unfit| unfit.to_string())));
+        views.extend(database.query(sql, &[from.into(), until.into()], read).await?);
     }
     Ok(views)
 }
@@ -141,19 +143,16 @@ static AGENDA: Sql = Sql::new(concat!(
     " FROM agenda WHERE record_id >= $1 AND record_id < $2"
 ));
 
-fn agenda(
-    connection: &Connection,
+async fn agenda<D: Database>(
+    database: &D,
     from: &str,
     until: &str,
-) -> rusqlite::Result<BTreeMap<String, Result<StoredAgenda, String>>> {
-    let stored = |row: &Row<'_>| Ok(StoredAgenda { kind: row.get(1)?, row: read_agenda(row, 2)? });
-    let mut agenda = BTreeMap::new();
-    let mut statement = connection.prepare_cached(AGENDA.sqlite())?;
-    let mut rows = statement.query(params![from, until])?;
-    while let Some(row) = rows.next()? {
-        agenda.insert(lossy(row, 0), unless_undecodable(stored(row))?);
-    }
-    Ok(agenda)
+) -> Result<BTreeMap<String, Result<StoredAgenda, String>>, D::Error> {
+    let stored = |row: &dyn Columns| -> Result<StoredAgenda, Unfit> {
+        Ok(StoredAgenda { kind: text(row, 1)?, row: read_agenda(row, 2)? })
+    };
+    let read = |row: &dyn Columns| Ok((row.lossy(0), stored(row).map_err(|unfit| unfit.to_string())));
+    Ok(database.query(&AGENDA, &[from.into(), until.into()], read).await?.into_iter().collect())
 }
 
 static BODIES: Sql = Sql::new(
@@ -161,28 +160,31 @@ static BODIES: Sql = Sql::new(
      ORDER BY record_id",
 );
 
-fn send_bodies(
-    connection: &Connection,
+/// Sent as they are read: all bodies of a page may be more than memory should hold.
+async fn send_bodies<D: Database>(
+    database: &D,
     from: &str,
     until: &str,
     send: &SyncSender<Message>,
-) -> rusqlite::Result<()> {
-    let content =
-        |row: &Row<'_>| Ok(BodyContent { name: row.get(1)?, sha256: row.get(2)?, bytes: row.get(3)? });
-    let mut statement = connection.prepare_cached(BODIES.sqlite())?;
-    let mut rows = statement.query(params![from, until])?;
+) -> Result<(), D::Error> {
+    let content = |row: &dyn Columns| -> Result<BodyContent, Unfit> {
+        Ok(BodyContent { name: text(row, 1)?, sha256: digest(row, 2)?, bytes: bytes(row, 3)?.to_vec() })
+    };
     let mut together = Vec::new();
-    let mut bytes = 0;
-    while let Some(row) = rows.next()? {
-        let content = unless_undecodable(content(row))?;
-        bytes += content.as_ref().map_or(0, |content| content.bytes.len());
-        together.push(StoredBody { record: lossy(row, 0), content });
-        if bytes >= BODY_BYTES_AHEAD {
-            bytes = 0;
-            // If nobody compares any more, the page after them says so.
-            let _ = send.send(Message::Bodies(std::mem::take(&mut together)));
-        }
-    }
+    let mut weight = 0;
+    database
+        .query(&BODIES, &[from.into(), until.into()], |row| {
+            let content = content(row).map_err(|unfit| unfit.to_string());
+            weight += content.as_ref().map_or(0, |content| content.bytes.len());
+            together.push(StoredBody { record: row.lossy(0), content });
+            if weight >= BODY_BYTES_AHEAD {
+                weight = 0;
+                // If nobody compares any more, the page after them says so.
+                let _ = send.send(Message::Bodies(std::mem::take(&mut together)));
+            }
+            Ok(())
+        })
+        .await?;
     if !together.is_empty() {
         let _ = send.send(Message::Bodies(together));
     }

@@ -1,6 +1,6 @@
-//! What every store promises, shown on each of them, and what the store on a file promises besides.
+//! What every store promises, shown on each of them, and what the stores on a file and on a server promise besides.
 //!
-//! A new store is one line in `subject.rs`.
+//! A new store is one variant in `subject.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
@@ -12,6 +12,7 @@ mod given;
 mod keys;
 mod limits;
 mod operations;
+mod postgres;
 mod reads;
 mod retirement;
 mod sqlite;

@@ -4,14 +4,19 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use store::{MemoryStore, Store};
-use store_sql::{SqliteOptions, SqliteStore};
+use store_sql::{PostgresAddress, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore};
 use tempfile::TempDir;
+use test_postgres::Schema;
 
-/// How an empty store is made.
-type Factory = fn() -> Subject;
+/// Every store.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Memory,
+    Sqlite,
+    Postgres,
+}
 
-/// Every store, by name.
-const STORES: [(&str, Factory); 2] = [("memory", memory), ("SQLite", sqlite)];
+const STORES: [Kind; 3] = [Kind::Memory, Kind::Sqlite, Kind::Postgres];
 
 /// An empty store, and what it lies on.
 pub struct Subject {
@@ -21,20 +26,31 @@ pub struct Subject {
 
 /// Runs a test on each store; the name of the last one printed is the store that it failed on.
 pub async fn on_every_store(test: impl AsyncFn(Subject)) {
-    for (name, open) in STORES {
-        println!("on the {name} store:");
-        test(open()).await;
+    for kind in STORES {
+        println!("on the {kind:?} store:");
+        test(open(kind).await).await;
     }
 }
 
-fn memory() -> Subject {
-    Subject { store: Arc::new(MemoryStore::new()), _folder: None }
+async fn open(kind: Kind) -> Subject {
+    match kind {
+        Kind::Memory => Subject { store: Arc::new(MemoryStore::new()), _folder: None },
+        Kind::Sqlite => {
+            let folder = TempDir::new().unwrap();
+            let store = SqliteStore::open(&SqliteOptions::at(folder.path().join("longhaul.sqlite"))).unwrap();
+            Subject { store: Arc::new(store), _folder: Some(folder) }
+        }
+        Kind::Postgres => {
+            let schema = Schema::new().await;
+            Subject { store: Arc::new(open_postgres(&schema).await), _folder: None }
+        }
+    }
 }
 
-fn sqlite() -> Subject {
-    let folder = TempDir::new().unwrap();
-    let store = SqliteStore::open(&SqliteOptions::at(folder.path().join("longhaul.sqlite"))).unwrap();
-    Subject { store: Arc::new(store), _folder: Some(folder) }
+/// The store of a schema.
+pub async fn open_postgres(schema: &Schema) -> PostgresStore {
+    let address = PostgresAddress::parse(&schema.address).unwrap();
+    PostgresStore::open(&PostgresOptions::at(address)).await.unwrap()
 }
 
 impl Subject {

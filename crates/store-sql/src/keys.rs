@@ -5,14 +5,12 @@
 use std::sync::Arc;
 
 use domain::{Digest, RecordId, Timestamp};
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, params};
 use store::limits::MAX_FORGOTTEN_KEYS;
 use store::{IdempotencyKey, KeptKey, StoreError};
 
-use super::failure::read_failed;
+use crate::database::{Database, Unfit, bytes, digest, one, text};
 use crate::dialect::Sql;
-use crate::rows::signed;
+use crate::rows::{signed, time};
 
 // The record may have gone with this very commit: then nothing but time would ever take the key away.
 static INSERT_KEY: Sql = Sql::new(
@@ -22,22 +20,26 @@ static INSERT_KEY: Sql = Sql::new(
 );
 
 /// Writes the keys of a commit, after its changes, and makes room for them.
-pub(crate) fn insert(connection: &Connection, keys: &[KeptKey], at: Timestamp) -> rusqlite::Result<()> {
+pub(crate) async fn insert<D: Database>(
+    database: &D,
+    keys: &[KeptKey],
+    at: Timestamp,
+) -> Result<(), D::Error> {
     if keys.is_empty() {
         return Ok(());
     }
-    forget_some(connection, at)?;
-    let mut statement = connection.prepare_cached(INSERT_KEY.sqlite())?;
+    forget_some(database, at).await?;
     for kept in keys {
-        statement.execute(params![
-            kept.key.principal,
-            kept.key.route,
-            kept.key.key,
-            kept.request_sha256.0,
-            kept.record.as_str(),
-            &kept.answer[..],
-            kept.keep_until.micros(),
-        ])?;
+        let given = [
+            kept.key.principal.as_str().into(),
+            kept.key.route.as_str().into(),
+            kept.key.key.as_str().into(),
+            kept.request_sha256.0[..].into(),
+            kept.record.as_str().into(),
+            kept.answer[..].into(),
+            kept.keep_until.micros().into(),
+        ];
+        database.execute(&INSERT_KEY, &given).await?;
     }
     Ok(())
 }
@@ -49,15 +51,13 @@ static FORGETTABLE: Sql = Sql::new(
 static FORGET: Sql =
     Sql::new("DELETE FROM idempotency_keys WHERE principal = $1 AND route = $2 AND key = $3");
 
-fn forget_some(connection: &Connection, at: Timestamp) -> rusqlite::Result<()> {
-    let forgettable: Vec<(String, String, String)> = connection
-        .prepare_cached(FORGETTABLE.sqlite())?
-        .query_map(params![at.micros(), signed(MAX_FORGOTTEN_KEYS as u64)], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })?
-        .collect::<Result<_, _>>()?;
-    for key in forgettable {
-        connection.prepare_cached(FORGET.sqlite())?.execute(key)?;
+async fn forget_some<D: Database>(database: &D, at: Timestamp) -> Result<(), D::Error> {
+    let given = [at.micros().into(), signed(MAX_FORGOTTEN_KEYS as u64).into()];
+    let forgettable =
+        database.query(&FORGETTABLE, &given, |row| Ok([text(row, 0)?, text(row, 1)?, text(row, 2)?])).await?;
+    for [principal, route, key] in &forgettable {
+        let given = [principal.as_str().into(), route.as_str().into(), key.as_str().into()];
+        database.execute(&FORGET, &given).await?;
     }
     Ok(())
 }
@@ -66,9 +66,13 @@ static REMOVE_KEYS: Sql = Sql::new("DELETE FROM idempotency_keys WHERE record_id
 static MARK_KEYS: Sql = Sql::new("UPDATE idempotency_keys SET outlives = 1 WHERE record_id = $1");
 
 /// The record goes: so do the keys whose time has passed, the others outlive it.
-pub(crate) fn record_goes(connection: &Connection, id: &RecordId, at: Timestamp) -> rusqlite::Result<()> {
-    connection.prepare_cached(REMOVE_KEYS.sqlite())?.execute(params![id.as_str(), at.micros()])?;
-    connection.prepare_cached(MARK_KEYS.sqlite())?.execute([id.as_str()])?;
+pub(crate) async fn record_goes<D: Database>(
+    database: &D,
+    id: &RecordId,
+    at: Timestamp,
+) -> Result<(), D::Error> {
+    database.execute(&REMOVE_KEYS, &[id.as_str().into(), at.micros().into()]).await?;
+    database.execute(&MARK_KEYS, &[id.as_str().into()]).await?;
     Ok(())
 }
 
@@ -78,33 +82,34 @@ static KEY: Sql = Sql::new(
 );
 
 /// A kept key inside the writer's transaction.
-pub(crate) fn kept_key(connection: &Connection, key: &IdempotencyKey) -> rusqlite::Result<Option<KeptKey>> {
-    let found: Option<([u8; 32], String, Vec<u8>, i64)> = connection
-        .prepare_cached(KEY.sqlite())?
-        .query_row((&key.principal, &key.route, &key.key), |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-        })
-        .optional()?;
-    let kept = |(request, record, answer, keep_until): ([u8; 32], String, Vec<u8>, i64)| {
+pub(crate) async fn kept_key<D: Database>(
+    database: &D,
+    key: &IdempotencyKey,
+) -> Result<Option<KeptKey>, D::Error> {
+    let given = [key.principal.as_str().into(), key.route.as_str().into(), key.key.as_str().into()];
+    one(database, &KEY, &given, |row| {
         Ok(KeptKey {
             key: key.clone(),
-            request_sha256: Digest(request),
-            record: RecordId::parse(&record).map_err(|refusal| {
-                rusqlite::Error::FromSqlConversionFailure(1, Type::Text, Box::new(refusal))
-            })?,
-            answer: Arc::from(answer),
-            keep_until: Timestamp::from_micros(keep_until),
+            request_sha256: Digest(digest(row, 0)?),
+            record: RecordId::parse(&text(row, 1)?).map_err(|refusal| Unfit::new(1, refusal))?,
+            answer: Arc::from(bytes(row, 2)?),
+            keep_until: time(row, 3)?,
         })
-    };
-    found.map(kept).transpose()
+    })
+    .await
 }
 
-pub(crate) fn key(connection: &Connection, key: &IdempotencyKey) -> Result<Option<KeptKey>, StoreError> {
-    kept_key(connection, key).map_err(read_failed)
+pub(crate) async fn key<D: Database>(
+    database: &D,
+    key: &IdempotencyKey,
+) -> Result<Option<KeptKey>, StoreError> {
+    kept_key(database, key).await.map_err(D::read_failed)
 }
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::Connection;
+
     use super::*;
 
     #[test]

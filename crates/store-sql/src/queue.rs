@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use store::{StoreError, Urgency};
+use tokio::sync::Notify;
 
 /// New work that may wait.
 const MAX_NEW_WORK: usize = 4_096;
@@ -12,10 +13,11 @@ const MAX_WAITING: usize = 16_384;
 /// Bytes that may wait.
 const MAX_WAITING_BYTES: usize = 64 * 1_048_576;
 
-/// Work that waits for one thread.
+/// Work that waits for a thread, or for one of several tasks.
 pub(crate) struct Queue<T> {
     waiting: Mutex<Waiting<T>>,
     arrived: Condvar,
+    told: Notify,
 }
 
 struct Waiting<T> {
@@ -29,7 +31,7 @@ impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
         let waiting =
             Waiting { results: VecDeque::new(), new_work: VecDeque::new(), bytes: 0, closed: false };
-        Self { waiting: Mutex::new(waiting), arrived: Condvar::new() }
+        Self { waiting: Mutex::new(waiting), arrived: Condvar::new(), told: Notify::new() }
     }
 
     /// Lets work wait, or refuses it at once.
@@ -54,36 +56,70 @@ impl<T> Queue<T> {
         waiting.bytes += bytes;
         drop(waiting);
         self.arrived.notify_one();
+        self.told.notify_one();
         Ok(())
     }
 
     /// Waits for work and takes what is there, at most so much; nothing more comes after `None`.
     pub(crate) fn take(&self, most: usize) -> Option<Vec<T>> {
         let mut waiting = self.lock();
-        while waiting.results.is_empty() && waiting.new_work.is_empty() {
+        while waiting.is_empty() {
             if waiting.closed {
                 return None;
             }
             waiting = self.arrived.wait(waiting).expect("no holder of the lock panics");
         }
-        let mut batch = Vec::with_capacity(most.min(waiting.results.len() + waiting.new_work.len()));
-        while batch.len() < most {
-            let next = waiting.results.pop_front().or_else(|| waiting.new_work.pop_front());
-            let Some((work, bytes)) = next else { break };
-            waiting.bytes -= bytes;
-            batch.push(work);
+        Some(waiting.batch(most))
+    }
+
+    /// The same for a task.
+    pub(crate) async fn take_async(&self, most: usize) -> Option<Vec<T>> {
+        loop {
+            {
+                let mut waiting = self.lock();
+                if !waiting.is_empty() {
+                    let batch = waiting.batch(most);
+                    if !waiting.is_empty() {
+                        // What is left is the next task's.
+                        self.told.notify_one();
+                    }
+                    return Some(batch);
+                }
+                if waiting.closed {
+                    self.told.notify_one();
+                    return None;
+                }
+            }
+            self.told.notified().await;
         }
-        Some(batch)
     }
 
     /// Takes nothing more in; what waits is still done.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_all();
+        self.told.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
         self.waiting.lock().expect("no holder of the lock panics")
+    }
+}
+
+impl<T> Waiting<T> {
+    fn is_empty(&self) -> bool {
+        self.results.is_empty() && self.new_work.is_empty()
+    }
+
+    fn batch(&mut self, most: usize) -> Vec<T> {
+        let mut batch = Vec::with_capacity(most.min(self.results.len() + self.new_work.len()));
+        while batch.len() < most {
+            let next = self.results.pop_front().or_else(|| self.new_work.pop_front());
+            let Some((work, bytes)) = next else { break };
+            self.bytes -= bytes;
+            batch.push(work);
+        }
+        batch
     }
 }
 

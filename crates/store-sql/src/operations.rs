@@ -3,24 +3,23 @@
 use std::sync::Arc;
 
 use domain::{JobId, OperationId, Record, RecordId};
-use rusqlite::{Connection, Row, ToSql, params};
 use store::limits::MAX_PAGE;
 use store::{OrphanCursor, StoreError, decode_view};
 
-use super::failure::read_failed;
+use crate::database::{Database, Given, one, text, unsigned};
 use crate::dialect::Sql;
-use crate::rows::{signed, unsigned};
+use crate::rows::signed;
 
 static OF_JOB: Sql =
     Sql::new("SELECT id, view FROM operations WHERE job_id = $1 ORDER BY updated_at DESC, id DESC LIMIT $2");
 
 /// The operations of one job, newest change first.
-pub(crate) fn of_job(
-    connection: &Connection,
+pub(crate) async fn of_job<D: Database>(
+    database: &D,
     job: &JobId,
     limit: usize,
 ) -> Result<Vec<Arc<Record>>, StoreError> {
-    listed(connection, &OF_JOB, params![job.as_str(), signed(limit.min(MAX_PAGE) as u64)])
+    listed(database, &OF_JOB, &[job.as_str().into(), signed(limit.min(MAX_PAGE) as u64).into()]).await
 }
 
 static ORPHANS: Sql = Sql::new(
@@ -29,37 +28,33 @@ static ORPHANS: Sql = Sql::new(
 );
 
 /// Those that may still run outside, oldest end first.
-pub(crate) fn orphans(
-    connection: &Connection,
+pub(crate) async fn orphans<D: Database>(
+    database: &D,
     after: Option<&OrphanCursor>,
     limit: usize,
 ) -> Result<Vec<Arc<Record>>, StoreError> {
     let (orphaned_at, id) =
         after.map_or((i64::MIN, ""), |after| (after.orphaned_at.micros(), after.id.as_str()));
-    listed(connection, &ORPHANS, params![orphaned_at, id, signed(limit.min(MAX_PAGE) as u64)])
+    let given = [orphaned_at.into(), id.into(), signed(limit.min(MAX_PAGE) as u64).into()];
+    listed(database, &ORPHANS, &given).await
 }
 
 static ORPHAN_COUNT: Sql = Sql::new("SELECT count(*) FROM operations WHERE orphaned_at IS NOT NULL");
 
 /// How many those are.
-pub(crate) fn orphan_count(connection: &Connection) -> Result<u64, StoreError> {
-    connection
-        .prepare_cached(ORPHAN_COUNT.sqlite())
-        .and_then(|mut statement| statement.query_row([], |row| unsigned(row, 0)))
-        .map_err(read_failed)
+pub(crate) async fn orphan_count<D: Database>(database: &D) -> Result<u64, StoreError> {
+    let count = one(database, &ORPHAN_COUNT, &[], |row| unsigned(row, 0)).await;
+    count.map(Option::unwrap_or_default).map_err(D::read_failed)
 }
 
-fn listed(
-    connection: &Connection,
+async fn listed<D: Database>(
+    database: &D,
     sql: &'static Sql,
-    parameters: &[&dyn ToSql],
+    given: &[Given<'_>],
 ) -> Result<Vec<Arc<Record>>, StoreError> {
-    let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-    let rows: Vec<(String, String)> = connection
-        .prepare_cached(sql.sqlite())
-        .and_then(|mut statement| statement.query_map(parameters, read)?.collect())
-        .map_err(read_failed)?;
-    rows.into_iter()
+    let rows = database.query(sql, given, |row| Ok((text(row, 0)?, text(row, 1)?))).await;
+    rows.map_err(D::read_failed)?
+        .into_iter()
         .map(|(id, view)| decode_view(&RecordId::Operation(OperationId::new(id)), &view))
         .collect()
 }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use domain::{BodyRef, RecordId, RecordKind, Timestamp};
-use rusqlite::{Connection, OptionalExtension, params};
 use store::limits::MAX_PAGE;
-use store::{AgendaRow, Loaded, StoreError, StoredFact, decode_view};
+use store::{Loaded, StoreError, StoredFact, decode_view};
 
-use super::failure::read_failed;
+use crate::database::{Database, bytes, one, text};
 use crate::dialect::Sql;
 use crate::export::fact_lines;
-use crate::rows::{FactLine, agenda_columns, fact_columns, read_agenda, read_fact, signed};
+use crate::rows::{FactLine, agenda_columns, fact_columns, optional_time, read_agenda, read_fact, signed};
 
 static LOAD_JOB: Sql = Sql::new(concat!(
     "SELECT view, ",
@@ -23,17 +22,15 @@ static LOAD_OPERATION: Sql = Sql::new(concat!(
     " FROM operations JOIN agenda ON record_id = id WHERE id = $1"
 ));
 
-pub(crate) fn load(connection: &Connection, id: &RecordId) -> Result<Option<Loaded>, StoreError> {
+pub(crate) async fn load<D: Database>(database: &D, id: &RecordId) -> Result<Option<Loaded>, StoreError> {
     let statement = match id.kind() {
         RecordKind::Job => &LOAD_JOB,
         RecordKind::Operation => &LOAD_OPERATION,
     };
-    let found: Option<(String, AgendaRow)> = connection
-        .prepare_cached(statement.sqlite())
-        .and_then(|mut statement| {
-            statement.query_row([id.as_str()], |row| Ok((row.get(0)?, read_agenda(row, 1)?))).optional()
-        })
-        .map_err(read_failed)?;
+    let found =
+        one(database, statement, &[id.as_str().into()], |row| Ok((text(row, 0)?, read_agenda(row, 1)?)))
+            .await
+            .map_err(D::read_failed)?;
     found
         .map(|(view, row)| Ok(Loaded { record: decode_view(id, &view)?, head: row.head, claim: row.claim }))
         .transpose()
@@ -41,18 +38,13 @@ pub(crate) fn load(connection: &Connection, id: &RecordId) -> Result<Option<Load
 
 static BODY: Sql = Sql::new("SELECT bytes FROM bodies WHERE record_id = $1 AND name = $2 AND sha256 = $3");
 
-pub(crate) fn body(
-    connection: &Connection,
+pub(crate) async fn body<D: Database>(
+    database: &D,
     id: &RecordId,
     body: BodyRef,
 ) -> Result<Option<Vec<u8>>, StoreError> {
-    connection
-        .prepare_cached(BODY.sqlite())
-        .and_then(|mut statement| {
-            let place = params![id.as_str(), body.name.as_str(), body.sha256.0];
-            statement.query_row(place, |row| row.get(0)).optional()
-        })
-        .map_err(read_failed)
+    let place = [id.as_str().into(), body.name.as_str().into(), body.sha256.0[..].into()];
+    one(database, &BODY, &place, |row| bytes(row, 0).map(<[u8]>::to_vec)).await.map_err(D::read_failed)
 }
 
 static FACTS_OF: Sql = Sql::new(concat!(
@@ -61,42 +53,35 @@ static FACTS_OF: Sql = Sql::new(concat!(
     " FROM facts WHERE stream = $1 AND version > $2 ORDER BY version LIMIT $3"
 ));
 
-pub(crate) fn facts_of(
-    connection: &Connection,
+pub(crate) async fn facts_of<D: Database>(
+    database: &D,
     id: &RecordId,
     after_version: u64,
     limit: usize,
 ) -> Result<Vec<StoredFact>, StoreError> {
-    let lines: Vec<FactLine> = connection
-        .prepare_cached(FACTS_OF.sqlite())
-        .and_then(|mut statement| {
-            let limit = signed(limit.min(MAX_PAGE) as u64);
-            statement.query_map(params![id.as_str(), signed(after_version), limit], read_fact)?.collect()
-        })
-        .map_err(read_failed)?;
+    let limit = signed(limit.min(MAX_PAGE) as u64);
+    let given = [id.as_str().into(), signed(after_version).into(), limit.into()];
+    let lines = database.query(&FACTS_OF, &given, read_fact).await.map_err(D::read_failed)?;
     lines.into_iter().map(FactLine::decode).collect()
 }
 
-pub(crate) fn facts_after(
-    connection: &Connection,
+pub(crate) async fn facts_after<D: Database>(
+    database: &D,
     position: u64,
     limit: usize,
 ) -> Result<Vec<StoredFact>, StoreError> {
-    let lines = fact_lines(connection, position, limit.min(MAX_PAGE)).map_err(read_failed)?;
+    let lines = fact_lines(database, position, limit.min(MAX_PAGE)).await?;
     lines.into_iter().map(FactLine::decode).collect()
 }
 
 static EARLIEST_DUE: Sql = Sql::new("SELECT min(due_at) FROM agenda WHERE kind = $1 AND due_at IS NOT NULL");
 
-pub(crate) fn earliest_due(
-    connection: &Connection,
+pub(crate) async fn earliest_due<D: Database>(
+    database: &D,
     kind: RecordKind,
 ) -> Result<Option<Timestamp>, StoreError> {
-    connection
-        .prepare_cached(EARLIEST_DUE.sqlite())
-        .and_then(|mut statement| statement.query_row([kind.as_str()], |row| row.get::<_, Option<i64>>(0)))
-        .map(|micros| micros.map(Timestamp::from_micros))
-        .map_err(read_failed)
+    let found = one(database, &EARLIEST_DUE, &[kind.as_str().into()], |row| optional_time(row, 0)).await;
+    found.map(Option::flatten).map_err(D::read_failed)
 }
 
 // Leaps from lane to lane in the index: the cost is that of the lanes, not of the jobs in them.
@@ -109,9 +94,6 @@ static READY_LANES: Sql = Sql::new(
      ) SELECT lane FROM lanes WHERE lane IS NOT NULL",
 );
 
-pub(crate) fn ready_lanes(connection: &Connection) -> Result<Vec<Arc<str>>, StoreError> {
-    connection
-        .prepare_cached(READY_LANES.sqlite())
-        .and_then(|mut statement| statement.query_map([], |row| row.get::<_, Arc<str>>(0))?.collect())
-        .map_err(read_failed)
+pub(crate) async fn ready_lanes<D: Database>(database: &D) -> Result<Vec<Arc<str>>, StoreError> {
+    database.query(&READY_LANES, &[], |row| text(row, 0).map(Arc::from)).await.map_err(D::read_failed)
 }

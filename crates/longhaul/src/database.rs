@@ -1,0 +1,106 @@
+//! Where the store is: one file in the data directory, or a PostgreSQL database that several nodes share.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Args;
+use domain::Timestamp;
+use store::Store;
+use store_sql::{Durability, PostgresAddress, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore};
+
+use crate::client::DATA_DIR;
+
+/// The arguments of a command that needs the store itself.
+#[derive(Args)]
+pub struct Location {
+    /// The directory with longhaul.sqlite in it
+    #[arg(long, default_value = DATA_DIR, env = "LONGHAUL_DATA_DIR", value_name = "DIR")]
+    data_dir: PathBuf,
+    #[command(flatten)]
+    database: DatabaseArgument,
+}
+
+/// The argument that names a database.
+#[derive(Args, Clone, Default)]
+pub struct DatabaseArgument {
+    /// A PostgreSQL database instead of the file: postgres://user:password@host:5432/database
+    #[arg(long, env = "LONGHAUL_DATABASE", value_name = "URL", hide_env_values = true)]
+    database: Option<String>,
+}
+
+/// Where the store is.
+pub enum Place {
+    File(PathBuf),
+    Server(PostgresAddress),
+}
+
+impl Location {
+    pub fn place(&self) -> Result<Place> {
+        self.database.place(&self.data_dir)
+    }
+}
+
+impl DatabaseArgument {
+    /// The file of the data directory, unless a database is named.
+    pub fn place(&self, data_dir: &Path) -> Result<Place> {
+        Ok(match &self.database {
+            None => Place::File(data_dir.join("longhaul.sqlite")),
+            Some(address) => Place::Server(PostgresAddress::parse(address)?),
+        })
+    }
+}
+
+/// A store that a daemon works on.
+#[derive(Clone)]
+pub enum Opened {
+    File(Arc<SqliteStore>),
+    Server(Arc<PostgresStore>),
+}
+
+impl Opened {
+    /// Opens the store, making it if it is not there, and brings it up to date.
+    pub async fn open(place: &Place, durability: Durability) -> Result<Self> {
+        Ok(match place {
+            Place::File(path) => {
+                let options = SqliteOptions { durability, ..SqliteOptions::at(path) };
+                Self::File(Arc::new(SqliteStore::open(&options)?))
+            }
+            Place::Server(address) => {
+                let options = PostgresOptions::at(address.clone());
+                Self::Server(Arc::new(PostgresStore::open(&options).await?))
+            }
+        })
+    }
+
+    pub fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::File(store) => store.clone(),
+            Self::Server(store) => store.clone(),
+        }
+    }
+
+    pub fn newest_fact(&self) -> Timestamp {
+        match self {
+            Self::File(store) => store.newest_fact(),
+            Self::Server(store) => store.newest_fact(),
+        }
+    }
+
+    /// Ends the leases of owners whose ids begin so, because they are known to be dead.
+    pub async fn end_leases_of(&self, owners: &str, now: Timestamp) -> Result<()> {
+        match self {
+            Self::File(store) => store.end_leases_of(owners, now).await?,
+            Self::Server(store) => store.end_leases_of(owners, now).await?,
+        }
+        Ok(())
+    }
+
+    /// Waits until the store stops for good, and says why. One on a server never does: it is asked again.
+    pub async fn stopped(&self) -> String {
+        match self {
+            Self::File(store) => store.stopped().await,
+            Self::Server(_) => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+DROP TABLE idempotency_keys;
+DROP TABLE operations;
+DROP TABLE jobs;
+DROP TABLE agenda;
+DROP TABLE bodies;
+DROP TABLE facts;
+DROP FUNCTION let_retired_facts_go();
+DROP FUNCTION refuse_to_change_facts();
+DROP SEQUENCE fact_positions;
+DROP TABLE meta;

@@ -1,0 +1,2 @@
+DROP INDEX idempotency_keys_outliving;
+ALTER TABLE idempotency_keys DROP COLUMN outlives;

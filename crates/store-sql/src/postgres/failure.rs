@@ -1,0 +1,88 @@
+//! What an error of PostgreSQL means for the caller and for the connection.
+
+use store::StoreError;
+use tokio_postgres::error::SqlState;
+
+use crate::database::Unfit;
+
+/// What went wrong.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PostgresError {
+    /// The connection has gone, and with it the answer; what was asked may have happened if it was a commit.
+    #[error("the connection to the database was lost: {0}")]
+    Lost(String),
+    /// The server said no to this statement; nothing of its transaction stays.
+    #[error("{told} ({})", code.code())]
+    Refused {
+        /// Its code.
+        code: SqlState,
+        /// Its words.
+        told: String,
+    },
+    /// What is stored does not fit.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+}
+
+impl PostgresError {
+    /// Whether the same may well succeed when it is done again at once: another transaction was in the way.
+    pub(super) fn is_passing(&self) -> bool {
+        match self {
+            Self::Refused { code, .. } => {
+                *code == SqlState::T_R_SERIALIZATION_FAILURE
+                    || *code == SqlState::T_R_DEADLOCK_DETECTED
+                    || *code == SqlState::UNIQUE_VIOLATION
+                    || *code == SqlState::LOCK_NOT_AVAILABLE
+            }
+            Self::Lost(_) | Self::Unfit(_) => false,
+        }
+    }
+
+    /// What the caller is told about a request of which nothing was written.
+    pub(super) fn told(self) -> StoreError {
+        match self {
+            Self::Lost(_) => StoreError::Unavailable(self.to_string()),
+            Self::Unfit(unfit) => StoreError::Broken(unfit.to_string()),
+            Self::Refused { ref code, .. } if *code == SqlState::DISK_FULL => StoreError::Full,
+            Self::Refused { ref code, .. } if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+                StoreError::Unavailable(format!("the database is read-only: {self}"))
+            }
+            Self::Refused { ref code, .. } if is_of_the_statement(code) => {
+                StoreError::Broken(self.to_string())
+            }
+            Self::Refused { .. } => StoreError::Unavailable(self.to_string()),
+        }
+    }
+}
+
+/// Classes 22, 23 and 42: the data or the statement is wrong, and will be the next time.
+fn is_of_the_statement(code: &SqlState) -> bool {
+    ["22", "23", "42"].iter().any(|class| code.code().starts_with(class))
+}
+
+impl From<tokio_postgres::Error> for PostgresError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        match error.as_db_error() {
+            // A server that ends a connection says so before it does: shutdown, crash, terminated by an administrator.
+            Some(told) if told.code().code().starts_with("57P") || told.code().code().starts_with("08") => {
+                Self::Lost(told.to_string())
+            }
+            Some(told) => Self::Refused { code: told.code().clone(), told: told.message().to_owned() },
+            None => match error.source_text() {
+                Some(told) => Self::Lost(format!("{error}: {told}")),
+                None => Self::Lost(error.to_string()),
+            },
+        }
+    }
+}
+
+/// What stands behind an error.
+trait SourceText {
+    fn source_text(&self) -> Option<String>;
+}
+
+impl SourceText for tokio_postgres::Error {
+    fn source_text(&self) -> Option<String> {
+        std::error::Error::source(self).map(ToString::to_string)
+    }
+}

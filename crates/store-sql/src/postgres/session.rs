@@ -1,0 +1,189 @@
+//! One connection to the server: statements prepared once, every answer within a time limit, nothing hidden behind it.
+//!
+//! A session that was lost, or that did not answer in time, is never used again.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, pin_mut};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, NoTls, Notification, Row, Statement};
+
+use super::address::PostgresAddress;
+use super::failure::PostgresError;
+use super::tls;
+use crate::OpenError;
+
+/// The server gives up a statement after this long ...
+const STATEMENT_LIMIT: Duration = Duration::from_secs(30);
+/// ... and a wait for a lock after this long: nobody holds one across anything but statements.
+const LOCK_LIMIT: Duration = Duration::from_secs(10);
+/// Whoever holds a transaction open and does nothing is dead: its locks go after this long.
+const IDLE_LIMIT: Duration = Duration::from_secs(10);
+/// A server that says nothing at all is given up after this long.
+const ANSWER_LIMIT: Duration = Duration::from_secs(40);
+
+/// A value for a statement.
+pub(super) type Parameter<'a> = &'a (dyn ToSql + Sync);
+
+/// One connection.
+pub(crate) struct Session {
+    client: Client,
+    statements: Mutex<HashMap<&'static str, Statement>>,
+    lost: AtomicBool,
+    driver: JoinHandle<()>,
+}
+
+impl Session {
+    /// Connects, and says in which terms. What the server tells besides goes to `notifications`.
+    pub(super) async fn connect(
+        address: &PostgresAddress,
+        notifications: Option<mpsc::UnboundedSender<Notification>>,
+    ) -> Result<Self, OpenError> {
+        let failed = |error: tokio_postgres::Error| refused(address, error);
+        let (client, driver) = match tls::connector(address)? {
+            None => {
+                let (client, connection) = address.config.connect(NoTls).await.map_err(failed)?;
+                (client, tokio::spawn(drive(connection, notifications)))
+            }
+            Some(connector) => {
+                let (client, connection) = address.config.connect(connector).await.map_err(failed)?;
+                (client, tokio::spawn(drive(connection, notifications)))
+            }
+        };
+        let session = Self { client, statements: Mutex::default(), lost: AtomicBool::new(false), driver };
+        let settings = format!(
+            "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
+             SET standard_conforming_strings = on; SET client_min_messages = warning",
+            STATEMENT_LIMIT.as_millis(),
+            LOCK_LIMIT.as_millis(),
+            IDLE_LIMIT.as_millis(),
+        );
+        session.run(&settings).await.map_err(|error| OpenError::refused(address, &error))?;
+        Ok(session)
+    }
+
+    /// Whether it must not be used again.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed) || self.client.is_closed()
+    }
+
+    /// Statements without values or rows.
+    pub(super) async fn run(&self, statements: &str) -> Result<(), PostgresError> {
+        self.within(self.client.batch_execute(statements)).await
+    }
+
+    /// The same, however long it takes: for a change of the schema, or of all views.
+    pub(super) async fn run_without_limit(&self, statements: &str) -> Result<(), PostgresError> {
+        self.client.batch_execute(statements).await.map_err(PostgresError::from)
+    }
+
+    /// A statement, prepared once.
+    pub(super) async fn prepare(&self, text: &'static str) -> Result<Statement, PostgresError> {
+        let known = self.statements.lock().expect("no holder of the lock panics").get(text).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let statement = self.within(self.client.prepare(text)).await?;
+        let mut statements = self.statements.lock().expect("no holder of the lock panics");
+        statements.insert(text, statement.clone());
+        Ok(statement)
+    }
+
+    /// Carries a statement out; how many rows it touched.
+    pub(super) async fn execute(
+        &self,
+        statement: &Statement,
+        given: &[Parameter<'_>],
+    ) -> Result<u64, PostgresError> {
+        self.within(self.client.execute(statement, given)).await
+    }
+
+    /// The rows of a statement.
+    pub(super) async fn rows(
+        &self,
+        statement: &Statement,
+        given: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, PostgresError> {
+        self.within(self.client.query(statement, given)).await
+    }
+
+    /// Waits for a statement however long it takes: a lock that another node holds.
+    pub(super) async fn wait_for(&self, statement: &Statement) -> Result<(), PostgresError> {
+        self.client.query(statement, &[]).await.map(|_| ()).map_err(PostgresError::from)
+    }
+
+    /// The rows of a statement, each read as it comes.
+    pub(super) async fn each_row<T, E: Into<PostgresError>>(
+        &self,
+        statement: &Statement,
+        given: &[Parameter<'_>],
+        mut read: impl FnMut(&Row) -> Result<T, E>,
+    ) -> Result<Vec<T>, PostgresError> {
+        let rows = self.within(self.client.query_raw(statement, given.iter().copied())).await?;
+        pin_mut!(rows);
+        let mut found = Vec::new();
+        while let Some(row) = self.within(rows.try_next()).await? {
+            found.push(read(&row).map_err(Into::into)?);
+        }
+        Ok(found)
+    }
+
+    async fn within<T>(
+        &self,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, PostgresError> {
+        let answer = match tokio::time::timeout(ANSWER_LIMIT, answer).await {
+            Ok(answer) => answer.map_err(PostgresError::from),
+            Err(_) => Err(PostgresError::Lost("the server does not answer".to_owned())),
+        };
+        if let Err(PostgresError::Lost(_)) = &answer {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        answer
+    }
+}
+
+impl Drop for Session {
+    /// What was asked and not answered is given up with the connection.
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+async fn drive<S, T>(
+    mut connection: tokio_postgres::Connection<S, T>,
+    notifications: Option<mpsc::UnboundedSender<Notification>>,
+) where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let mut messages = futures::stream::poll_fn(move |context| connection.poll_message(context));
+    while let Some(message) = messages.next().await {
+        match message {
+            Ok(AsyncMessage::Notification(notification)) => {
+                if let Some(notifications) = &notifications {
+                    // Whoever listened has gone: then nobody is told.
+                    let _ = notifications.send(notification);
+                }
+            }
+            Ok(_) => {}
+            // Whoever waits for an answer is told by the answer.
+            Err(_) => return,
+        }
+    }
+}
+
+/// Why a server cannot be spoken to, and what to do about it.
+fn refused(address: &PostgresAddress, error: tokio_postgres::Error) -> OpenError {
+    if error.as_db_error().is_none() {
+        let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
+        let reason = format!("{error}{}", source.unwrap_or_default());
+        return OpenError::Unreachable { address: address.to_string(), reason };
+    }
+    OpenError::refused(address, &PostgresError::from(error))
+}

@@ -1,0 +1,122 @@
+//! What a writer can be asked, who waits for the answer, and what it answers.
+
+use domain::{Fence, Lease, RecordId, RecordKind, Timestamp};
+use store::{Committed, StoreError, Take, Taken, Token};
+use tokio::sync::oneshot;
+
+use crate::prepare::Prepared;
+
+/// What a writer can be asked.
+pub(crate) enum Request {
+    /// Write a commit.
+    Commit(Prepared),
+    /// Take, renew or hand back.
+    Claim(ClaimRequest),
+    /// Keep or revoke an access token.
+    Token(TokenRequest),
+}
+
+/// A request about claims.
+pub(crate) enum ClaimRequest {
+    TakeDue {
+        kind: RecordKind,
+        take: Take,
+    },
+    TakeReady {
+        lane: String,
+        take: Take,
+    },
+    Take {
+        id: RecordId,
+        take: Take,
+    },
+    Renew {
+        id: RecordId,
+        fence: Fence,
+        now: Timestamp,
+        lease: Lease,
+    },
+    HandBack {
+        id: RecordId,
+        fence: Fence,
+        now: Timestamp,
+        due_at: Timestamp,
+    },
+    /// Ends the leases of dead owners, whose ids begin so.
+    EndLeases {
+        owners: String,
+        now: Timestamp,
+    },
+}
+
+/// A request about tokens.
+pub(crate) enum TokenRequest {
+    Keep(Token),
+    Revoke { id: String, at: Timestamp },
+}
+
+/// A request, and who waits for its answer.
+pub(crate) struct Item {
+    pub(crate) request: Request,
+    pub(crate) reply: oneshot::Sender<Result<Answer, StoreError>>,
+}
+
+/// What a writer answers.
+pub(crate) enum Answer {
+    Committed(Committed),
+    Taken(Vec<Taken>),
+    Revoked(bool),
+    Done,
+}
+
+impl Item {
+    pub(crate) fn new(request: Request, reply: oneshot::Sender<Result<Answer, StoreError>>) -> Self {
+        Self { request, reply }
+    }
+}
+
+impl Request {
+    /// Roughly how many bytes it holds in the queue.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Commit(prepared) => prepared.weight(),
+            Self::Claim(_) => 0,
+            Self::Token(TokenRequest::Keep(token)) => {
+                token.name.len() + token.scopes.iter().map(String::len).sum::<usize>()
+            }
+            Self::Token(TokenRequest::Revoke { id, .. }) => id.len(),
+        }
+    }
+}
+
+impl Answer {
+    pub(crate) fn committed(self) -> Option<Committed> {
+        if let Self::Committed(committed) = self { Some(committed) } else { None }
+    }
+
+    pub(crate) fn taken(self) -> Option<Vec<Taken>> {
+        if let Self::Taken(taken) = self { Some(taken) } else { None }
+    }
+
+    pub(crate) fn one_taken(self) -> Option<Taken> {
+        self.taken().and_then(|taken| taken.into_iter().next())
+    }
+
+    pub(crate) fn revoked(self) -> Option<bool> {
+        if let Self::Revoked(known) = self { Some(known) } else { None }
+    }
+
+    pub(crate) fn done(self) -> Option<()> {
+        matches!(self, Self::Done).then_some(())
+    }
+
+    /// Whether it means that a row was changed.
+    pub(crate) fn has_written(answer: &Result<Self, StoreError>) -> bool {
+        match answer {
+            Ok(Self::Taken(taken)) => !taken.is_empty(),
+            Ok(Self::Revoked(known)) => *known,
+            Ok(Self::Done | Self::Committed(_)) => true,
+            Err(_) => false,
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! What only the store on a server promises.
+
+mod database;
+mod ledger;
+mod losses;
+mod nodes;
+mod opening;
+mod proxy;
+mod restarts;
+mod versions;
+mod walks;

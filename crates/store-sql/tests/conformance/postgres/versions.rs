@@ -1,0 +1,86 @@
+//! Versions of the schema: up, down and up again, by many nodes at once, and what is newer is left alone.
+
+use store::VIEW_FORMAT;
+use store_sql::{PostgresLedger, SCHEMA_VERSION, migrate_postgres_to};
+
+use super::database::Database;
+use crate::given::{live_in, sight};
+
+/// Tables with their columns, indexes, functions, triggers, sequences: whatever a migration makes.
+async fn schema(database: &Database) -> Vec<String> {
+    let raw = database.raw().await;
+    let statement = "SELECT table_name || '.' || column_name || ' ' || data_type || coalesce(collation_name, '') || is_nullable \
+                     FROM information_schema.columns WHERE table_schema = current_schema() \
+                     UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() \
+                     UNION ALL SELECT routine_name FROM information_schema.routines WHERE routine_schema = current_schema() \
+                     UNION ALL SELECT trigger_name || event_manipulation FROM information_schema.triggers \
+                               WHERE trigger_schema = current_schema() \
+                     UNION ALL SELECT sequence_name FROM information_schema.sequences WHERE sequence_schema = current_schema() \
+                     ORDER BY 1";
+    raw.query(statement, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+#[tokio::test]
+async fn migrations_lead_up_down_and_up_again_to_the_same_schema() {
+    let database = Database::lived_in().await;
+    let up = schema(&database).await;
+    assert!(up.len() > 50, "{up:?}");
+    migrate_postgres_to(&database.address(), 0).await.unwrap();
+    assert!(schema(&database).await.is_empty());
+    migrate_postgres_to(&database.address(), SCHEMA_VERSION).await.unwrap();
+    assert_eq!(schema(&database).await, up);
+    live_in(&database.open().await).await;
+    assert!(database.verified().await.differences.is_empty());
+}
+
+#[tokio::test]
+async fn store_of_any_older_schema_is_brought_up_to_date_with_everything_in_it() {
+    let database = Database::lived_in().await;
+    let before = sight(&database.open().await).await;
+    for older in 1..SCHEMA_VERSION {
+        migrate_postgres_to(&database.address(), older).await.unwrap();
+        let refused = PostgresLedger::open(&database.address()).await.err().unwrap();
+        assert_eq!(refused.code(), "older_schema");
+        assert_eq!(sight(&database.open().await).await, before);
+        assert!(database.verified().await.differences.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn nodes_may_start_together_on_an_empty_database() {
+    const NODES: usize = 6;
+    let database = Database::missing().await;
+    let opened = futures::future::join_all((0..NODES).map(|_| database.try_open())).await;
+    for node in opened {
+        node.unwrap();
+    }
+    assert!(database.verified().await.differences.is_empty());
+}
+
+#[tokio::test]
+async fn newer_schema_and_newer_views_are_refused_and_left_alone() {
+    for (mark, newer, code) in
+        [("schema", SCHEMA_VERSION + 1, "newer_schema"), ("view_format", VIEW_FORMAT + 1, "newer_views")]
+    {
+        let database = Database::lived_in().await;
+        let raw = database.raw().await;
+        raw.execute("UPDATE meta SET value = $2 WHERE name = $1", &[&mark, &newer]).await.unwrap();
+        let (meta, jobs) = (database.rows("meta").await, database.rows("jobs").await);
+        assert_eq!(database.try_open().await.err().unwrap().code(), code);
+        assert_eq!(PostgresLedger::open(&database.address()).await.err().unwrap().code(), code);
+        assert_eq!((database.rows("meta").await, database.rows("jobs").await), (meta, jobs));
+    }
+}
+
+#[tokio::test]
+async fn views_of_an_older_format_are_rebuilt_at_start() {
+    let database = Database::lived_in().await;
+    let before = database.rows("jobs").await;
+    let raw = database.raw().await;
+    raw.batch_execute("UPDATE meta SET value = 0 WHERE name = 'view_format'; UPDATE jobs SET view = '{}'")
+        .await
+        .unwrap();
+    drop(database.open().await);
+    assert_eq!(database.rows("jobs").await, before);
+    assert!(database.verified().await.differences.is_empty());
+}

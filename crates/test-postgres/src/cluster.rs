@@ -1,0 +1,119 @@
+//! A PostgreSQL of a test's own, for tests that stop it: its programs are found on this machine, and it never runs as root.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// Ports that are tried.
+const TRIES: u16 = 20;
+/// Seconds that the server may take to start or to stop.
+const PATIENCE_SECONDS: &str = "60";
+
+/// A server that ends with its guard.
+pub struct Cluster {
+    folder: TempDir,
+    programs: PathBuf,
+    port: u16,
+}
+
+impl Cluster {
+    /// Makes an empty one and starts it, with fsync on.
+    pub fn start() -> Self {
+        let programs = programs().expect("initdb is on this machine; scripts/test installs it");
+        let folder = TempDir::new().expect("there is room");
+        let mut cluster = Self { folder, programs, port: 0 };
+        if is_root() {
+            let given = Command::new("chown").arg(user()).arg(cluster.folder.path()).status();
+            assert!(given.expect("chown runs").success(), "the folder is given to {}", user());
+        }
+        let data = cluster.data();
+        let made = cluster
+            .program("initdb", &["-D", &data, "-U", "longhaul", "-A", "trust", "-E", "UTF8", "--locale=C"]);
+        assert!(made, "initdb makes a cluster in {data}");
+        let first = 20_000 + u16::try_from(std::process::id() % 30_000).unwrap_or_default();
+        for port in first..first + TRIES {
+            cluster.port = port;
+            if cluster.control("start") {
+                return cluster;
+            }
+        }
+        panic!("no port of {TRIES} from {first} on is free");
+    }
+
+    /// Its address.
+    pub fn address(&self) -> String {
+        format!("postgres://longhaul@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Ends it as a crash would, and starts it again.
+    pub fn crash_and_restart(&self) {
+        assert!(self.control("stop"), "it stops");
+        assert!(self.control("start"), "it starts again");
+    }
+
+    fn control(&self, verb: &str) -> bool {
+        let folder = self.folder.path().display();
+        let settings = format!(
+            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c max_connections=100",
+            self.port
+        );
+        let (data, log) = (self.data(), format!("{}/log", self.data()));
+        let mut arguments = vec!["-D", &data, "-w", "-t", PATIENCE_SECONDS];
+        match verb {
+            "stop" => arguments.extend(["-m", "immediate"]),
+            _ => arguments.extend(["-l", &log, "-o", &settings]),
+        }
+        arguments.push(verb);
+        self.program("pg_ctl", &arguments)
+    }
+
+    fn data(&self) -> String {
+        self.folder.path().join("data").display().to_string()
+    }
+
+    /// Whether it succeeded.
+    fn program(&self, name: &str, arguments: &[&str]) -> bool {
+        let program = self.programs.join(name);
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args([&format!("--reuid={}", user()), "--clear-groups"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        let quiet = command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
+        quiet.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.control("stop");
+    }
+}
+
+/// Where the newest of them are.
+fn programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
+    let mut found: Vec<(u32, PathBuf)> = versions
+        .filter_map(|version| Some((version.file_name().to_str()?.parse().ok()?, version.path().join("bin"))))
+        .filter(|(_, programs)| programs.join("initdb").exists())
+        .collect();
+    found.sort();
+    let on_path = || {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path).find(|folder| folder.join("initdb").exists())
+    };
+    found.pop().map(|(_, programs)| programs).or_else(on_path)
+}
+
+fn is_root() -> bool {
+    Path::new("/proc/self").metadata().is_ok_and(|own| own.uid() == 0)
+}
+
+fn user() -> &'static str {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    if users.lines().any(|line| line.starts_with("postgres:")) { "postgres" } else { "nobody" }
+}
