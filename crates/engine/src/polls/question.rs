@@ -91,7 +91,7 @@ impl<'a> Question<'a> {
             return self.nobody_to_ask(&operation).await;
         };
         let limit = operation.policy.max_concurrent_polls_per_module as usize;
-        let place = match self.polls.place(&operation.link.kind, limit) {
+        let place = match self.polls.place(&operation.link.kind, limit).await {
             Ok(place) => place,
             Err(until) => {
                 self.put_off(until).await;
