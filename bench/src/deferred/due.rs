@@ -9,7 +9,7 @@ use engine::{Clock, SystemClock};
 use super::Sizes;
 use super::bare;
 use super::host::Host;
-use super::open::Open;
+use super::open::{AtOnce, Open};
 use super::service::ServiceProcess;
 use crate::daemon::report::{Bound, Line, middle, percentile};
 use crate::daemon::{Place, ROUNDS};
@@ -64,7 +64,13 @@ pub fn measure(place: &Place, service: &ServiceProcess, sizes: &Sizes) -> Result
 fn round(place: &Place, service: &ServiceProcess, count: usize) -> Result<Round> {
     let at = SystemClock::starting_at(domain::Timestamp::default()).now();
     let kinds = vec![("render".to_owned(), count)];
-    let open = Open { kinds, service: service.address, at, due_after_seconds: WINDOW_SECONDS };
+    let open = Open {
+        kinds,
+        service: service.address,
+        at,
+        due_after_seconds: WINDOW_SECONDS,
+        at_once: AtOnce::MANY,
+    };
     let host = Host::filled(place, "due", open)?;
     let daemon = host.start(place)?;
     let before = daemon.usage()?.nanoseconds;

@@ -12,7 +12,7 @@ use engine::{Clock, SystemClock};
 use super::Sizes;
 use super::due::PATIENCE;
 use super::host::{Host, PACED, Poll};
-use super::open::Open;
+use super::open::{AtOnce, Open};
 use super::service::ServiceProcess;
 use crate::daemon::Place;
 use crate::daemon::connection::Connection;
@@ -37,7 +37,13 @@ pub fn measure(place: &Place, service: &ServiceProcess, sizes: &Sizes) -> Result
         domain::Timestamp::from_seconds(now.micros() / 1_000_000 - i64::try_from(OVERDUE_SINCE_SECONDS)?);
     let each = sizes.overdue / SERVICES;
     let kinds = (0..SERVICES).map(|number| (format!("{PACED}-{number}"), each)).collect();
-    let open = Open { kinds, service: service.address, at, due_after_seconds: DUE_AFTER_SECONDS };
+    let open = Open {
+        kinds,
+        service: service.address,
+        at,
+        due_after_seconds: DUE_AFTER_SECONDS,
+        at_once: AtOnce::USUAL,
+    };
     let host = Host::filled(place, "flood", open)?;
     let daemon = host.start(place)?;
     let (over, address) = (Arc::new(AtomicBool::new(false)), daemon.address.clone());

@@ -53,7 +53,10 @@ impl Host {
     }
 
     fn write_config(&self, place: &Place, name: &str, open: &Open) -> Result<()> {
-        let mut config = format!("policy:\n  max_open_total: {MAX_OPEN}\nconnectors:\n");
+        let in_all = open.at_once.in_all;
+        let mut config = format!(
+            "policy:\n  max_open_total: {MAX_OPEN}\n  max_concurrent_polls_total: {in_all}\nconnectors:\n"
+        );
         for (kind, _) in &open.kinds {
             let file = format!("{name}-{kind}.connector.yaml");
             writeln!(config, "  - {file}")?;

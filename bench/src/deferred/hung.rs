@@ -6,7 +6,7 @@ use engine::{Clock, SystemClock};
 use super::Sizes;
 use super::due::{PATIENCE, WINDOW_SECONDS};
 use super::host::{HUNG, Host, Poll};
-use super::open::Open;
+use super::open::{AtOnce, Open};
 use super::service::ServiceProcess;
 use crate::daemon::report::{Bound, Line, middle, percentile};
 use crate::daemon::{Place, ROUNDS};
@@ -50,7 +50,13 @@ fn lateness(place: &Place, service: &ServiceProcess, each: usize, hung: usize) -
     let at = SystemClock::starting_at(domain::Timestamp::default()).now();
     let mut kinds: Vec<_> = (0..OTHERS).map(|number| (format!("render-{number}"), each)).collect();
     kinds.push((HUNG.to_owned(), hung));
-    let open = Open { kinds, service: service.address, at, due_after_seconds: WINDOW_SECONDS };
+    let open = Open {
+        kinds,
+        service: service.address,
+        at,
+        due_after_seconds: WINDOW_SECONDS,
+        at_once: AtOnce::USUAL,
+    };
     let host = Host::filled(place, "hung", open)?;
     let daemon = host.start(place)?;
     host.until_answered(OTHERS * each, PATIENCE)?;

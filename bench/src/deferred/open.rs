@@ -42,6 +42,22 @@ pub struct Open {
     pub at: Timestamp,
     /// They are due so long after that, and evenly over as long again.
     pub due_after_seconds: u32,
+    /// How many questions the host allows at the same time.
+    pub at_once: AtOnce,
+}
+
+/// How many questions the host allows at the same time.
+#[derive(Clone, Copy)]
+pub struct AtOnce {
+    pub per_service: u32,
+    pub in_all: u32,
+}
+
+impl AtOnce {
+    /// What a host allows that says nothing.
+    pub const USUAL: Self = Self { per_service: 4, in_all: 32 };
+    /// What one allows that has very many.
+    pub const MANY: Self = Self { per_service: 16, in_all: 256 };
 }
 
 impl Open {
@@ -153,6 +169,7 @@ impl Open {
             max_ttl_seconds: TTL_SECONDS,
             max_retry_after_seconds: domain::policy::RETRY_AFTER_CEILING_SECONDS,
             jitter_permille: 1_000,
+            max_concurrent_polls_per_module: self.at_once.per_service,
             ..KindPolicy::default()
         };
         NewOperation {

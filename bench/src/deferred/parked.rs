@@ -7,7 +7,7 @@ use engine::{Clock, SystemClock};
 
 use super::Sizes;
 use super::host::Host;
-use super::open::Open;
+use super::open::{AtOnce, Open};
 use super::service::ServiceProcess;
 use crate::daemon::Place;
 use crate::daemon::report::{Bound, Line};
@@ -26,7 +26,13 @@ pub fn measure(place: &Place, service: &ServiceProcess, sizes: &Sizes) -> Result
     let operations = sizes.open;
     let at = SystemClock::starting_at(domain::Timestamp::default()).now();
     let kinds = vec![("render".to_owned(), operations)];
-    let open = Open { kinds, service: service.address, at, due_after_seconds: DUE_AFTER_SECONDS };
+    let open = Open {
+        kinds,
+        service: service.address,
+        at,
+        due_after_seconds: DUE_AFTER_SECONDS,
+        at_once: AtOnce::USUAL,
+    };
     let host = Host::filled(place, "parked", open)?;
     // Once before: the first start makes the token.
     drop(host.start(place)?);

@@ -1,6 +1,7 @@
 //! The questions to services that are under way on this node: their places, and how long others wait for one.
 //!
-//! A service that hangs holds its own places and nobody else's: what is due at it meanwhile is put off, not waited for.
+//! A service that hangs holds its own places and nobody else's: what is due at it meanwhile is put off. Only where places become
+//! free quickly are they waited for, by a few: to put off and to take again costs more than the question.
 
 mod asked;
 mod question;
@@ -22,6 +23,10 @@ const FIRST_GUESS_MICROS: i64 = 20_000;
 const SHORTEST_WAIT_MICROS: i64 = 20_000;
 /// Nothing is put off for longer than this for want of a place.
 const LONGEST_WAIT_MICROS: i64 = 60_000_000;
+/// A place that is not free by then is not waited for.
+const PATIENCE_MICROS: i64 = 100_000;
+/// For each place of a service so many may wait.
+const WAITING_PER_PLACE: usize = 3;
 
 /// The questions under way on this node.
 pub struct Polls {
@@ -61,6 +66,16 @@ struct Service {
     takes_micros: i64,
     /// When the next of those that were put off may hope for a place.
     next_place_at: Timestamp,
+    /// Those who wait for a place.
+    waiting: usize,
+    /// Told whenever a place has become free.
+    freed: Arc<Notify>,
+}
+
+/// Somebody who waits for a place, until this goes.
+struct Waiting<'a> {
+    polls: &'a Polls,
+    kind: &'a str,
 }
 
 /// A place at a service, free again when this goes.
@@ -171,24 +186,60 @@ impl Polls {
     }
 
     /// A place at the service of this kind, or when there may be one.
-    fn place(&self, kind: &str, limit: usize) -> Result<Place<'_>, Timestamp> {
+    async fn place(&self, kind: &str, limit: usize) -> Result<Place<'_>, Timestamp> {
+        if let Some(place) = self.free_place(kind, limit) {
+            return Ok(place);
+        }
+        let Some((waiting, freed)) = self.wait(kind, limit) else {
+            return Err(self.turn(kind, limit));
+        };
+        let patience = self.timer.now().plus_micros(PATIENCE_MICROS);
+        loop {
+            let told = freed.notified();
+            if let Some(place) = self.free_place(waiting.kind, limit) {
+                return Ok(place);
+            }
+            tokio::select! {
+                () = told => {}
+                () = self.timer.sleep_until(patience) => return Err(self.turn(kind, limit)),
+            }
+        }
+    }
+
+    fn free_place(&self, kind: &str, limit: usize) -> Option<Place<'_>> {
         let now = self.timer.now();
         let mut places = self.places();
-        let service = places.by_kind.entry(kind.to_owned()).or_insert(Service {
-            under_way: 0,
-            takes_micros: FIRST_GUESS_MICROS,
-            next_place_at: now,
-        });
-        if service.under_way < limit {
-            service.under_way += 1;
-            return Ok(Place { polls: self, kind: kind.to_owned(), taken_at: now });
+        let service = places.service(kind, now);
+        if service.under_way >= limit {
+            return None;
         }
+        service.under_way += 1;
+        Some(Place { polls: self, kind: kind.to_owned(), taken_at: now })
+    }
+
+    /// Lets somebody wait for a place, if it will be free soon and few wait for it.
+    fn wait<'a>(&'a self, kind: &'a str, limit: usize) -> Option<(Waiting<'a>, Arc<Notify>)> {
+        let mut places = self.places();
+        let service = places.service(kind, self.timer.now());
+        let soon = service.takes_micros.saturating_mul(count(service.waiting + 1)) / count(limit);
+        if soon > PATIENCE_MICROS || service.waiting >= limit.saturating_mul(WAITING_PER_PLACE) {
+            return None;
+        }
+        service.waiting += 1;
+        Some((Waiting { polls: self, kind }, service.freed.clone()))
+    }
+
+    /// When somebody who is put off may hope for a place.
+    fn turn(&self, kind: &str, limit: usize) -> Timestamp {
+        let now = self.timer.now();
+        let mut places = self.places();
+        let service = places.service(kind, now);
         // Those that wait queue up behind each other, each as long as a place takes to become free.
-        let turn = service.takes_micros / i64::try_from(limit.max(1)).unwrap_or(i64::MAX);
+        let turn = service.takes_micros / count(limit);
         let earliest = now.plus_micros(SHORTEST_WAIT_MICROS);
         let latest = now.plus_micros(LONGEST_WAIT_MICROS);
         service.next_place_at = service.next_place_at.plus_micros(turn).clamp(earliest, latest);
-        Err(service.next_place_at)
+        service.next_place_at
     }
 
     fn called(&self) -> MutexGuard<'_, BTreeMap<OperationId, u64>> {
@@ -204,12 +255,42 @@ impl Polls {
     }
 }
 
+impl Places {
+    fn service(&mut self, kind: &str, now: Timestamp) -> &mut Service {
+        if !self.by_kind.contains_key(kind) {
+            let service = Service {
+                under_way: 0,
+                takes_micros: FIRST_GUESS_MICROS,
+                next_place_at: now,
+                waiting: 0,
+                freed: Arc::default(),
+            };
+            self.by_kind.insert(kind.to_owned(), service);
+        }
+        self.by_kind.get_mut(kind).expect("it was put there above")
+    }
+}
+
+/// Of places, for divisions.
+fn count(places: usize) -> i64 {
+    i64::try_from(places.max(1)).unwrap_or(i64::MAX)
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(service) = self.polls.places().by_kind.get_mut(self.kind) {
+            service.waiting -= 1;
+        }
+    }
+}
+
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let took = self.polls.timer.now().micros() - self.taken_at.micros();
         if let Some(service) = self.polls.places().by_kind.get_mut(&self.kind) {
             service.under_way -= 1;
             service.takes_micros = (service.takes_micros * 7 + took) / 8;
+            service.freed.notify_one();
         }
     }
 }

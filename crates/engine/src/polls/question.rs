@@ -106,7 +106,7 @@ impl<'a> Question<'a> {
         let limit = operation.policy.max_concurrent_polls_per_module as usize;
         // Services of different circles are different services.
         let service = format!("{}/{}", executor.circle.as_deref().unwrap_or_default(), operation.link.kind);
-        let place = match self.polls.place(&service, limit) {
+        let place = match self.polls.place(&service, limit).await {
             Ok(place) => place,
             Err(until) => {
                 self.put_off(self.due_again(&operation, until)).await;

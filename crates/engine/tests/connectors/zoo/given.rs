@@ -19,7 +19,7 @@ use crate::world::World;
 /// Where the service's clock begins.
 const BEGIN: Timestamp = Timestamp::from_seconds(1_767_225_600);
 /// What one step brings about takes no longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// What the host grants to every kind of the zoo.
@@ -64,7 +64,7 @@ pub async fn service(hand: &HandClock) -> SlowService {
     let measures = Measures {
         drip: Duration::from_millis(50),
         slow: Duration::from_secs(30),
-        hang: Duration::from_secs(30),
+        hang: Duration::from_mins(10),
         bomb_bytes: 256 << 10,
         huge_body_bytes: 1 << 20,
         ..Measures::small()
@@ -127,15 +127,8 @@ impl Zoo {
         }
     }
 
-    /// What is due and not done, or under way.
     fn left(&self, counts: impl Fn(&RecordId) -> bool) -> Vec<RecordId> {
-        let now = self.world.clock.now();
-        self.world.store.inspect(|tables| {
-            let busy = tables.agenda.iter().filter(|(id, row)| {
-                counts(id) && (row.held || row.ready || row.due_at.is_some_and(|due| due <= now))
-            });
-            busy.map(|(id, _)| id.clone()).collect()
-        })
+        left(&self.world, counts)
     }
 
     /// What services have called back with reaches the daemon. It answers as it likes: the end of the work is what counts.
@@ -201,4 +194,24 @@ impl Zoo {
         let open = self.left(|id| id.kind() == RecordKind::Operation);
         assert!(open.is_empty(), "{open:?}");
     }
+}
+
+/// Waits until nothing that was due is left to do.
+pub async fn settle(world: &World) {
+    let begin = Instant::now();
+    while let left @ [_, ..] = &left(world, |_| true)[..] {
+        assert!(begin.elapsed() < PATIENCE, "never done: {left:?}");
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// What is due and not done, or under way.
+fn left(world: &World, counts: impl Fn(&RecordId) -> bool) -> Vec<RecordId> {
+    let now = world.clock.now();
+    world.store.inspect(|tables| {
+        let busy = tables.agenda.iter().filter(|(id, row)| {
+            counts(id) && (row.held || row.ready || row.due_at.is_some_and(|due| due <= now))
+        });
+        busy.map(|(id, _)| id.clone()).collect()
+    })
 }

@@ -17,7 +17,8 @@ const HUNG: usize = 40;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nineteen_services_are_asked_in_time_beside_one_that_hangs_with_more_work_than_there_are_places() {
     let mut kinds: Vec<_> = (0..OTHERS).map(|number| (format!("honest-{number}"), "")).collect();
-    kinds.push(("hung".to_owned(), ""));
+    // Whoever waits behind it waits longer than this test.
+    kinds.push(("hung".to_owned(), ", status_timeout_ms: 600000"));
     let zoo = Zoo::open(&kinds).await;
     let mut hung = BTreeSet::new();
     for _ in 0..HUNG {

@@ -15,7 +15,7 @@ use serde_json::json;
 use slow_service::HandClock;
 use store::MemoryStore;
 
-use super::given::{connector, service};
+use super::given::{connector, service, settle};
 use crate::world::{World, parsed};
 
 const KINDS: usize = 12;
@@ -115,16 +115,12 @@ fn a_daemon_that_finds_everything_due_asks_no_more_at_once_than_the_host_grants(
     let under_way = Arc::new(Mutex::new(UnderWay::default()));
     runtime().block_on(async {
         let world = process(&under_way);
-        let asked = |world: &World| {
-            let running = jobs.iter().filter(|job| world.operation(job).reported == ReportedStatus::Running);
-            running.count()
-        };
-        let mut before = 0;
-        while before < jobs.len() {
-            // Those that find no place are put off a little.
-            world.until(|world| asked(world) > before).await;
+        let is_asked = |job| world.operation(job).reported == ReportedStatus::Running;
+        settle(&world).await;
+        while !jobs.iter().all(is_asked) {
+            // Those that found no place were put off a little.
             world.clock.advance_seconds(1);
-            before = asked(&world);
+            settle(&world).await;
         }
     });
     let under_way = under_way.lock().unwrap();
