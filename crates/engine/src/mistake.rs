@@ -6,6 +6,8 @@ use serde_saphyr::{Error, Location};
 
 /// Words that differ by more are not taken for each other.
 const MAX_DISTANCE: usize = 3;
+/// A shorter word begins like too many others.
+const MIN_BEGINNING: usize = 4;
 
 /// A mistake in a file that a person wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +37,7 @@ impl Mistake {
         let error = error.without_snippet();
         #[allow(
             clippy::wildcard_enum_match_arm,
-            reason = "of the reader's many errors only these two have a hint"
+            reason = "of the reader's many errors these are the ones that people make; the others are in its own words"
         )]
         let told = match error {
             Error::SerdeUnknownField { field, expected, .. } => match hint(field, expected).as_str() {
@@ -44,6 +46,12 @@ impl Mistake {
             },
             Error::SerdeUnknownVariant { variant, expected, .. } => {
                 format!("{variant:?} is not one of: {}{}", expected.join(", "), hint(variant, expected))
+            }
+            Error::SerdeMissingField { field, .. } => format!("the key {field:?} is missing"),
+            Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} occurs twice"),
+            Error::Unexpected { expected, .. } => unexpected(expected),
+            Error::InvalidScalar { ty, .. } if ty.starts_with(['u', 'i']) => {
+                "a whole number is expected here".to_owned()
             }
             other => plain(&other.to_string()),
         };
@@ -64,8 +72,20 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// The nearest word that is known, if it is near.
+fn unexpected(expected: &str) -> String {
+    match expected {
+        "mapping start" => "keys with values are expected here, as { key: value }".to_owned(),
+        "sequence start" => "a list is expected here, as [one, two]".to_owned(),
+        other => format!("{other} is expected here"),
+    }
+}
+
+/// The nearest word that is known, if it is near: one that begins like it, or one that is spelt almost like it.
 pub fn hint(word: &str, known: &[&str]) -> String {
+    let longer = known.iter().filter(|known| word.len() >= MIN_BEGINNING && known.starts_with(word));
+    if let [only] = longer.collect::<Vec<_>>()[..] {
+        return format!("; did you mean {only:?}?");
+    }
     let nearest = known.iter().map(|known| (distance(word, known), known)).min();
     match nearest {
         Some((far, known)) if far <= MAX_DISTANCE.min(word.len() / 2 + 1) => {

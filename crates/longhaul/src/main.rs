@@ -30,7 +30,7 @@ struct Arguments {
 
 const EXAMPLES: &str = "Examples:
   longhaul demo                                   a daemon with work to look at: the quickest way in
-  longhaul serve                                  the daemon, on 127.0.0.1:7420, data in ./longhaul-data
+  longhaul serve                                  the daemon, on 127.0.0.1:7420
   longhaul run -- make all                        any command as a durable job, followed to its end
   longhaul jobs create 'say hello' --executor noop --input '{\"hello\": \"world\"}'
   longhaul jobs list                              what there is

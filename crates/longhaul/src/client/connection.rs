@@ -44,6 +44,11 @@ impl DaemonFile {
         data_dir.join("admin.token")
     }
 
+    /// Where a demo remembers its address: a data directory that has one needs what only a demo has.
+    pub fn demo_path(data_dir: &Path) -> PathBuf {
+        data_dir.join("demo.address")
+    }
+
     pub fn read(data_dir: &Path) -> Result<Self> {
         let path = Self::path(data_dir);
         let text = std::fs::read_to_string(&path)?;
@@ -82,14 +87,22 @@ impl Connection {
     fn may_be_dead(&self, daemon: &DaemonFile) -> String {
         let (data_dir, pid) = (self.data_dir.display(), daemon.pid);
         format!(
-            "{data_dir}/daemon.json names process {pid}, which may have been killed; start it again with `longhaul serve --data-dir {data_dir}`"
+            "{data_dir}/daemon.json names process {pid}, which may have been killed; start it again with `{}`",
+            self.start()
         )
+    }
+
+    /// What starts a daemon on this data.
+    fn start(&self) -> String {
+        let verb = if DaemonFile::demo_path(&self.data_dir).exists() { "demo" } else { "serve" };
+        format!("longhaul {verb} --data-dir {}", self.data_dir.display())
     }
 
     fn nowhere(&self, error: &anyhow::Error) -> Failed {
         let data_dir = self.data_dir.display();
         let message = format!(
-            "cannot connect: no daemon has left its address in {data_dir} ({error}); start one with `longhaul serve --data-dir {data_dir}`, or give --url"
+            "cannot connect: no daemon has left its address in {data_dir} ({error}); start one with `{}`, or give --url",
+            self.start()
         );
         Failed { code: UNREACHABLE, message }
     }

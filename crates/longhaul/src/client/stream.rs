@@ -43,7 +43,7 @@ impl Client {
 }
 
 impl Facts {
-    /// The next event; nothing when the stream has ended, for whatever reason: it is opened again then.
+    /// What is told next; nothing when the stream has ended, for whatever reason: it is opened again then.
     pub fn next(&mut self) -> Option<Told> {
         let mut line = String::new();
         loop {

@@ -13,7 +13,7 @@ use crate::show::say;
 const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there is:
 
   listen: 127.0.0.1:7420
-  public_url: https://longhaul.example.org   # where services call back; without it they are only asked
+  public_url: https://longhaul.example.org   # where services call back; left out: they are asked
   durability: full              # or relaxed: power loss may take the last commits
   lease: { seconds: 60, renew_every_seconds: 20 }
   retention: { completed_seconds: 604800, other_seconds: 2592000 }
@@ -49,7 +49,7 @@ Examples:
   longhaul config check                  ./longhaul.yaml
   longhaul config check examples/longhaul.yaml
 
-Exit codes: 0 it can be used, 1 it cannot; the first mistake is printed with its line, column and a hint. Programs and
+Exit codes: 0 it can be used, 1 it cannot; the first mistake is printed with its line, column and a hint. Programs and \
 directories that are not there, and lanes that look like a slip of the pen, are warnings.";
 
 /// Check a configuration file
@@ -84,6 +84,7 @@ pub fn run(arguments: &ConfigArguments) -> Result<ExitCode> {
     let processes = config.executors.iter().map(|executor| executor.value.name.as_str());
     let names: Vec<&str> =
         processes.chain(config.opened.iter().map(|opened| opened.connector.name())).collect();
-    say(format_args!("{} can be used: {} executors ({})", path.display(), names.len(), names.join(", ")));
+    let executors = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    say(format_args!("{} can be used; executors besides the built-in ones: {executors}", path.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,7 @@ use engine::http::{Connector, Exchange, replay};
 
 use crate::show::say;
 
-const EXAMPLES: &str = "A connector makes an executor of a slow HTTP service: one file says how it takes work, how it is asked, how it is
+const EXAMPLES: &str = "A connector makes an executor of a slow HTTP service: one file says how it takes work, how it is asked, how it is \
 stopped, and where in its answers the id, the state, the progress and the result are. Recipes are in examples/connectors.
 
 Examples:

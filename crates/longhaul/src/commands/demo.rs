@@ -20,9 +20,9 @@ use crate::show::{self, Live, Table};
 
 const EXAMPLES: &str = "Examples:
   longhaul demo                            on a fresh data directory, on any port that is free
-  longhaul demo --data-dir ./demo-data     kill it with -9 and start it again like this: the job finishes
+  longhaul demo --data-dir ./demo-data     kill -9 it, start it again like this: the jobs finish
 
-Starts a daemon and a slow HTTP service, gives the service a few jobs through the daemon, which asks it how they go until
+Starts a daemon and a slow HTTP service, gives the service a few jobs through the daemon, which asks it how they go until \
 they are done, shows one of them moving, prints what to try next, and stays up until Ctrl-C.";
 
 /// The executor that leads to the slow service.
@@ -42,8 +42,7 @@ pub struct Demo {
     listen: Option<SocketAddr>,
 }
 
-/// Where the address of a demo is remembered, so that the lines that were printed work after a restart.
-const ADDRESS_FILE: &str = "demo.address";
+/// Where the address of the service is remembered; that of the demo is too, so that the lines that were printed work after a restart.
 const SERVICE_ADDRESS_FILE: &str = "slow-service.address";
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -62,14 +61,14 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
         let options = DaemonOptions {
             data_dir: data_dir.clone(),
             database: DatabaseArgument::default(),
-            listen: Some(demo.listen.unwrap_or_else(|| last_address(&data_dir.join(ADDRESS_FILE)))),
+            listen: Some(demo.listen.unwrap_or_else(|| last_address(&DaemonFile::demo_path(&data_dir)))),
             config,
             dispatching: Dispatching::On,
         };
         let running = Running::start(options).await?;
         println!("longhaul is ready at {}", running.url);
         if let Some(address) = running.url.strip_prefix("http://") {
-            std::fs::write(data_dir.join(ADDRESS_FILE), address)?;
+            std::fs::write(DaemonFile::demo_path(&data_dir), address)?;
         }
         // The guide talks to the daemon over HTTP like anyone else; it may not keep the process from ending.
         std::thread::spawn(move || {

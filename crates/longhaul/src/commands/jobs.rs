@@ -17,14 +17,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::{Call, Connection};
-use crate::exit::Failed;
+use crate::exit::{EXIT_CODES, Failed};
 use crate::show::{self, say};
 
 pub use follow::end_code;
 
 /// Create jobs, look at them, steer them, wait for them.
 #[derive(Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(after_help = help(), arg_required_else_help = true)]
 pub struct Jobs {
     #[command(flatten)]
     connection: Connection,
@@ -38,15 +38,11 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs wait work-0123 --timeout 10m && longhaul jobs result work-0123
   longhaul jobs why work-0123                why it is not moving
   longhaul jobs logs work-0123 --follow      what its command says
-  longhaul jobs cancel work-0123 --reason 'not needed any more'
+  longhaul jobs cancel work-0123 --reason 'not needed any more'";
 
-Exit codes:
-    0  done; a job that was waited for has completed
-    1  refused, or the job failed, was cancelled, expired or is unavailable
-    2  wrong usage
-    3  the daemon cannot be reached
-    4  there is no such job
-  124  the time of a wait is over; the job goes on";
+fn help() -> String {
+    format!("{EXAMPLES}\n\n{EXIT_CODES}")
+}
 
 const SHOW: &str = "Examples:
   longhaul jobs show work-0123

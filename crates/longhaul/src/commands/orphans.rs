@@ -11,12 +11,12 @@ use crate::exit::{FAILED, Failed};
 use crate::show::{Table, say};
 
 const EXAMPLES: &str = "Examples:
-  longhaul orphans list                                      what may still run outside, oldest first
-  longhaul orphans cancel op-0123                            ask its service again to stop it
+  longhaul orphans list                    what may still run outside, oldest first
+  longhaul orphans cancel op-0123          ask its service again to stop it
   longhaul orphans settle op-0123 --note 'not on the console any more'
 
-Work stays on this list when its cancel was not confirmed, when the host gave it up while it ran, when its service does not
-know it, or when nobody knows whether it was ever taken. It leaves the list when its service says that it has stopped, or when
+Work stays on this list when its cancel was not confirmed, when the host gave it up while it ran, when its service does not \
+know it, or when nobody knows whether it was ever taken. It leaves the list when its service says that it has stopped, or when \
 somebody has looked and says so.";
 
 /// See and settle what may still run outside

@@ -27,11 +27,11 @@ const EXAMPLES: &str = "Examples:
   longhaul run --env TOKEN=\"$TOKEN\" -- ./deploy.sh       a variable that the command needs
   longhaul run --detach -- sh -c 'sleep 60; echo done'     prints the id and leaves it running
 
-The daemon runs the command, in this directory; Ctrl-C leaves it running (`longhaul jobs logs ID --follow`). If the daemon
-is killed, the command runs again from its start when the daemon is back, up to --max-attempts; a command that must not be
+The daemon runs the command, in this directory; Ctrl-C leaves it running (`longhaul jobs logs ID --follow`). If the daemon \
+is killed, the command runs again from its start when the daemon is back, up to --max-attempts; a command that must not be \
 run twice takes --max-attempts 1. A command that fails by itself is not repeated, unless --retry says so.
 
-It has only PATH, HOME, LANG, LC_ALL, TZ and TMPDIR of the daemon's environment, and no way to gain privileges (no sudo);
+It has only PATH, HOME, LANG, LC_ALL, TZ and TMPDIR of the daemon's environment, and no way to gain privileges (no sudo); \
 pass what it needs with --env. Everything that it has started is ended with it.";
 
 const DEFAULT_ATTEMPTS: u32 = 3;

@@ -18,14 +18,19 @@ use crate::log;
 const EXAMPLES: &str = "Examples:
   longhaul serve                                      on 127.0.0.1:7420, data in ./longhaul-data
   longhaul serve --listen 127.0.0.1:0 --data-dir /var/lib/longhaul
-  longhaul serve --connector printing.yaml            a slow HTTP service as an executor; see `longhaul connector --help`
-  longhaul serve --database postgres://longhaul@db.example/longhaul    many nodes on one database; a data directory each
-  longhaul serve --config longhaul.yaml               executors, lanes, retention; see `longhaul config check --help`
+  longhaul serve --connector printing.yaml            a slow HTTP service as an executor
+  longhaul serve --database postgres://longhaul@db.example/longhaul
+                                                      many nodes on one database, a data directory each
+  longhaul serve --config longhaul.yaml               executors, lanes, retention
 
-When it is ready it prints one line with its URL, and leaves daemon.json (URL, process id) and admin.token (the first
+`longhaul connector --help` and `longhaul config check --help` explain the files.
+
+When it is ready it prints one line with its URL, and leaves daemon.json (URL, process id) and admin.token (the first \
 administrator's token, for its user alone) in the data directory, where the other commands find them.
 
-SIGTERM or SIGINT stop it: nothing new begins, what runs has ten seconds, exit code 0. A second signal ends it at once.
+SIGTERM or SIGINT stop it: nothing new begins, what runs has ten seconds, a question to a service thirty; exit code 0. \
+A second signal ends it at once. What did not finish goes on after the next start.
+
 Exit code 1: it could not start, or the disk failed. Log lines go to standard error; LONGHAUL_LOG=debug says more.";
 
 /// What `./longhaul.yaml` is called.

@@ -70,10 +70,12 @@ fn unknown_key_is_refused_with_its_place_and_the_nearest_known_one() {
         mistake("listen: 127.0.0.1:1\nexecutor: []\n"),
         "f.yaml:2:1: unknown key \"executor\"; did you mean \"executors\"?"
     );
-    let nested = mistake("executors:\n  - name: a\n    kind: process\n    argv: [a]\n    timeout: 4\n");
+    let nested = |key| mistake(&format!("executors:\n- name: a\n  kind: process\n  argv: [a]\n  {key}: 4\n"));
+    assert_eq!(nested("timeout"), "f.yaml:5:3: unknown key \"timeout\"; did you mean \"timeout_seconds\"?");
+    let far = nested("shell");
     assert!(
-        nested.starts_with("f.yaml:5:5: unknown key \"timeout\"; known here: name, circle, kind, argv"),
-        "{nested}"
+        far.starts_with("f.yaml:5:3: unknown key \"shell\"; known here: name, circle, kind, argv"),
+        "{far}"
     );
     assert_eq!(
         mistake("retention:\n  complete_seconds: 4\n"),
@@ -106,7 +108,14 @@ fn every_mistake_is_told_with_its_place() {
             "f.yaml:2:3: \"LONGHAUL_X\" in env",
         ),
         ("listen: nowhere\n", "f.yaml:1:9: "),
-        ("listen: 127.0.0.1:1\nlisten: 127.0.0.1:2\n", "f.yaml:2:1: "),
+        ("listen: 127.0.0.1:1\nlisten: 127.0.0.1:2\n", "f.yaml:2:1: the key \"listen\" occurs twice"),
+        ("lease: { seconds: 60 }\n", "f.yaml:1:10: the key \"renew_every_seconds\" is missing"),
+        ("lanes: { gpu: 3 }\n", "f.yaml:1:15: keys with values are expected here"),
+        (
+            "executors:\n- { name: a, kind: process, argv: wc -w }\n",
+            "f.yaml:2:35: a list is expected here, as [one, two]",
+        ),
+        ("retention: { other_seconds: long }\n", "f.yaml:1:29: a whole number is expected here"),
         ("a: [\n", "f.yaml:"),
     ] {
         let mistake = mistake(text);

@@ -78,7 +78,7 @@ fn bar(share: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share is within 0 and 1")]
     let full = (share * f64::from(BAR_CHARS)) as usize;
     let empty = BAR_CHARS as usize - full;
-    format!("[{}{}] {:3.0} %", "#".repeat(full), "·".repeat(empty), share * 100.0)
+    format!("[{}{}] {:3.0} %", "#".repeat(full), "·".repeat(empty), (share * 100.0).floor())
 }
 
 #[cfg(test)]
@@ -96,8 +96,8 @@ mod tests {
     }
 
     #[test]
-    fn bar_is_full_only_at_the_end() {
-        assert!(bar(0.99).contains('·'));
-        assert!(!bar(1.0).contains('·'));
+    fn bar_is_full_and_says_a_hundred_only_at_the_end() {
+        assert!(bar(0.999).contains('·') && bar(0.999).ends_with(" 99 %"));
+        assert!(!bar(1.0).contains('·') && bar(1.0).ends_with("100 %"));
     }
 }

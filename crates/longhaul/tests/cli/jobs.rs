@@ -41,111 +41,6 @@ fn job_is_created_run_retried_cancelled_and_read() {
 }
 
 #[test]
-fn every_flag_of_create_arrives() {
-    let dir = tempfile::tempdir().unwrap();
-    let _daemon = Daemon::start_with(dir.path(), &["--no-dispatch"]);
-    let prompt = dir.path().join("prompt.md");
-    std::fs::write(&prompt, "do it well\n").unwrap();
-    let status = json_of(
-        dir.path(),
-        &[
-            "jobs",
-            "create",
-            "all",
-            "--kind",
-            "k",
-            "--created-by",
-            "c",
-            "--owner",
-            "o",
-            "--assigned-peer",
-            "repow-blue-00000000",
-            "--session",
-            "s",
-            "--correlation-id",
-            "x",
-            "-c",
-            "blue",
-            "--source-id",
-            "i",
-            "--scope",
-            "sc",
-            "--prompt-file",
-            prompt.to_str().unwrap(),
-            "--path",
-            "/tmp",
-            "--backend",
-            "codex",
-            "--profile",
-            "p",
-            "--due-at",
-            "2099-01-01T00:00:00Z",
-            "--result-surface",
-            "r",
-            "--process-scope",
-            "per-fire",
-            "--continuity",
-            "fresh",
-            "--executor",
-            "noop",
-            "--input",
-            "{}",
-            "--priority",
-            "-3",
-            "--lane",
-            "l",
-            "--max-attempts",
-            "7",
-            "--timeout",
-            "2m",
-            "--tag",
-            "a",
-            "--tag",
-            "b",
-            "--deadline-at",
-            "2099-01-02T00:00:00Z",
-            "--expires-at",
-            "2099-01-03T00:00:00Z",
-        ],
-    );
-    for (key, value) in [
-        ("title", "all"),
-        ("kind", "k"),
-        ("created_by_peer_id", "c"),
-        ("owner_peer_id", "o"),
-        ("assigned_peer_id", "repow-blue-00000000"),
-        ("repowire_session_id", "s"),
-        ("correlation_id", "x"),
-        ("circle", "blue"),
-        ("source_kind", "cli"),
-        ("source_id", "i"),
-        ("scope", "sc"),
-        ("due_at", "2099-01-01T00:00:00Z"),
-    ] {
-        assert_eq!(status[key], value, "{key}");
-    }
-    let execution = &status["execution"];
-    assert_eq!(execution["prompt"], json!({ "body": "do it well\n", "source": "inline" }));
-    assert_eq!(execution["target"]["backend"], "codex");
-    assert_eq!(
-        (&execution["process_scope"], &execution["continuity"]),
-        (&json!("per_fire"), &json!("fresh"))
-    );
-    let facts =
-        expect(0, &longhaul(dir.path(), &["jobs", "facts", status["job_id"].as_str().unwrap(), "--json"]));
-    let spec = serde_json::from_str::<Value>(facts.lines().next().unwrap()).unwrap()["payload"].to_string();
-    for part in [
-        r#""priority":-3"#,
-        r#""lane":"l""#,
-        r#""max_attempts":7"#,
-        r#""timeout_seconds":120"#,
-        r#"["a","b"]"#,
-    ] {
-        assert!(spec.contains(part), "{part} is not in {spec}");
-    }
-}
-
-#[test]
 fn same_idempotency_key_gives_the_same_job() {
     let dir = tempfile::tempdir().unwrap();
     let _daemon = Daemon::start(dir.path());
@@ -170,6 +65,11 @@ fn list_is_a_table_for_people_and_json_for_machines() {
     assert_eq!(machines["work"][0]["job_id"], *first);
     assert_eq!(machines["recurring"], json!([]));
     assert_eq!(json_of(dir.path(), &["jobs", "list", "--limit", "1"])["work"].as_array().unwrap().len(), 1);
+    for (limit, told) in
+        [("1", "longhaul: only the 1 jobs that changed last; --limit shows more\n"), ("2", "")]
+    {
+        assert_eq!(stderr(&longhaul(dir.path(), &["jobs", "list", "--limit", limit])), told);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::given::{Daemon, binary, create, ended, expect, longhaul, show, until, verify};
+use crate::given::{Daemon, binary, create, ended, expect, json as json_of, longhaul, show, until, verify};
 
 #[test]
 fn queued_job_survives_and_is_done_after_the_restart() {
@@ -74,6 +74,32 @@ fn job_that_a_process_runs_is_tried_again_and_the_process_is_gone() {
     // One that is dead may wait for its burial.
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat")).unwrap_or_default();
     assert!(stat.is_empty() || stat.contains(") Z "), "the first attempt's process lives: {stat}");
+    verify(dir.path());
+}
+
+#[test]
+fn job_that_waits_for_its_next_attempt_waits_on_and_keeps_its_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let input = json!({ "argv": ["sh", "-c", "test $LONGHAUL_ATTEMPT_NUMBER = 4"] }).to_string();
+    let id =
+        create(dir.path(), &["again", "--executor", "command", "--input", &input, "--max-attempts", "4"]);
+    // The third wait is long enough to be caught in.
+    let due_at = loop {
+        let why = json_of(dir.path(), &["jobs", "why", &id]);
+        let reason = &why["reasons"][0];
+        let third = reason["detail"].as_str().is_some_and(|told| told.starts_with("attempt 3 "));
+        if reason["code"] == "backing_off" && third {
+            break why["earliest_at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+        }
+    };
+    daemon.kill();
+    let _daemon = Daemon::start(dir.path());
+    ended(dir.path(), &id, "completed");
+    let attempts = show(dir.path(), &id)["runner"]["attempts"].clone();
+    assert_eq!(attempts.as_array().unwrap().len(), 4, "{attempts}");
+    let began: jiff::Timestamp = attempts[3]["started_at"].as_str().unwrap().parse().unwrap();
+    assert!(began >= due_at, "the last attempt began at {began}, before {due_at}");
     verify(dir.path());
 }
 

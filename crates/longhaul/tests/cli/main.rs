@@ -7,6 +7,7 @@ mod config;
 mod connection;
 mod demo;
 mod exit_codes;
+mod flags;
 mod given;
 mod jobs;
 mod kills;

@@ -112,6 +112,16 @@ fn every_verb_teaches_with_examples() {
         &["jobs", "answer", "--help"],
         &["token", "--help"],
         &["token", "create", "--help"],
+        &["token", "list", "--help"],
+        &["token", "revoke", "--help"],
+        &["orphans", "--help"],
+        &["orphans", "list", "--help"],
+        &["orphans", "cancel", "--help"],
+        &["orphans", "settle", "--help"],
+        &["config", "--help"],
+        &["connector", "--help"],
+        &["connector", "check", "--help"],
+        &["connector", "test", "--help"],
         &["purge", "--help"],
         &["config", "check", "--help"],
         &["completions", "--help"],
@@ -121,7 +131,15 @@ fn every_verb_teaches_with_examples() {
         &["progress", "--help"],
     ] {
         let printed = expect(0, &binary(verb).output().unwrap());
-        assert!(printed.contains("Example"), "{verb:?}:\n{printed}");
+        let examples = printed.split_once("\nExample").expect(&printed).1;
+        // No line is so long that its end stands alone on the next.
+        for (line, next) in examples.lines().zip(examples.lines().skip(1)) {
+            let is_cut = line.len() < 60 && next.starts_with(|first: char| first.is_ascii_lowercase());
+            assert!(!is_cut, "{verb:?}: {line:?} goes on as {next:?}\n{printed}");
+        }
+        for line in examples.lines().skip(1).take_while(|line| !line.is_empty()) {
+            assert!(line.starts_with("  longhaul ") || verb[0] == "config", "{verb:?}: {line:?}");
+        }
     }
     for shell in ["bash", "zsh", "fish"] {
         assert!(expect(0, &binary(&["completions", shell]).output().unwrap()).contains("longhaul"));

@@ -1,5 +1,7 @@
 //! Signals: a graceful stop, and an end at once.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 
 use crate::given::{Daemon, create, ended, longhaul, show, until, verify};
@@ -30,8 +32,11 @@ fn what_does_not_finish_within_ten_seconds_is_handed_back_and_done_after_the_res
     let input = serde_json::json!({ "argv": ["sh", "-c", script] }).to_string();
     let id = create(dir.path(), &["long", "--executor", "command", "--input", &input]);
     until(dir.path(), &id, "running");
+    let told = Instant::now();
     daemon.signal(Signal::INT);
     assert_eq!(daemon.wait().code(), Some(0));
+    // Ten seconds to finish, three to be handed back, and a busy machine.
+    assert!((10..25).contains(&told.elapsed().as_secs()), "it took {:?}", told.elapsed());
     let _daemon = Daemon::start(dir.path());
     ended(dir.path(), &id, "completed");
     verify(dir.path());
@@ -48,9 +53,9 @@ fn second_signal_ends_it_at_once() {
     while !daemon.log().contains("SIGTERM: stopping") {
         std::thread::yield_now();
     }
-    let told = std::time::Instant::now();
+    let told = Instant::now();
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.wait().code(), Some(1));
-    assert!(told.elapsed() < std::time::Duration::from_secs(5), "it took its time");
+    assert!(told.elapsed() < Duration::from_secs(5), "it took its time");
     verify(dir.path());
 }

@@ -5,7 +5,8 @@ use engine::process::{Limits, NewPrivileges};
 use crate::given::Given;
 
 const SHOW: &str =
-    "ulimit -c; ulimit -n; ulimit -v; ulimit -t; grep NoNewPrivs /proc/self/status | tr -dc '01'";
+    "ulimit -c; ulimit -n; ulimit -v; ulimit -t; grep NoNewPrivs /proc/self/status | tr -dc '01'; echo
+    awk '/^Max processes/ { print $3, $4 }' /proc/self/limits";
 
 async fn shown(given: &Given) -> Vec<String> {
     let ended = given.run_script(SHOW).await;
@@ -26,11 +27,11 @@ async fn limits_of_the_executor_hold_for_the_command() {
             memory_bytes: Some(512 * 1_048_576),
             cpu_seconds: Some(77),
             open_files: Some(100),
-            processes: None,
+            processes: Some(54_321),
             new_privileges: NewPrivileges::Allowed,
         };
     });
-    assert_eq!(shown(&given).await, ["0", "100", "524288", "77", "0"]);
+    assert_eq!(shown(&given).await, ["0", "100", "524288", "77", "0", "54321 54321"]);
     let hungry = "perl -e '$x = \"a\" x (1024 * 1024 * 1024)'";
     given.run_script(hungry).await.assert_failed("exit_nonzero");
 }

@@ -15,10 +15,10 @@ use crate::show::{self, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul jobs create 'say hello' --executor noop --input '{\"hello\": \"world\"}'
-  longhaul jobs create 'long work' --executor slow --input @input.json --max-attempts 5 --timeout 10m
+  longhaul jobs create 'long work' --executor slow --input @input.json --timeout 10m
   longhaul jobs create 'tonight' --executor noop --due-at 'in 6h' --tag nightly
   longhaul jobs create 'review' --assigned-peer reviewer --prompt-file review.md
-  id=$(longhaul jobs create 'once' --executor noop --idempotency-key order-17 --json | jq -r .job_id)
+  longhaul jobs create 'once' --executor noop --idempotency-key order-17 --json | jq -r .job_id
 
 A job that names no executor, peer or folder is not dispatched: whoever does it reports with `longhaul jobs update`.";
 

@@ -16,13 +16,13 @@ use crate::show::{self, Live, plain, say};
 
 const WATCH_EXAMPLES: &str = "Examples:
   longhaul jobs watch work-0123
-  longhaul jobs watch work-0123 --json | jq -c '[.state, .progress]'      every change, one line each";
+  longhaul jobs watch work-0123 --json | jq -c '[.state, .progress]'    every change as a line";
 
 const WAIT_EXAMPLES: &str = "Examples:
   longhaul jobs wait work-0123 && echo completed
   longhaul jobs wait work-0123 --timeout 5m; test $? -eq 124 && echo 'still going'
 
-Exit codes: 0 completed; 1 failed, cancelled, expired or unavailable; 3 the daemon cannot be reached; 4 no such job;
+Exit codes: 0 completed; 1 failed, cancelled, expired or unavailable; 3 the daemon cannot be reached; 4 no such job; \
 124 the time is over, and the job goes on. A daemon that is started again meanwhile is waited for.";
 
 #[derive(Args)]

@@ -58,11 +58,16 @@ struct RawPage {
 struct RawList {
     work: Vec<Box<RawValue>>,
     recurring: Vec<Box<RawValue>>,
+    #[serde(skip)]
+    has_more: bool,
 }
 
 pub fn run(connection: &Connection, list: &List) -> Result<ExitCode> {
     let client = connection.client()?;
     let all = read(&client, list)?;
+    if all.has_more {
+        eprintln!("longhaul: only the {} jobs that changed last; --limit shows more", all.work.len());
+    }
     if list.json {
         say(format_args!("{}", serde_json::to_string(&all)?));
         return Ok(ExitCode::SUCCESS);
@@ -99,7 +104,7 @@ fn read(client: &Client, list: &List) -> Result<RawList> {
             filter = format!("{filter}&{name}={}", segment(value));
         }
     }
-    let mut all = RawList { work: Vec::new(), recurring: Vec::new() };
+    let mut all = RawList { work: Vec::new(), recurring: Vec::new(), has_more: true };
     let mut cursor = String::new();
     while all.work.len() < list.limit {
         let limit = PAGE.min(list.limit - all.work.len());
@@ -109,7 +114,10 @@ fn read(client: &Client, list: &List) -> Result<RawList> {
         all.recurring.extend(page.recurring);
         match page.next_cursor {
             Some(next) => cursor = format!("&cursor={}", segment(&next)),
-            None => break,
+            None => {
+                all.has_more = false;
+                break;
+            }
         }
     }
     Ok(all)

@@ -14,9 +14,9 @@ use crate::exit::Failed;
 
 const EXAMPLES: &str = "Examples:
   longhaul jobs logs work-0123
-  longhaul jobs logs work-0123 --follow                until the job is over
+  longhaul jobs logs work-0123 --follow               until the job is over
   longhaul jobs logs work-0123 --stderr | tail
-  longhaul jobs logs work-0123 --attempt attempt-4567  of an earlier attempt; `jobs show --json` names them
+  longhaul jobs logs work-0123 --attempt attempt-4567 of an earlier one: `jobs show --json`
 
 Only commands have output; it is kept up to the executor's limit, until the job is purged or its retention is over.";
 

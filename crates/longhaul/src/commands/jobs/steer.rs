@@ -12,8 +12,10 @@ use crate::exit::Failed;
 
 const UPDATE_EXAMPLES: &str = "Examples:
   longhaul jobs update work-0123 --state running --attempt-id attempt-4567 --note 'half way'
-  longhaul jobs update work-0123 --state completed --attempt-id attempt-4567 --result-summary 'all pages printed'
-  longhaul jobs update work-0123 --state completed      a job that was never dispatched needs no attempt id";
+  longhaul jobs update work-0123 --state completed --attempt-id attempt-4567 --result-summary ok
+  longhaul jobs update work-0123 --state completed --note 'done by hand'
+
+A job that was never dispatched needs no attempt id.";
 
 const CANCEL_EXAMPLES: &str = "Examples:
   longhaul jobs cancel work-0123
