@@ -1,27 +1,6 @@
 //! `longhaul demo`: killed with -9 and started again, its jobs finish.
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::Stdio;
-
-use serde_json::Value;
-
-use crate::given::{Daemon, binary, ended, expect, json, longhaul, stderr, until, verify};
-
-/// Follows a job until its progress is told.
-fn moves(dir: &Path, id: &str) -> bool {
-    let mut watch = binary(&["jobs", "watch", id, "--json"])
-        .env("LONGHAUL_DATA_DIR", dir)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-    let told = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-    let moved = told.map(|status| status["progress"]["percent"].as_f64()).any(|percent| percent > Some(0.0));
-    let _ = watch.kill();
-    watch.wait().unwrap();
-    moved
-}
+use crate::given::{Daemon, ended, expect, json, longhaul, stderr, until, until_told, verify};
 
 #[test]
 fn demo_that_was_killed_goes_on_where_it_was() {
@@ -36,7 +15,7 @@ fn demo_that_was_killed_goes_on_where_it_was() {
         }
     };
     until(dir.path(), &job, "awaiting_external");
-    assert!(moves(dir.path(), &job), "nothing was told of how it goes");
+    until_told(dir.path(), &job, "moving", |status| status["progress"]["percent"].as_f64() > Some(0.0));
     let url = daemon.url.clone();
     daemon.kill();
     let unreachable = stderr(&longhaul(dir.path(), &["jobs", "list"]));

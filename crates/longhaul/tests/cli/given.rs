@@ -82,6 +82,12 @@ pub fn ended(dir: &Path, id: &str, state: &str) -> Value {
 /// Waits until a job is in a state, woken by the daemon's stream.
 #[track_caller]
 pub fn until(dir: &Path, id: &str, state: &str) -> Value {
+    until_told(dir, id, state, |status| status["state"] == state)
+}
+
+/// Waits until whoever follows a job is told this of it.
+#[track_caller]
+pub fn until_told(dir: &Path, id: &str, what: &str, is_told: impl Fn(&Value) -> bool) -> Value {
     let mut watch = binary(&["jobs", "watch", id, "--json"])
         .env("LONGHAUL_DATA_DIR", dir)
         .stdout(Stdio::piped())
@@ -92,8 +98,8 @@ pub fn until(dir: &Path, id: &str, state: &str) -> Value {
     let mut found = None;
     for line in lines {
         let status: Value = serde_json::from_str(&line.expect("it is text")).expect("it is JSON");
-        seen.push(status["state"].to_string());
-        if status["state"] == state {
+        seen.push((status["state"].to_string(), status["progress"].to_string()));
+        if is_told(&status) {
             found = Some(status);
             break;
         }
@@ -101,7 +107,7 @@ pub fn until(dir: &Path, id: &str, state: &str) -> Value {
     // It may have ended by itself.
     let _ = watch.kill();
     watch.wait().expect("it is ours");
-    found.unwrap_or_else(|| panic!("{id} was never {state}, but {seen:?}"))
+    found.unwrap_or_else(|| panic!("{id} was never {what}, but {seen:?}"))
 }
 
 /// The store agrees with its ledger.
