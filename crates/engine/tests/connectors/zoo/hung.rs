@@ -41,10 +41,12 @@ async fn nineteen_services_are_asked_in_time_beside_one_that_hangs_with_more_wor
     let mut polls = 0;
     for (id, at, fact) in zoo.facts() {
         let id = RecordId::from(id);
-        let next = match &fact {
-            OperationFact::Dispatched(accepted) => accepted.next_poll_at,
-            OperationFact::Polled(polled) => polled.next_poll_at,
-            _ => continue,
+        let next = if let OperationFact::Dispatched(accepted) = &fact {
+            accepted.next_poll_at
+        } else if let OperationFact::Polled(polled) = &fact {
+            polled.next_poll_at
+        } else {
+            continue;
         };
         let before = due.insert(id.clone(), next);
         if let (Some(due), false) = (before, hangs.contains(&id)) {

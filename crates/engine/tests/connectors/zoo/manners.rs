@@ -149,10 +149,10 @@ fn assert_outcome(zoo: &Zoo, id: &JobId, manner: Manner, facts: &BTreeMap<Operat
     let (job, operation) = (zoo.world.job(id), zoo.world.operation(id));
     let facts = &facts[&operation.id];
     let polls = || {
-        facts.iter().filter_map(|fact| match fact {
-            OperationFact::Polled(polled) => Some(polled),
-            _ => None,
-        })
+        let polled = |fact: &'_ OperationFact| {
+            if let OperationFact::Polled(polled) = fact { Some(polled.clone()) } else { None }
+        };
+        facts.iter().filter_map(polled)
     };
     let errors = polls().filter(|polled| polled.error.is_some()).count();
     let told = format!("{manner:?}: {job:?} {operation:?} {facts:?}");

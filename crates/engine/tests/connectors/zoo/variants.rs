@@ -35,12 +35,11 @@ async fn a_service_that_forgets_now_and_then_is_asked_until_it_remembers_where_t
     let more = ", unknown_policy: retry-until-expiry";
     let (zoo, job) = lived(Manner::ForgetsNowAndThen, more, 20, Stops::Never).await;
     assert_eq!(zoo.world.job(&job).state.name(), JobStateName::Completed);
-    let forgot = zoo.facts().into_iter().filter(|(_, _, fact)| match fact {
-        OperationFact::Polled(polled) => {
-            polled.error.as_ref().is_some_and(|error| error.code == "operation_unknown")
-        }
-        _ => false,
-    });
+    let unknown = |fact: &OperationFact| {
+        matches!(fact, OperationFact::Polled(polled)
+            if polled.error.as_ref().is_some_and(|error| error.code == "operation_unknown"))
+    };
+    let forgot = zoo.facts().into_iter().filter(|(_, _, fact)| unknown(fact));
     assert!(forgot.count() > 2);
 }
 
