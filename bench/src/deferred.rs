@@ -54,12 +54,15 @@ struct Sizes {
     idle_seconds: u64,
 }
 
+/// Measures some lines of the table.
+type Measure = fn(&Place, &ServiceProcess, &Sizes) -> Result<Vec<report::Line>>;
+
 /// Prints the table; fails if a bound was missed.
 pub fn run(deferred: &Deferred, scratch: &Path) -> Result<()> {
     let place = Place::new(deferred.binary.clone(), scratch)?;
     let service = ServiceProcess::start()?;
     let sizes = &deferred.sizes;
-    let figures: [(&str, fn(&Place, &ServiceProcess, &Sizes) -> Result<Vec<report::Line>>); 4] = [
+    let figures: [(&str, Measure); 4] = [
         ("parked", parked::measure),
         ("due", due::measure),
         ("hung", hung::measure),
