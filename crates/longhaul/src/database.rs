@@ -24,7 +24,7 @@ pub struct Location {
 /// The argument that names a database.
 #[derive(Args, Clone, Default)]
 pub struct DatabaseArgument {
-    /// A PostgreSQL database instead of the file: postgres://user:password@host:5432/database
+    /// A PostgreSQL database instead of the file, as <postgres://user:password@host:5432/database>
     #[arg(long, env = "LONGHAUL_DATABASE", value_name = "URL", hide_env_values = true)]
     database: Option<String>,
 }
@@ -32,7 +32,7 @@ pub struct DatabaseArgument {
 /// Where the store is.
 pub enum Place {
     File(PathBuf),
-    Server(PostgresAddress),
+    Server(Box<PostgresAddress>),
 }
 
 impl Location {
@@ -46,7 +46,7 @@ impl DatabaseArgument {
     pub fn place(&self, data_dir: &Path) -> Result<Place> {
         Ok(match &self.database {
             None => Place::File(data_dir.join("longhaul.sqlite")),
-            Some(address) => Place::Server(PostgresAddress::parse(address)?),
+            Some(address) => Place::Server(Box::new(PostgresAddress::parse(address)?)),
         })
     }
 }
@@ -67,7 +67,7 @@ impl Opened {
                 Self::File(Arc::new(SqliteStore::open(&options)?))
             }
             Place::Server(address) => {
-                let options = PostgresOptions::at(address.clone());
+                let options = PostgresOptions::at((**address).clone());
                 Self::Server(Arc::new(PostgresStore::open(&options).await?))
             }
         })

@@ -43,11 +43,12 @@ struct ClaimRecord<'a> {
 
 /// A ledger that is read page by page.
 struct Ledger {
-    facts_after: Box<dyn Fn(u64) -> Pages<FactLine>>,
-    claims_after: Box<dyn Fn(&str) -> Pages<ClaimLine>>,
+    facts_after: FactPages,
+    claims_after: ClaimPages,
 }
 
-type Pages<T> = Result<Vec<T>, StoreError>;
+type FactPages = Box<dyn Fn(u64) -> Result<Vec<FactLine>, StoreError>>;
+type ClaimPages = Box<dyn Fn(&str) -> Result<Vec<ClaimLine>, StoreError>>;
 
 impl Ledger {
     fn open(location: &Location) -> Result<Self> {
