@@ -175,6 +175,7 @@ impl Open {
         NewOperation {
             job_id: job_id.clone(),
             attempt_id: attempt_id.clone(),
+            circle: None,
             kind: kind.to_owned(),
             specialist: kind.to_owned(),
             handle: Some(handle.body),
