@@ -103,7 +103,8 @@ impl Running {
             let opened =
                 HttpConnector::open(connector, vec![listener.local_addr()?], clock.clone(), callbacks)
                     .with_context(|| format!("the connector {name:?} cannot be opened"))?;
-            executors.register_under(circle.as_deref(), &name, opened.executor(), opened.contract());
+            let contract = opened.contract();
+            executors.register_under(circle.as_deref(), &name, opened.executor(), contract);
         }
         let settings = DaemonSettings {
             owner: RandomIds.owner_id(&owner),
