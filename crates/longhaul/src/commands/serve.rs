@@ -19,8 +19,7 @@ const EXAMPLES: &str = "Examples:
   longhaul serve                                      on 127.0.0.1:7420, data in ./longhaul-data
   longhaul serve --listen 127.0.0.1:0 --data-dir /var/lib/longhaul
   longhaul serve --connector printing.yaml            a slow HTTP service as an executor
-  longhaul serve --database postgres://longhaul@db.example/longhaul
-                                                      many nodes on one database, a data directory each
+  longhaul serve --database postgres://db/longhaul    on PostgreSQL, with other nodes
   longhaul serve --config longhaul.yaml               executors, lanes, retention
 
 `longhaul connector --help` and `longhaul config check --help` explain the files.

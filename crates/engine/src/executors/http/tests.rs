@@ -119,8 +119,8 @@ fn a_mistake_is_told_with_its_place_and_what_was_probably_meant() {
         ("status: answer.body.state", "status: null", "status needs read.status"),
         ("max_ttl_seconds: 86400", "max_ttl_seconds: 0", "press.yaml:13:9: "),
         ("response_bytes: 1000", "response_bytes: 99999999", "limits.response_bytes is 1 to 1048576"),
-        ("  idempotent: true\n", "", "missing field"),
-        ("name: press", "name: press\nname: press", "duplicate"),
+        ("  idempotent: true\n", "", r#"the key "idempotent" is missing"#),
+        ("name: press", "name: press\nname: press", r#"the key "name" occurs twice"#),
     ] {
         assert!(WHOLE.contains(from), "{from}");
         let mistake = parse(&WHOLE.replacen(from, to, 1)).unwrap_err();
