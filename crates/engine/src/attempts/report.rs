@@ -33,7 +33,7 @@ impl Attempt {
                     tracing::warn!(record = %self.id, code = error.code(), "report not written down yet: {error}");
                 }
                 // Taken from a live attempt by its own process: see `adopt.rs`.
-                Err(EngineError::Store(StoreError::Fenced)) if self.adopt(attempt_id).await => {
+                Err(EngineError::Refused(Refusal::ClaimLost)) if self.adopt(attempt_id).await => {
                     order.fence = Some(self.fence.clone());
                     continue;
                 }

@@ -120,6 +120,35 @@ async fn an_attempt_that_lives_keeps_its_job_when_the_clock_jumps_over_its_lease
     }
 }
 
+/// Whoever attends to the record took it just before the report came: the report goes on under the claim of its own process.
+#[tokio::test]
+async fn a_report_goes_on_under_the_claim_that_its_own_process_took_meanwhile() {
+    let gate = given::Gate::default();
+    let inside = gate.clone();
+    let given = Given::new([scripted("slow", 1, move |assignment, _| {
+        let gate = inside.clone();
+        async move {
+            gate.pass(&assignment.job.id).await;
+            Produced::Completed(Output::default())
+        }
+    })]);
+    let id = given.create(job("slow").attempts(1)).await;
+    gate.arrived(&id).await;
+    given.settle().await;
+    let record = id.clone().into();
+    let claim = given.store.inner.load(&record).await.unwrap().unwrap().claim.expect("an attempt has it");
+    let take = store::Take {
+        owner: claim.owner,
+        now: claim.lease_expires_at.plus_seconds(1),
+        lease: domain::Lease::DEFAULT,
+        limit: 1,
+    };
+    given.store.inner.take(&record, take).await.unwrap();
+    gate.open();
+    let done = given.until(&id, JobStateName::Completed).await;
+    assert_eq!((done.attempt_count, done.evidence.len()), (1, 0));
+}
+
 #[tokio::test]
 async fn a_deadline_ends_the_job_of_an_attempt_that_lives() {
     let given = Given::new([scripted("deaf", 1, |_, _| std::future::pending())]);
