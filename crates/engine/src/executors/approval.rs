@@ -6,13 +6,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use domain::Timestamp;
 use domain::job::CancelAnswer;
 use domain::operation::PollError;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Assignment, Failure, Link, Outside, Polled, Produced, Specialist};
+use crate::{Assignment, Failure, Link, Outside, Polled, Produced, SignedWebhook, Specialist};
 
 /// Whether a person has to approve what an executor does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +75,14 @@ impl Specialist for Gated {
         self.inner.read_callback(body)
     }
 
+    fn is_called_back(&self) -> bool {
+        self.inner.is_called_back()
+    }
+
+    fn admits_callback(&self, callback: SignedWebhook<'_>, now: Timestamp) -> bool {
+        self.inner.admits_callback(callback, now)
+    }
+
     fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
         self.inner.cancel(outside)
     }
@@ -82,4 +91,34 @@ impl Specialist for Gated {
 /// `{"approved": true}` or false; what cannot be understood is no verdict, and it is asked again.
 fn verdict(answer: &[u8]) -> Option<bool> {
     serde_json::from_slice::<Value>(answer).ok()?.get("approved")?.as_bool()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Is called back, and admits nothing.
+    struct Strict;
+
+    impl Specialist for Strict {
+        fn produce(&self, _: Assignment, _: Link) -> BoxFuture<'_, Produced> {
+            Box::pin(async { Produced::Stopped })
+        }
+
+        fn is_called_back(&self) -> bool {
+            true
+        }
+
+        fn admits_callback(&self, _: SignedWebhook<'_>, _: Timestamp) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn the_gate_admits_no_callback_that_its_executor_does_not_admit() {
+        let gated = Gated::new(Arc::new(Strict));
+        let unsigned = SignedWebhook { id: "", timestamp: "", signatures: "", body: b"{}" };
+        assert!(!gated.admits_callback(unsigned, Timestamp::default()));
+        assert!(gated.is_called_back());
+    }
 }

@@ -94,21 +94,27 @@ async fn a_commit_of_which_nobody_heard_wakes_the_workers_all_the_same() {
     assert_eq!(given.state_of(&id).await, JobStateName::Completed);
 }
 
+/// A job whose only attempt is at work, until the gate is opened.
+async fn at_work() -> (Given, given::Gate, domain::JobId) {
+    let gate = given::Gate::default();
+    let inside = gate.clone();
+    let given = Given::new([scripted("slow", 1, move |assignment, _| {
+        let gate = inside.clone();
+        async move {
+            gate.pass(&assignment.job.id).await;
+            Produced::Completed(Output::default())
+        }
+    })]);
+    let id = given.create(job("slow").attempts(1)).await;
+    gate.arrived(&id).await;
+    given.settle().await;
+    (given, gate, id)
+}
+
 #[tokio::test]
 async fn an_attempt_that_lives_keeps_its_job_when_the_clock_jumps_over_its_lease() {
     for jump in [61, 3_600] {
-        let gate = given::Gate::default();
-        let inside = gate.clone();
-        let given = Given::new([scripted("slow", 1, move |assignment, _| {
-            let gate = inside.clone();
-            async move {
-                gate.pass(&assignment.job.id).await;
-                Produced::Completed(Output::default())
-            }
-        })]);
-        let id = given.create(job("slow").attempts(1)).await;
-        gate.arrived(&id).await;
-        given.settle().await;
+        let (given, gate, id) = at_work().await;
         given.clock.advance_seconds(jump);
         // Its end may come before or after anybody has noticed the jump.
         if jump == 61 {
@@ -123,18 +129,7 @@ async fn an_attempt_that_lives_keeps_its_job_when_the_clock_jumps_over_its_lease
 /// Whoever attends to the record took it just before the report came: the report goes on under the claim of its own process.
 #[tokio::test]
 async fn a_report_goes_on_under_the_claim_that_its_own_process_took_meanwhile() {
-    let gate = given::Gate::default();
-    let inside = gate.clone();
-    let given = Given::new([scripted("slow", 1, move |assignment, _| {
-        let gate = inside.clone();
-        async move {
-            gate.pass(&assignment.job.id).await;
-            Produced::Completed(Output::default())
-        }
-    })]);
-    let id = given.create(job("slow").attempts(1)).await;
-    gate.arrived(&id).await;
-    given.settle().await;
+    let (given, gate, id) = at_work().await;
     let record = id.clone().into();
     let claim = given.store.inner.load(&record).await.unwrap().unwrap().claim.expect("an attempt has it");
     let take = store::Take {
