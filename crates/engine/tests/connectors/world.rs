@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub const TOKEN: &str = "t0p/s3cret+token";
 
 pub struct World {
-    pub daemon: Daemon,
+    pub daemon: Arc<Daemon>,
     pub store: Arc<MemoryStore>,
     pub clock: Arc<ManualClock>,
     name: String,
@@ -102,7 +102,7 @@ impl World {
             dispatching: Dispatching::On,
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), executors, settings);
-        Self { daemon, store, clock, name: names.into_iter().next().unwrap_or_default() }
+        Self { daemon: Arc::new(daemon), store, clock, name: names.into_iter().next().unwrap_or_default() }
     }
 
     pub async fn create(&self, input: &str, max_attempts: u32) -> JobId {

@@ -8,7 +8,7 @@ use domain::operation::{Operation, OperationFact};
 use domain::policy::HostPolicy;
 use domain::{Fact, JobId, OperationId, Record, RecordId, RecordKind, Timestamp};
 use engine::http::CallbackUrls;
-use engine::{Clock, ManualClock};
+use engine::{Clock, Daemon, ManualClock};
 use slow_service::{HandClock, Manner, Measures, Options, SlowService};
 use store::MemoryStore;
 use tokio::sync::mpsc;
@@ -31,7 +31,6 @@ pub struct Zoo {
     pub world: World,
     pub service: SlowService,
     hand: HandClock,
-    callbacks: tokio::sync::Mutex<mpsc::UnboundedReceiver<(OperationId, Arc<[u8]>)>>,
 }
 
 struct Addresses(SocketAddr);
@@ -94,7 +93,8 @@ impl Zoo {
             HostPolicy::default(),
             Some(addresses),
         );
-        Self { world, service, hand, callbacks: tokio::sync::Mutex::new(callbacks) }
+        tokio::spawn(hear(callbacks, world.daemon.clone()));
+        Self { world, service, hand }
     }
 
     pub async fn create(&self, kind: &str, input: &serde_json::Value) -> JobId {
@@ -117,7 +117,6 @@ impl Zoo {
     pub async fn settle(&self, counts: impl Fn(&RecordId) -> bool) {
         let begin = Instant::now();
         loop {
-            self.take_callbacks().await;
             let left = self.left(&counts);
             if left.is_empty() {
                 return;
@@ -129,14 +128,6 @@ impl Zoo {
 
     fn left(&self, counts: impl Fn(&RecordId) -> bool) -> Vec<RecordId> {
         left(&self.world, counts)
-    }
-
-    /// What services have called back with reaches the daemon. It answers as it likes: the end of the work is what counts.
-    async fn take_callbacks(&self) {
-        let mut callbacks = self.callbacks.lock().await;
-        while let Ok((operation, body)) = callbacks.try_recv() {
-            let _ = self.world.daemon.called_back(&operation, body).await;
-        }
     }
 
     /// Every operation, whatever its job.
@@ -193,6 +184,17 @@ impl Zoo {
         }
         let open = self.left(|id| id.kind() == RecordKind::Operation);
         assert!(open.is_empty(), "{open:?}");
+    }
+}
+
+/// What services have called back with reaches the daemon, which may wait for a later second before it answers: the end of the work is
+/// what counts.
+async fn hear(mut callbacks: mpsc::UnboundedReceiver<(OperationId, Arc<[u8]>)>, daemon: Arc<Daemon>) {
+    while let Some((operation, body)) = callbacks.recv().await {
+        let daemon = daemon.clone();
+        tokio::spawn(async move {
+            let _ = daemon.called_back(&operation, body).await;
+        });
     }
 }
 
