@@ -21,6 +21,11 @@ pub trait Clock: Send + Sync {
 pub trait Timer: Clock {
     /// Ends when that time has come.
     fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+
+    /// Whether time passes by itself. Where it does not, nothing may wait for a little more of it.
+    fn runs_by_itself(&self) -> bool {
+        true
+    }
 }
 
 /// The machine's clock, which runs on by the monotonic clock when the wall clock jumps back.
@@ -84,6 +89,10 @@ impl Timer for ManualClock {
             // The sender is ours: it outlives every sleeper.
             let _ = self.micros.subscribe().wait_for(|micros| *micros >= at.micros()).await;
         })
+    }
+
+    fn runs_by_itself(&self) -> bool {
+        false
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Polls {
     executors: Executors,
     owner: OwnerId,
     lease: Lease,
-    timer: Arc<dyn Timer>,
+    pub(crate) timer: Arc<dyn Timer>,
     spawn: Arc<dyn Spawn>,
     wakes: Arc<Wakes>,
     /// Before this time an unknown executor may still come.
@@ -61,9 +61,10 @@ struct Places {
 
 /// What is known of the service behind one kind of operation.
 struct Service {
-    under_way: usize,
-    /// How long a question takes there, smoothed.
-    takes_micros: i64,
+    /// When the questions under way began, the oldest first.
+    under_way: Vec<Timestamp>,
+    /// How long a question took there, smoothed.
+    took_micros: i64,
     /// When the next of those that were put off may hope for a place.
     next_place_at: Timestamp,
     /// Those who wait for a place.
@@ -210,18 +211,19 @@ impl Polls {
         let now = self.timer.now();
         let mut places = self.places();
         let service = places.service(kind, now);
-        if service.under_way >= limit {
+        if service.under_way.len() >= limit {
             return None;
         }
-        service.under_way += 1;
+        service.under_way.push(now);
         Some(Place { polls: self, kind: kind.to_owned(), taken_at: now })
     }
 
     /// Lets somebody wait for a place, if it will be free soon and few wait for it.
     fn wait<'a>(&'a self, kind: &'a str, limit: usize) -> Option<(Waiting<'a>, Arc<Notify>)> {
+        let now = self.timer.now();
         let mut places = self.places();
-        let service = places.service(kind, self.timer.now());
-        let soon = service.takes_micros.saturating_mul(count(service.waiting + 1)) / count(limit);
+        let service = places.service(kind, now);
+        let soon = service.takes_micros(now).saturating_mul(count(service.waiting + 1)) / count(limit);
         if soon > PATIENCE_MICROS || service.waiting >= limit.saturating_mul(WAITING_PER_PLACE) {
             return None;
         }
@@ -235,7 +237,7 @@ impl Polls {
         let mut places = self.places();
         let service = places.service(kind, now);
         // Those that wait queue up behind each other, each as long as a place takes to become free.
-        let turn = service.takes_micros / count(limit);
+        let turn = service.takes_micros(now) / count(limit);
         let earliest = now.plus_micros(SHORTEST_WAIT_MICROS);
         let latest = now.plus_micros(LONGEST_WAIT_MICROS);
         service.next_place_at = service.next_place_at.plus_micros(turn).clamp(earliest, latest);
@@ -259,8 +261,8 @@ impl Places {
     fn service(&mut self, kind: &str, now: Timestamp) -> &mut Service {
         if !self.by_kind.contains_key(kind) {
             let service = Service {
-                under_way: 0,
-                takes_micros: FIRST_GUESS_MICROS,
+                under_way: Vec::new(),
+                took_micros: FIRST_GUESS_MICROS,
                 next_place_at: now,
                 waiting: 0,
                 freed: Arc::default(),
@@ -268,6 +270,14 @@ impl Places {
             self.by_kind.insert(kind.to_owned(), service);
         }
         self.by_kind.get_mut(kind).expect("it was put there above")
+    }
+}
+
+impl Service {
+    /// How long a question takes: as long as others took, or as the oldest that is still not answered.
+    fn takes_micros(&self, now: Timestamp) -> i64 {
+        let oldest = self.under_way.first().map_or(0, |began| now.micros() - began.micros());
+        oldest.max(self.took_micros)
     }
 }
 
@@ -288,8 +298,10 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         let took = self.polls.timer.now().micros() - self.taken_at.micros();
         if let Some(service) = self.polls.places().by_kind.get_mut(&self.kind) {
-            service.under_way -= 1;
-            service.takes_micros = (service.takes_micros * 7 + took) / 8;
+            if let Some(place) = service.under_way.iter().position(|began| *began == self.taken_at) {
+                service.under_way.remove(place);
+            }
+            service.took_micros = (service.took_micros * 7 + took) / 8;
             service.freed.notify_one();
         }
     }

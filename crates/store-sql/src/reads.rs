@@ -16,7 +16,7 @@ static LOAD_JOB: Sql = Sql::new(concat!(
     agenda_columns!(),
     " FROM jobs JOIN agenda ON record_id = id WHERE id = $1"
 ));
-static LOAD_OPERATION: Sql = Sql::new(concat!(
+pub(crate) static LOAD_OPERATION: Sql = Sql::new(concat!(
     "SELECT view, ",
     agenda_columns!(),
     " FROM operations JOIN agenda ON record_id = id WHERE id = $1"
@@ -47,7 +47,7 @@ pub(crate) async fn body<D: Database>(
     one(database, &BODY, &place, |row| bytes(row, 0).map(<[u8]>::to_vec)).await.map_err(D::read_failed)
 }
 
-static FACTS_OF: Sql = Sql::new(concat!(
+pub(crate) static FACTS_OF: Sql = Sql::new(concat!(
     "SELECT ",
     fact_columns!(),
     " FROM facts WHERE stream = $1 AND version > $2 ORDER BY version LIMIT $3"

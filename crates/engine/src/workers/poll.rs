@@ -12,6 +12,8 @@ use crate::{Engine, EngineError, Polls, Wakes};
 
 /// Operations taken in one round.
 const BATCH: usize = 256;
+/// Operations that become due within the same span are taken in one commit. Far below the shortest interval that a host can grant.
+const GATHERED_MICROS: i64 = 20_000;
 
 /// The worker.
 pub struct PollOperations {
@@ -25,7 +27,8 @@ impl PollOperations {
     /// On this engine, with these places.
     pub fn new(engine: Engine, polls: Arc<Polls>, wakes: Arc<Wakes>) -> Self {
         tracing::info!("external_polling_loop.started: sleeps until something is due");
-        Self { engine, polls, wakes, due_times: DueTimes::default() }
+        let due_times = DueTimes::gathering(if polls.timer.runs_by_itself() { GATHERED_MICROS } else { 0 });
+        Self { engine, polls, wakes, due_times }
     }
 
     async fn poll_due(&self, now: Timestamp) -> Result<Next, EngineError> {

@@ -2,7 +2,7 @@
 
 use domain::job::{CancelAnswer, JobCommand, JobState, JobStateName};
 use domain::operation::OrphanReason;
-use engine::{Output, Polled, Produced};
+use engine::{Clock, Output, Polled, Produced};
 
 use crate::given::{Given, job};
 use crate::specialist::{Answer, Scripted, done, goes_on, handle};
@@ -119,6 +119,27 @@ async fn no_more_polls_are_under_way_at_one_service_than_its_policy_grants() {
         given.settle().await;
     }
     assert!(hangs.times("poll") >= 8, "{}", hangs.times("poll"));
+}
+
+/// As long as nobody has seen how long its answers take, the questions that are not answered say it.
+#[tokio::test]
+async fn what_is_put_off_at_a_service_that_hangs_is_not_taken_again_and_again() {
+    let hangs = Scripted::deferring([Answer::Hangs, Answer::Hangs, Answer::Hangs, Answer::Hangs]);
+    let given = Given::new([hangs.named("hangs")]);
+    for _ in 0..100 {
+        let id = given.create(job("hangs")).await;
+        given.until(&id, JobStateName::AwaitingExternal).await;
+    }
+    given.clock.advance_seconds(6);
+    given.settle().await;
+    let asked = given.store_calls();
+    for _ in 0..100 {
+        given.clock.set(given.clock.now().plus_micros(20_000));
+        given.settle().await;
+    }
+    assert_eq!(hangs.times("poll"), 4);
+    let asked = given.store_calls() - asked;
+    assert!(asked < 600, "{asked}");
 }
 
 // conforms: O4 O47

@@ -103,6 +103,8 @@ fn open(path: &Path, vfs: Option<&str>, flags: OpenFlags) -> Result<Connection, 
     let connection = opened.map_err(|error| unreadable(path, error))?;
     connection.busy_timeout(std::time::Duration::from_millis(u64::from(BUSY_TIMEOUT_MS)))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    // A plan is made for a statement, not for the values given to it: otherwise many are planned anew each time.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
@@ -165,5 +167,29 @@ fn unreadable(path: &Path, error: rusqlite::Error) -> OpenError {
         }
         Some(ErrorCode::CannotOpen) if !path.exists() => OpenError::Missing { path: PathBuf::from(path) },
         _ => OpenError::Database(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::reads::{FACTS_OF, LOAD_OPERATION};
+
+    #[test]
+    fn a_statement_is_planned_once_whatever_is_given_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = writer(&SqliteOptions::at(directory.path().join("store.sqlite"))).unwrap();
+        for sql in [&LOAD_OPERATION, &FACTS_OF] {
+            let mut statement = connection.prepare(sql.sqlite()).unwrap();
+            for given in 1..=3 {
+                for number in 1..=statement.parameter_count() {
+                    statement.raw_bind_parameter(number, given).unwrap();
+                }
+                assert!(statement.raw_query().next().unwrap().is_none(), "there is nothing yet");
+            }
+            assert_eq!(statement.get_status(StatementStatus::RePrepare), 0, "{}", sql.sqlite());
+        }
     }
 }
