@@ -333,9 +333,15 @@ pub struct Counted {
     commits_held: AtomicUsize,
     commits: AtomicUsize,
     refused_takes: AtomicUsize,
+    most_taken: AtomicUsize,
 }
 
 impl Counted {
+    /// The most due records that were ever given at once.
+    pub fn most_taken(&self) -> usize {
+        self.most_taken.load(Ordering::SeqCst)
+    }
+
     /// Commits that were asked for so far.
     pub fn commits(&self) -> usize {
         self.commits.load(Ordering::SeqCst)
@@ -443,7 +449,11 @@ impl Store for Counted {
         if self.refused_takes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
             return Box::pin(std::future::ready(Err(StoreError::Unavailable("it is away".to_owned()))));
         }
-        self.inner.take_due(kind, take)
+        Box::pin(async move {
+            let taken = self.inner.take_due(kind, take).await?;
+            self.most_taken.fetch_max(taken.len(), Ordering::SeqCst);
+            Ok(taken)
+        })
     }
 
     fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {

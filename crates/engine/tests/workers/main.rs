@@ -86,6 +86,25 @@ async fn what_is_over_is_left_alone_until_its_retention_ends_and_then_goes() {
 }
 
 #[tokio::test]
+async fn very_many_that_are_to_go_at_once_go_in_bounded_batches() {
+    let given = Given::new([scripted("echo", 8, |_, _| async { Produced::Completed(Output::default()) })]);
+    let mut ids = Vec::new();
+    for _ in 0..600 {
+        ids.push(given.create(job("echo")).await);
+    }
+    for id in &ids {
+        given.until(id, JobStateName::Completed).await;
+    }
+    given.clock.advance_seconds(8 * 86_400);
+    for id in &ids {
+        while !given.is_gone(id).await {
+            given.settle().await;
+        }
+    }
+    assert_eq!(given.store.most_taken(), 256);
+}
+
+#[tokio::test]
 async fn a_commit_of_which_nobody_heard_wakes_the_workers_all_the_same() {
     let given = Given::new([scripted("echo", 1, |_, _| async { Produced::Completed(Output::default()) })]);
     given.settle().await;
