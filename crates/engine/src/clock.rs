@@ -232,7 +232,7 @@ mod tests {
         (SharedClock::new(Timestamp::default(), move || *measured.lock().unwrap()), newest)
     }
 
-    fn heard(seconds: u64, heard_at: Instant) -> Measured {
+    fn heard(seconds: i64, heard_at: Instant) -> Measured {
         Measured { at: Timestamp::from_seconds(seconds), heard_at, uncertainty: Duration::ZERO }
     }
 

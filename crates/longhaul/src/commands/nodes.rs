@@ -84,17 +84,8 @@ fn tell(client: &Client, id: &str, verb: &str) -> Result<()> {
 }
 
 fn table(list: &NodeList) -> String {
-    let mut table = Table::new(&[
-        "Node",
-        "Machine",
-        "Address",
-        "Version",
-        "State",
-        "Started",
-        "Last heard",
-        "Attempts",
-        "Polls",
-    ]);
+    let mut table =
+        Table::new(&["Node", "Machine", "Address", "Version", "State", "Last heard", "Attempts", "Polls"]);
     for node in &list.nodes {
         table.row(&[
             &node.id,
@@ -102,7 +93,6 @@ fn table(list: &NodeList) -> String {
             &node.url,
             &node.version,
             &node.state,
-            &node.started_at,
             &node.heartbeat_at,
             &node.attempts.to_string(),
             &node.polls.to_string(),

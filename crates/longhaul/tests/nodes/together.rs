@@ -89,7 +89,10 @@ fn four_nodes_never_run_a_job_twice() {
     let mut begun: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for fact in database.facts() {
         if fact["kind"] == "job.dispatched/1" {
-            begun.entry(fact["stream"].to_string()).or_default().push(fact["payload"]["dispatched"]["owner"].clone());
+            begun
+                .entry(fact["stream"].to_string())
+                .or_default()
+                .push(fact["payload"]["dispatched"]["owner"].clone());
         }
     }
     assert_eq!(begun.len(), ids.len());
