@@ -121,14 +121,15 @@ impl SharedClock {
         self.measure(&mut shown);
         let estimate = shown.measured.carried_to(instant);
         let passed = micros(instant.saturating_duration_since(shown.given_at));
-        let ahead = shown.last.micros() - estimate.micros();
+        let carried_on = shown.last.plus_micros(passed);
+        let ahead = carried_on.micros() - estimate.micros();
         let now = if ahead <= 0 {
             estimate
         } else if ahead <= SLOWED_DOWN_WITHIN_MICROS {
             shown.last.plus_micros(passed / 2).max(estimate)
         } else {
             // The store's clock was set back: this one goes on until it is caught up with.
-            shown.last.plus_micros(passed)
+            carried_on
         };
         (shown.last, shown.given_at) = (now, instant);
         now

@@ -79,7 +79,7 @@ impl AttendJobs {
     async fn lives_here(&self, taken: &Taken) -> Result<bool, EngineError> {
         let RecordId::Job(job_id) = &taken.id else { return Ok(false) };
         match &self.attempts {
-            Some(attempts) if attempts.runs(job_id) => self.engine.would_lose_its_lease(taken).await,
+            Some(attempts) if attempts.keeps(job_id) => self.engine.would_lose_its_lease(taken).await,
             Some(_) | None => Ok(false),
         }
     }

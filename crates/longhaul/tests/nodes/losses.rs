@@ -29,10 +29,10 @@ fn attempts(dir: &Path, id: &str) -> u64 {
 #[test]
 fn work_of_a_killed_node_is_taken_over_within_its_lease_and_two_seconds() {
     let database = Database::new();
-    let first = database.node();
-    let id = create(first.dir(), &["slow", "--executor", "slow", "--input", r#"{"seconds":3}"#]);
-    until(first.dir(), &id, "running");
-    let second = database.node();
+    let (one, other) = (database.node(), database.node());
+    let id = create(one.dir(), &["slow", "--executor", "slow", "--input", r#"{"seconds":3}"#]);
+    let owner = until(one.dir(), &id, "running")["runner"]["runner_owner_id"].clone();
+    let (first, second) = if owner == one.id().as_str() { (one, other) } else { (other, one) };
     first.daemon.kill();
     let limit = LEASE + Duration::from_secs(2);
     within(limit, "the second attempt has begun", || attempts(second.dir(), &id) == 2);
