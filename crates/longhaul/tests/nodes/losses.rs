@@ -81,8 +81,12 @@ fn node_that_is_cut_off_stops_its_work_before_the_lease_ends_and_its_late_result
     let ending = create(cut_off.dir(), &["ends", "--executor", "slow", "--input", r#"{"seconds":8}"#]);
     until(cut_off.dir(), &hanging, "running");
     until(cut_off.dir(), &ending, "running");
-    let pid = std::fs::read_to_string(cut_off.dir().join("pid")).expect("the command has begun");
     let other = database.node();
+    let mut pid = String::new();
+    within(LEASE, "the command has begun", || {
+        pid = std::fs::read_to_string(cut_off.dir().join("pid")).unwrap_or_default();
+        pid.ends_with('\n')
+    });
     let (began, process) = (Instant::now(), format!("/proc/{}", pid.trim()));
     proxy.cut();
     within(
