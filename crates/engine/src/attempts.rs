@@ -60,7 +60,7 @@ struct Running {
 /// An attempt that runs.
 struct Begun {
     number: u64,
-    begun_at: Timestamp,
+    since: Timestamp,
     stopper: watch::Sender<Stop>,
 }
 
@@ -161,13 +161,13 @@ impl Attempts {
         self.wakes.due(taken.claim.lease_expires_at);
         let (link, far_end) = crate::Link::new(run::PROGRESS_WAITING);
         let stopper = far_end.stopper.clone();
-        let begun_at = self.timer.now();
+        let since = self.timer.now();
         let number = {
             let mut running = self.running();
             *running.by_lane.entry(lane.clone()).or_default() += 1;
             running.begun += 1;
             let number = running.begun;
-            running.by_job.insert(job_id.clone(), Begun { number, begun_at, stopper });
+            running.by_job.insert(job_id.clone(), Begun { number, since, stopper });
             number
         };
         let attempt = Attempt::new(self.clone(), taken, link, far_end);
@@ -234,7 +234,7 @@ impl Attempts {
     /// The jobs whose attempts began here before this time, and whether there are younger ones.
     pub(crate) fn begun_before(&self, time: Timestamp) -> (Vec<JobId>, Younger) {
         let running = self.running();
-        let old = running.by_job.iter().filter(|(_, one)| one.begun_at <= time);
+        let old = running.by_job.iter().filter(|(_, one)| one.since <= time);
         let jobs: Vec<JobId> = old.map(|(job_id, _)| job_id.clone()).collect();
         let younger = if jobs.len() < running.by_job.len() { Younger::Some } else { Younger::None };
         (jobs, younger)
