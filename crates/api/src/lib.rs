@@ -9,6 +9,7 @@ pub mod facts;
 pub mod job;
 pub mod json;
 pub mod limits;
+pub mod node;
 pub mod orphan;
 pub mod problem;
 pub mod sensorium;
@@ -23,6 +24,7 @@ pub use job::{
     StatusAnswer, UpdateJob,
 };
 pub use json::{JsonArray, JsonObject};
+pub use node::{Node, NodeAnswer, NodeList};
 pub use orphan::{Orphan, OrphanAnswer, OrphanCancelAnswer, OrphanList, RetryCancel, SettleOrphan};
 pub use problem::{FieldError, Problem, ProblemCode};
 pub use token::{CreateToken, Role, Token, TokenCreated, TokenList, TokenRevoked};

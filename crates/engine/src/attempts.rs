@@ -5,6 +5,7 @@ mod asked;
 mod outside;
 mod report;
 mod run;
+mod tenure;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,7 +15,10 @@ use domain::{JobId, Lease, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, Taken};
 use tokio::sync::{Notify, watch};
 
-use crate::{Changes, CommitWatch, DaemonSettings, Engine, Executors, Spawn, Stop, Timer, Wakes};
+use crate::{
+    Changes, CommitWatch, DaemonSettings, Engine, EngineError, Executors, MayTake, Spawn, Standing, Stop,
+    Timer, Wakes, neighbours,
+};
 use asked::Origin;
 pub use asked::RunOrder;
 pub(crate) use report::is_about_the_report;
@@ -38,6 +42,7 @@ pub struct Attempts {
     /// What the host grants to work outside.
     policy: HostPolicy,
     strangers_from: Timestamp,
+    standing: Arc<Standing>,
     running: Mutex<Running>,
     /// Told whenever an attempt has ended.
     ended: Notify,
@@ -47,9 +52,23 @@ pub struct Attempts {
 struct Running {
     /// How many ever began here: the number of the newest.
     begun: u64,
-    /// The newest attempt of each job and the way to stop it.
-    by_job: BTreeMap<JobId, (u64, watch::Sender<Stop>)>,
+    /// The newest attempt of each job.
+    by_job: BTreeMap<JobId, Begun>,
     by_lane: BTreeMap<Arc<str>, usize>,
+}
+
+/// An attempt that runs.
+struct Begun {
+    number: u64,
+    since: Timestamp,
+    stopper: watch::Sender<Stop>,
+}
+
+/// Whether there are attempts that began after a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Younger {
+    Some,
+    None,
 }
 
 impl Attempts {
@@ -75,6 +94,7 @@ impl Attempts {
             changes,
             lane_limits: settings.lane_limits.clone(),
             policy: settings.policy.clone(),
+            standing: settings.standing.clone(),
             running: Mutex::default(),
             ended: Notify::new(),
         }
@@ -90,9 +110,29 @@ impl Attempts {
         self.lease
     }
 
+    /// Whether new work may be taken here now.
+    pub fn may_take(&self) -> MayTake {
+        self.standing.may_take(self.lease)
+    }
+
+    /// Whether leases can be judged here now.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.standing.is_sure(self.lease)
+    }
+
+    /// When an attempt whose lease was last renewed then stops by itself.
+    fn stops_at(&self, renewed_at: Timestamp) -> Option<Timestamp> {
+        self.standing.stops_at(renewed_at, self.lease)
+    }
+
     /// Whether a lane is named after an executor of ours, or has a limit of its own.
     pub fn serves(&self, lane: &str) -> bool {
         self.executors.concurrency(lane).is_some() || self.lane_limits.contains_key(lane)
+    }
+
+    /// Whether a lane that is not served here is served by another node.
+    pub(crate) async fn is_served_elsewhere(&self, lane: &str) -> Result<bool, EngineError> {
+        neighbours::have(&self.engine, &self.standing, lane, self.timer.now()).await
     }
 
     /// Before this time nothing is done about executors and lanes that are not known here: they may still come.
@@ -121,12 +161,13 @@ impl Attempts {
         self.wakes.due(taken.claim.lease_expires_at);
         let (link, far_end) = crate::Link::new(run::PROGRESS_WAITING);
         let stopper = far_end.stopper.clone();
+        let since = self.timer.now();
         let number = {
             let mut running = self.running();
             *running.by_lane.entry(lane.clone()).or_default() += 1;
             running.begun += 1;
             let number = running.begun;
-            running.by_job.insert(job_id.clone(), (number, stopper));
+            running.by_job.insert(job_id.clone(), Begun { number, since, stopper });
             number
         };
         let attempt = Attempt::new(self.clone(), taken, link, far_end);
@@ -140,7 +181,7 @@ impl Attempts {
     fn end(&self, lane: &Arc<str>, job_id: &JobId, number: u64) {
         let mut running = self.running();
         // A later attempt of the same job may run already.
-        if running.by_job.get(job_id).is_some_and(|(newest, _)| *newest == number) {
+        if running.by_job.get(job_id).is_some_and(|newest| newest.number == number) {
             running.by_job.remove(job_id);
         }
         if let Some(count) = running.by_lane.get_mut(lane) {
@@ -172,9 +213,31 @@ impl Attempts {
 
     /// Tells all to stop.
     pub(crate) fn stop_all(&self) {
-        for (_, stopper) in self.running().by_job.values() {
-            stopper.send_if_modified(|stop| replace(stop, Stop::Shutdown));
+        for begun in self.running().by_job.values() {
+            begun.stopper.send_if_modified(|stop| replace(stop, Stop::Shutdown));
         }
+    }
+
+    /// A record has changed, here or on another node: what that means for an attempt that runs here.
+    pub(crate) fn notice(&self, record: &Record) {
+        let Record::Job(job) = record else { return };
+        let stop = match (job.state.name().is_terminal(), &job.cancel) {
+            (true, _) => Stop::LeaseLost,
+            (false, Some(_)) => Stop::Cancelled,
+            (false, None) => return,
+        };
+        if let Some(begun) = self.running().by_job.get(&job.id) {
+            begun.stopper.send_if_modified(|current| replace(current, stop));
+        }
+    }
+
+    /// The jobs whose attempts began here before this time, and whether there are younger ones.
+    pub(crate) fn begun_before(&self, time: Timestamp) -> (Vec<JobId>, Younger) {
+        let running = self.running();
+        let old = running.by_job.iter().filter(|(_, one)| one.since <= time);
+        let jobs: Vec<JobId> = old.map(|(job_id, _)| job_id.clone()).collect();
+        let younger = if jobs.len() < running.by_job.len() { Younger::Some } else { Younger::None };
+        (jobs, younger)
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
@@ -186,15 +249,7 @@ impl CommitWatch for Attempts {
     /// A cancel reaches the attempt that runs here at once, and so does an end that others brought about.
     fn committed(&self, commit: &Commit, _: Committed) {
         for change in &commit.changes {
-            let Record::Job(job) = &*change.record else { continue };
-            let stop = match (job.state.name().is_terminal(), &job.cancel) {
-                (true, _) => Stop::LeaseLost,
-                (false, Some(_)) => Stop::Cancelled,
-                (false, None) => continue,
-            };
-            if let Some((_, stopper)) = self.running().by_job.get(&job.id) {
-                stopper.send_if_modified(|current| replace(current, stop));
-            }
+            self.notice(&change.record);
         }
     }
 }

@@ -36,6 +36,23 @@ impl Changes {
         Watched { changes: self.clone(), id: id.clone(), record }
     }
 
+    /// Another process may have committed: whoever follows the ledger looks again.
+    pub(crate) fn look_again(&self) {
+        self.position.send_modify(|_| {});
+    }
+
+    /// The records that someone watches.
+    pub(crate) fn under_watch(&self) -> Vec<RecordId> {
+        self.watched().keys().cloned().collect()
+    }
+
+    /// A record has changed on another node.
+    pub(crate) fn notice(&self, id: &RecordId, record: &Arc<Record>) {
+        if let Some(sender) = self.watched().get(id) {
+            sender.send_replace(Some(record.clone()));
+        }
+    }
+
     fn watched(&self) -> MutexGuard<'_, BTreeMap<RecordId, watch::Sender<Option<Arc<Record>>>>> {
         self.watched.lock().expect("no holder of the lock panics")
     }

@@ -11,13 +11,14 @@ use domain::attention::Retention;
 use domain::job::Trigger;
 use domain::policy::HostPolicy;
 use domain::{JobId, Lease, OperationId, OwnerId, Record};
-use store::Store;
+use store::{Store, Taking};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::membership::Member;
 use crate::{
-    Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, Ids, Next, OnRuntime,
-    PollOperations, Polls, RunOrder, Timer, Wakes, Worker,
+    Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, Ids, Membership, Next,
+    OnRuntime, PollOperations, Polls, RunOrder, Standing, Timer, Wakes, Worker,
 };
 
 /// How long attempts may go on after a stop was asked for.
@@ -45,6 +46,8 @@ pub struct DaemonSettings {
     pub grace_seconds: u64,
     /// Whether ready jobs are taken by themselves.
     pub dispatching: Dispatching,
+    /// How this node stands to its store.
+    pub standing: Arc<Standing>,
 }
 
 /// Whether ready jobs are taken by themselves.
@@ -63,6 +66,10 @@ pub struct Daemon {
     attempts: Arc<Attempts>,
     polls: Arc<Polls>,
     changes: Arc<Changes>,
+    wakes: Arc<Wakes>,
+    timer: Arc<dyn Timer>,
+    owner: OwnerId,
+    standing: Arc<Standing>,
     policy: HostPolicy,
     stop: watch::Sender<Stage>,
     loops: Mutex<Vec<JoinHandle<()>>>,
@@ -113,6 +120,7 @@ impl Daemon {
             &settings,
         ));
         let policy = settings.policy.clone();
+        let (owner, standing) = (settings.owner.clone(), settings.standing.clone());
         let (stop, stage) = watch::channel(Stage::Running);
         let poll = PollOperations::new(engine.clone(), polls.clone(), wakes.clone());
         let attend = AttendJobs::new(engine.clone(), settings.owner.clone(), settings.lease, wakes.clone())
@@ -123,11 +131,64 @@ impl Daemon {
         ];
         if settings.dispatching == Dispatching::On {
             let strangers_from = timer.now().plus_seconds(settings.grace_seconds);
-            let dispatch =
-                DispatchJobs::new(engine.clone(), settings.owner, attempts.clone(), wakes, strangers_from);
-            loops.push(tokio::spawn(drive(Arc::new(dispatch), timer, stage, Stage::Draining)));
+            let dispatch = DispatchJobs::new(
+                engine.clone(),
+                settings.owner,
+                attempts.clone(),
+                wakes.clone(),
+                strangers_from,
+            );
+            loops.push(tokio::spawn(drive(Arc::new(dispatch), timer.clone(), stage, Stage::Draining)));
         }
-        Self { engine, attempts, polls, changes, policy, stop, loops: Mutex::new(loops) }
+        let loops = Mutex::new(loops);
+        Self { engine, attempts, polls, changes, wakes, timer, owner, standing, policy, stop, loops }
+    }
+
+    /// Keeps this node among those that share its store, until the daemon ends.
+    pub fn join(&self, membership: Membership) {
+        let member = Member {
+            membership,
+            engine: self.engine.clone(),
+            timer: self.timer.clone(),
+            attempts: self.attempts.clone(),
+            polls: self.polls.clone(),
+            wakes: self.wakes.clone(),
+            changes: self.changes.clone(),
+            standing: self.standing.clone(),
+            seen: BTreeMap::new(),
+        };
+        let mut stage = self.stop.subscribe();
+        let joined = tokio::spawn(async move {
+            tokio::select! {
+                () = member.keep_up() => {}
+                // A daemon that was dropped is a member no more.
+                _ = stage.wait_for(|stage| *stage == Stage::Ended) => {}
+            }
+        });
+        self.loops.lock().expect("no holder of the lock panics").push(joined);
+    }
+
+    /// Who this node is: the owner of its claims.
+    pub fn node_id(&self) -> &str {
+        self.owner.as_str()
+    }
+
+    /// Whether this node takes work.
+    pub fn taking(&self) -> Taking {
+        self.standing.taking()
+    }
+
+    /// This node is told to take work or not.
+    pub fn tell(&self, taking: Taking) {
+        if self.standing.told(taking) {
+            tracing::info!(?taking, "told by an operator");
+            self.wakes.look_again();
+        }
+    }
+
+    /// The questions to services that are under way here.
+    pub fn polls(&self) -> &Polls {
+        &self.polls
     }
 
     /// The engine whose commits wake the workers.

@@ -14,7 +14,7 @@ use domain::{Lease, OperationId, OwnerId, RecordId, Timestamp};
 use store::{Take, Taken};
 use tokio::sync::{Notify, watch};
 
-use crate::{DaemonSettings, Engine, Executors, Registered, Spawn, Timer, Wakes};
+use crate::{DaemonSettings, Engine, Executors, MayTake, Registered, Spawn, Standing, Timer, Wakes};
 use question::{Question, Urgency};
 
 /// What a question is thought to take until one was answered.
@@ -40,6 +40,7 @@ pub struct Polls {
     /// Before this time an unknown executor may still come.
     strangers_from: Timestamp,
     limit: usize,
+    standing: Arc<Standing>,
     places: Mutex<Places>,
     /// The operations whose services have called back, with the number of the newest question about each since then: the first time
     /// counts at once, later ones keep to the interval, and one question is an answer to all that called before it.
@@ -106,12 +107,23 @@ impl Polls {
             spawn,
             wakes,
             limit: settings.policy.max_concurrent_polls_total.0 as usize,
+            standing: settings.standing.clone(),
             places: Mutex::default(),
             called: Mutex::default(),
             asking: Mutex::default(),
             ended: Notify::new(),
             stopping: watch::Sender::new(false),
         }
+    }
+
+    /// Whether new work may be taken here now.
+    pub(crate) fn may_take(&self) -> MayTake {
+        self.standing.may_take(self.lease)
+    }
+
+    /// How many are under way.
+    pub fn count(&self) -> usize {
+        self.places().taken
     }
 
     /// How many questions may begin now.

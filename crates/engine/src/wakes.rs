@@ -41,10 +41,15 @@ impl Wakes {
 
     /// Others may have written what was not told here: all workers ask the store again. Only for nodes that share a store.
     pub fn look_again(&self) {
-        self.lock().look_at_lanes = true;
-        self.jobs_ready.notify_one();
+        self.look_at_lanes();
         self.due(Timestamp::default());
         self.operation_due(Timestamp::default());
+    }
+
+    /// Jobs may be ready in lanes that were not named here.
+    pub(crate) fn look_at_lanes(&self) {
+        self.lock().look_at_lanes = true;
+        self.jobs_ready.notify_one();
     }
 
     /// A job may be due at this time.

@@ -14,7 +14,10 @@ pub use attend::AttendJobs;
 pub use dispatch::DispatchJobs;
 pub use poll::PollOperations;
 
-use crate::EngineError;
+use crate::{EngineError, MayTake};
+
+/// How soon a node that does not know the store's time looks whether it does.
+const UNSURE_SECONDS: u64 = 1;
 
 /// A loop of ours that does one thing by itself.
 pub trait Worker: Send + Sync {
@@ -37,4 +40,16 @@ pub enum Next {
     At(Timestamp),
     /// When woken.
     WhenWoken,
+}
+
+impl Next {
+    /// When to come back if nothing may be taken now.
+    fn if_nothing_is_taken(may_take: MayTake, now: Timestamp) -> Option<Self> {
+        match may_take {
+            MayTake::Yes => None,
+            // Whoever is told to take again is woken.
+            MayTake::NotDraining => Some(Self::WhenWoken),
+            MayTake::NotUnsure => Some(Self::At(now.plus_seconds(UNSURE_SECONDS))),
+        }
+    }
 }

@@ -72,6 +72,7 @@ fn start(store: Arc<SqliteStore>, clock: Arc<SystemClock>, dir: &Path) -> Daemon
         policy: HostPolicy::default(),
         grace_seconds: 0,
         dispatching: Dispatching::On,
+        standing: engine::Standing::alone(),
     };
     Daemon::start(store, clock, Arc::new(RandomIds), executors, settings)
 }

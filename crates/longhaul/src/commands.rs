@@ -6,6 +6,7 @@ pub mod connector;
 pub mod demo;
 pub mod export;
 pub mod jobs;
+pub mod nodes;
 pub mod orphans;
 pub mod progress;
 pub mod purge;

@@ -5,6 +5,7 @@
 
 mod artifacts;
 mod files;
+mod node;
 mod signals;
 
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ use anyhow::{Context, Result};
 use domain::OperationId;
 use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
-use engine::{Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, SystemClock};
+use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Timer};
 use server::{CallbackKey, CallbackTarget, Server, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -33,6 +34,8 @@ use signals::Signals;
 const OWNER: &str = "daemon";
 /// How long an executor that this daemon does not have may take to come.
 const GRACE_SECONDS: u64 = 10;
+/// What another node has revoked counts here after this long.
+const REVOKED_WITHIN: Duration = Duration::from_millis(500);
 /// How long requests that are under way may take when the daemon stops.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
@@ -81,7 +84,7 @@ impl Running {
         };
         let opened = Opened::open(&place, options.config.durability()).await?;
         let store = opened.store();
-        let clock = Arc::new(SystemClock::starting_at(opened.newest_fact()));
+        let node::Place { clock, standing } = node::Place::on(&opened).await?;
         let ended = sweep_leftovers(&data_dir);
         if ended > 0 {
             eprintln!("longhaul: ended {ended} processes that an earlier daemon had left");
@@ -90,7 +93,7 @@ impl Running {
         // waited for.
         opened.end_leases_of(&format!("{owner}-"), clock.now()).await?;
         let artifacts = Arc::new(Artifacts::in_dir(data_dir.join("artifacts"))?);
-        let callback_key = files::callback_key(&data_dir)?;
+        let callback_key = callback_key(&opened, &data_dir).await?;
         let policy = options.config.policy();
         let mut executors = executors(&data_dir, &options.config, &artifacts)?;
         for OpenedConnector { circle, connector } in std::mem::take(&mut options.config.opened) {
@@ -114,12 +117,20 @@ impl Running {
             policy,
             grace_seconds: GRACE_SECONDS,
             dispatching: options.dispatching,
+            standing,
         };
+        let now = clock.now();
         let daemon = Arc::new(Daemon::start(store.clone(), clock, Arc::new(RandomIds), executors, settings));
         tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts.clone()));
         files::keep_admin_token(daemon.engine(), &data_dir).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let server = Server::new(daemon.clone(), ServerSettings::default())
+        node::join(&opened, &daemon, &url, now).await?;
+        let tokens_remembered_for = match &opened {
+            Opened::File(_) => None,
+            Opened::Server(_) => Some(REVOKED_WITHIN),
+        };
+        let settings = ServerSettings { tokens_remembered_for, ..ServerSettings::default() };
+        let server = Server::new(daemon.clone(), settings)
             .with_artifacts(artifacts.clone())
             .with_callbacks(callback_key);
         let (stop_serving, mut stopped) = watch::channel(false);
@@ -154,6 +165,7 @@ impl Running {
             stop_serving.send_replace(true);
             daemon.stop().await;
             let _ = tokio::time::timeout(ANSWER_WITHIN, served).await;
+            node::leave(daemon.engine().store(), daemon.node_id()).await;
         };
         tokio::select! {
             () = drained => {}
@@ -179,7 +191,7 @@ struct Callbacks {
     base: String,
     target: CallbackTarget,
     seconds: u64,
-    clock: Arc<SystemClock>,
+    clock: Arc<dyn Timer>,
 }
 
 impl CallbackUrls for Callbacks {
@@ -187,6 +199,22 @@ impl CallbackUrls for Callbacks {
         let expires_at = self.clock.now().plus_seconds(self.seconds);
         Some(self.key.url_for(&self.base, &self.target, operation, expires_at))
     }
+}
+
+/// The key that callback addresses are signed with. Nodes that share a store share it: any of them may be called back.
+async fn callback_key(opened: &Opened, data_dir: &Path) -> Result<CallbackKey> {
+    let kept = files::kept_callback_key(data_dir)?;
+    Ok(CallbackKey::from_bytes(match opened {
+        Opened::File(_) => match kept {
+            Some(key) => key,
+            None => files::make_callback_key(data_dir)?,
+        },
+        Opened::Server(store) => {
+            let proposed = kept.map_or_else(files::new_key, Ok)?;
+            let shared = store.shared_key("callback", &proposed).await?;
+            shared.try_into().ok().context("the database holds no callback key of 32 bytes")?
+        }
+    }))
 }
 
 async fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListener> {

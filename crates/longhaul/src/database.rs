@@ -80,13 +80,6 @@ impl Opened {
         }
     }
 
-    pub fn newest_fact(&self) -> Timestamp {
-        match self {
-            Self::File(store) => store.newest_fact(),
-            Self::Server(store) => store.newest_fact(),
-        }
-    }
-
     /// Ends the leases of owners whose ids begin so, because they are known to be dead.
     pub async fn end_leases_of(&self, owners: &str, now: Timestamp) -> Result<()> {
         match self {
@@ -96,11 +89,11 @@ impl Opened {
         Ok(())
     }
 
-    /// Waits until the store stops for good, and says why. One on a server never does: it is asked again.
+    /// Waits until the store stops for good, and says why: the disk failed, or another longhaul has changed the schema.
     pub async fn stopped(&self) -> String {
         match self {
             Self::File(store) => store.stopped().await,
-            Self::Server(_) => std::future::pending().await,
+            Self::Server(store) => store.stopped().await,
         }
     }
 }

@@ -37,6 +37,7 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs wait work-0123                    until it is over
   longhaul jobs logs work-0123 --follow           what its command says
   longhaul orphans list                           what may still run outside
+  longhaul nodes                                  who works on this store
   longhaul verify                                 compare every stored row with the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
 
@@ -54,6 +55,7 @@ enum Command {
     Jobs(commands::jobs::Jobs),
     Token(commands::token::TokenArguments),
     Orphans(commands::orphans::OrphansArguments),
+    Nodes(commands::nodes::NodesArguments),
     Purge(commands::purge::Purge),
     Config(commands::config::ConfigArguments),
     Connector(commands::connector::ConnectorArguments),
@@ -158,6 +160,7 @@ fn main() -> ExitCode {
         Command::Jobs(jobs) => commands::jobs::run(jobs),
         Command::Token(token) => commands::token::run(token),
         Command::Orphans(orphans) => commands::orphans::run(orphans),
+        Command::Nodes(nodes) => commands::nodes::run(nodes),
         Command::Purge(purge) => commands::purge::run(&purge),
         Command::Config(config) => commands::config::run(&config),
         Command::Connector(connector) => commands::connector::run(&connector),

@@ -36,6 +36,8 @@ pub enum Permission {
     Settle,
     /// See figures that span circles.
     ReadFigures,
+    /// Tell nodes to take work or not.
+    ManageNodes,
     /// Make, see and revoke tokens.
     ManageTokens,
 }
@@ -57,6 +59,7 @@ const ADMIN: &[Permission] = &[
     Permission::Purge,
     Permission::Settle,
     Permission::ReadFigures,
+    Permission::ManageNodes,
     Permission::ManageTokens,
 ];
 const OPERATOR: &[Permission] = &[
@@ -69,6 +72,7 @@ const OPERATOR: &[Permission] = &[
     Permission::Purge,
     Permission::Settle,
     Permission::ReadFigures,
+    Permission::ManageNodes,
 ];
 const DOER: &[Permission] = &[
     Permission::Read,
@@ -97,7 +101,8 @@ pub(crate) fn check(principal: &Principal, permission: Permission) -> Result<(),
         return Err(ProblemCode::Forbidden
             .because(format!("a token with the role {} may not do this", principal.role.as_str())));
     }
-    let spans_circles = matches!(permission, Permission::ReadFigures | Permission::ManageTokens);
+    let spans_circles =
+        matches!(permission, Permission::ReadFigures | Permission::ManageNodes | Permission::ManageTokens);
     if spans_circles && principal.circle.is_some() {
         return Err(ProblemCode::Forbidden.because("a token that is bound to a circle may not do this"));
     }

@@ -1,7 +1,9 @@
 //! The gate: who asks. A bearer token is looked up by its digest; a small cache spares the store and is emptied by every revocation.
+//! Where other nodes may revoke too, what is remembered is soon forgotten.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use api::{Problem, ProblemCode, Role};
 use axum::http::HeaderMap;
@@ -35,19 +37,24 @@ pub struct Principal {
     sha256: Digest,
 }
 
-#[derive(Default)]
 pub(crate) struct Gate {
     remembered: Mutex<Remembered>,
+    remembered_for: Option<Duration>,
 }
 
 #[derive(Default)]
 struct Remembered {
-    by_digest: HashMap<Digest, Arc<Principal>>,
+    by_digest: HashMap<Digest, (Instant, Arc<Principal>)>,
     /// Rises with every revocation: what was read before one is not remembered after it.
     revocations: u64,
 }
 
 impl Gate {
+    /// A gate that remembers tokens for so long, or for good.
+    pub(crate) fn remembering(remembered_for: Option<Duration>) -> Self {
+        Self { remembered: Mutex::default(), remembered_for }
+    }
+
     /// Who sent this request.
     pub(crate) async fn principal(
         &self,
@@ -66,11 +73,15 @@ impl Gate {
     async fn holder(&self, store: &dyn Store, sha256: Digest) -> Result<Arc<Principal>, Problem> {
         let revocations = {
             let remembered = self.lock();
-            if let Some(principal) = remembered.by_digest.get(&sha256) {
+            if let Some((read_at, principal)) = remembered.by_digest.get(&sha256)
+                && self.remembered_for.is_none_or(|limit| read_at.elapsed() < limit)
+            {
                 return Ok(principal.clone());
             }
             remembered.revocations
         };
+        // Before the read: it may take long, and the token be revoked meanwhile.
+        let read_at = Instant::now();
         let token = store.token(&sha256).await.map_err(|error| of_store(&error))?;
         let Some(principal) = token.and_then(Principal::of) else {
             return Err(ProblemCode::Unauthenticated.because("the token is not known, or was revoked"));
@@ -81,7 +92,7 @@ impl Gate {
             if remembered.by_digest.len() >= REMEMBERED {
                 remembered.by_digest.clear();
             }
-            remembered.by_digest.insert(sha256, principal.clone());
+            remembered.by_digest.insert(sha256, (read_at, principal.clone()));
         }
         Ok(principal)
     }

@@ -18,6 +18,7 @@ mod jobs;
 mod keyed;
 mod listen;
 mod metrics;
+mod nodes;
 mod openapi;
 mod orphans;
 mod patient_stream;

@@ -151,6 +151,9 @@ fn parameters(route: &Route) -> Value {
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::RevokeToken
+        | Operation::ListNodes
+        | Operation::DrainNode
+        | Operation::UndrainNode
         | Operation::ReadMetrics
         | Operation::ReadHealth
         | Operation::ReadReadiness
@@ -261,6 +264,9 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::TakeCallback
         | Operation::ListTokens
         | Operation::RevokeToken
+        | Operation::ListNodes
+        | Operation::DrainNode
+        | Operation::UndrainNode
         | Operation::ReadMetrics
         | Operation::ReadHealth
         | Operation::ReadReadiness
@@ -306,6 +312,8 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::CreateToken => schemas.add::<api::TokenCreated>(),
         Operation::ListTokens => schemas.add::<api::TokenList>(),
         Operation::RevokeToken => schemas.add::<api::TokenRevoked>(),
+        Operation::ListNodes => schemas.add::<api::NodeList>(),
+        Operation::DrainNode | Operation::UndrainNode => schemas.add::<api::NodeAnswer>(),
         Operation::StreamFacts => return Answer::Other("text/event-stream"),
         Operation::ReadArtifact => return Answer::Other("application/octet-stream"),
         Operation::ReadMetrics => return Answer::Other("text/plain"),

@@ -14,7 +14,7 @@ use axum::routing::{MethodFilter, on};
 use engine::Daemon;
 use engine::process::Artifacts;
 use futures::StreamExt;
-use store::Store;
+use store::{Store, Taking};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -27,7 +27,8 @@ use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
 use crate::{
-    callback, deferred, door, facts, health, jobs, listen, openapi, orphans, problem, sensorium, tokens, wait,
+    callback, deferred, door, facts, health, jobs, listen, nodes, openapi, orphans, problem, sensorium,
+    tokens, wait,
 };
 
 /// How a server is set up.
@@ -37,6 +38,8 @@ pub struct ServerSettings {
     pub auth: Auth,
     /// How often a quiet stream shows that it lives.
     pub heartbeat: Duration,
+    /// How long a token is known without a look at the store; for good where nobody else can revoke it.
+    pub tokens_remembered_for: Option<Duration>,
     /// How much is served at once, and how long clients may take.
     pub limits: ServerLimits,
 }
@@ -53,7 +56,12 @@ pub enum Auth {
 
 impl Default for ServerSettings {
     fn default() -> Self {
-        Self { auth: Auth::Required, heartbeat: Duration::from_secs(15), limits: ServerLimits::default() }
+        Self {
+            auth: Auth::Required,
+            heartbeat: Duration::from_secs(15),
+            tokens_remembered_for: None,
+            limits: ServerLimits::default(),
+        }
     }
 }
 
@@ -78,7 +86,7 @@ impl Server {
         Self {
             daemon,
             settings,
-            gate: Gate::default(),
+            gate: Gate::remembering(settings.tokens_remembered_for),
             audit: Audit::default(),
             slots: Slots::new(&settings.limits),
             admissions: deferred::Admissions::default(),
@@ -294,6 +302,9 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::CreateToken => tokens::create(server, asked).await,
         Operation::ListTokens => tokens::list(server).await,
         Operation::RevokeToken => tokens::revoke(server, asked).await,
+        Operation::ListNodes => nodes::list(server).await,
+        Operation::DrainNode => nodes::tell(server, asked, Taking::Drains).await,
+        Operation::UndrainNode => nodes::tell(server, asked, Taking::Takes).await,
         Operation::ReadMetrics => crate::metrics::read(server).await,
         Operation::ReadHealth => Ok(health::alive()),
         Operation::ReadReadiness => health::ready(server).await,

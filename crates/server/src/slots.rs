@@ -106,6 +106,9 @@ impl Slots {
             | Operation::CreateToken
             | Operation::ListTokens
             | Operation::RevokeToken
+            | Operation::ListNodes
+            | Operation::DrainNode
+            | Operation::UndrainNode
             | Operation::ReadMetrics
             | Operation::ReadDocument => {
                 (&self.requests, ProblemCode::Overloaded, "too many requests at once; come back later")

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use domain::job::JobStateName;
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, OpenJobs, OrphanCursor, Page, Reply, Store,
-    StoreError, StoredFact, Take, Taken, Token,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Node, OpenJobs, OrphanCursor, Page, Reply,
+    Store, StoreError, StoredFact, Take, Taken, Taking, Token,
 };
 
 use crate::wire::{Answer, Request};
@@ -151,6 +151,22 @@ impl Store for SimStore {
     }
 
     fn revoke_token<'a>(&'a self, _: &'a str, _: Timestamp) -> Reply<'a, bool> {
+        not_simulated()
+    }
+
+    fn keep_node(&self, _: Node, _: Timestamp) -> Reply<'_, ()> {
+        not_simulated()
+    }
+
+    fn nodes(&self) -> Reply<'_, Vec<Node>> {
+        not_simulated()
+    }
+
+    fn tell_node<'a>(&'a self, _: &'a str, _: Taking) -> Reply<'a, bool> {
+        not_simulated()
+    }
+
+    fn remove_node<'a>(&'a self, _: &'a str) -> Reply<'a, ()> {
         not_simulated()
     }
 }

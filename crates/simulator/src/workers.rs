@@ -57,6 +57,7 @@ impl Workers {
             policy: HostPolicy { defaults: granted, ..HostPolicy::default() },
             grace_seconds: NEVER_SECONDS,
             dispatching: Dispatching::On,
+            standing: engine::Standing::alone(),
         };
         let attempts = Arc::new(Attempts::new(
             engine.clone(),

@@ -13,6 +13,7 @@ mod floor;
 mod keys;
 mod lists;
 mod migrate;
+mod nodes;
 mod open;
 mod operations;
 mod postgres;
@@ -33,7 +34,7 @@ pub use export::ClaimLine;
 pub use migrate::{SCHEMA_VERSION, migrate_to};
 pub use open::OpenError;
 pub use postgres::{
-    PostgresAddress, PostgresError, PostgresFigures, PostgresLedger, PostgresOptions, PostgresStore, Pulse,
+    PostgresAddress, PostgresError, PostgresFigures, PostgresLedger, PostgresOptions, PostgresStore,
     StoreTime, migrate_postgres_to,
 };
 pub use rebuild::Rebuilt;

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::OpenError;
 
 /// The schema that this longhaul works with.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 
 struct Migration {
     up: &'static str,
@@ -13,7 +13,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 3] = [
+const MIGRATIONS: [Migration; 4] = [
     Migration {
         up: include_str!("../migrations/sqlite/0001_core.up.sql"),
         down: include_str!("../migrations/sqlite/0001_core.down.sql"),
@@ -25,6 +25,10 @@ const MIGRATIONS: [Migration; 3] = [
     Migration {
         up: include_str!("../migrations/sqlite/0003_keys_outlive_records.up.sql"),
         down: include_str!("../migrations/sqlite/0003_keys_outlive_records.down.sql"),
+    },
+    Migration {
+        up: include_str!("../migrations/sqlite/0004_nodes.up.sql"),
+        down: include_str!("../migrations/sqlite/0004_nodes.down.sql"),
     },
 ];
 

@@ -163,7 +163,9 @@ impl OpenError {
             {
                 Self::Rights { address, reason }
             }
-            PostgresError::Refused { .. } | PostgresError::Unfit(_) => Self::Server { address, reason },
+            PostgresError::Refused { .. } | PostgresError::Skewed(_) | PostgresError::Unfit(_) => {
+                Self::Server { address, reason }
+            }
         }
     }
 

@@ -11,7 +11,7 @@
 //! | `migrate.rs` | the schema, under a lock |
 //! | `pool.rs` | sessions for reading |
 //! | `writer.rs`, `batch.rs`, `claims.rs`, `statements.rs`, `columnar.rs` | batches: repeated, carried out, in one statement per table |
-//! | `hints.rs`, `time.rs` | what nodes tell each other, and the time that they share |
+//! | `hints.rs`, `time.rs`, `nodes.rs`, `versions.rs` | what nodes tell each other, the time that they share, who is there, and whether all work with the same schema |
 //!
 //! With SQLite it shares the encoding of commits (`prepare.rs`), the check of a commit (`checks.rs`), rows (`rows.rs`), the queue
 //! (`queue.rs`) and every statement that is not about many rows at once.
@@ -25,11 +25,13 @@ mod failure;
 mod figures;
 mod hints;
 mod migrate;
+mod nodes;
 mod pool;
 mod session;
 mod statements;
 mod time;
 mod tls;
+mod versions;
 mod writer;
 
 use std::sync::Arc;
@@ -38,22 +40,22 @@ use domain::attention::Retention;
 use domain::job::JobStateName;
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, OpenJobs, OrphanCursor, Page, Reply, Store,
-    StoreError, StoredFact, Take, Taken, Token, Urgency,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Node, OpenJobs, OrphanCursor, Page, Pulse,
+    Reply, SharedStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token, Urgency,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::database::{Database, integer, one};
+use crate::database::{integer, one};
 use crate::dialect::Sql;
 use crate::prepare::Prepared;
 use crate::queue::Queue;
-use crate::request::{Answer, ClaimRequest, Item, Request, TokenRequest};
-use crate::rows::{optional_time, time as time_of};
+use crate::request::{Answer, ClaimRequest, Item, NodeRequest, Request, TokenRequest};
 use crate::{ClaimLine, FactLine, OpenError, Rebuilt, Verified};
 use crate::{export, floor, keys, lists, operations, reads, tallies, tokens};
 use hints::Hints;
 use migrate::Readiness;
+use nodes::Heard;
 use pool::Pool;
 use session::Session;
 use writer::Writer;
@@ -89,20 +91,10 @@ pub struct PostgresStore {
     writers: Vec<JoinHandle<()>>,
     hinting: JoinHandle<()>,
     heard: watch::Receiver<u64>,
-    time: watch::Receiver<Option<StoreTime>>,
+    time: Arc<watch::Sender<Option<StoreTime>>>,
+    stop: Arc<watch::Sender<Option<String>>>,
     figures: Arc<PostgresFigures>,
     newest_fact: Timestamp,
-}
-
-/// What the database says of itself and of what comes next: the one question of an idle node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pulse {
-    /// Its time.
-    pub time: Timestamp,
-    /// When the next job is due.
-    pub job_due_at: Option<Timestamp>,
-    /// When the next operation is due.
-    pub operation_due_at: Option<Timestamp>,
 }
 
 static LEDGER_LOCK: Sql = Sql::new("SELECT hashtextextended('longhaul facts ' || current_schema(), 0)");
@@ -118,8 +110,7 @@ impl PostgresStore {
         let ledger_lock = one(&first, &LEDGER_LOCK, &[], |row| integer(row, 0)).await.map_err(failed)?;
         let ledger_lock = ledger_lock.unwrap_or_default();
         drop(first);
-        let (time_sender, time) = watch::channel(None);
-        let time_sender = Arc::new(time_sender);
+        let (time, stop) = (Arc::new(watch::Sender::new(None)), Arc::new(watch::Sender::new(None)));
         let (hints, heard, hinting) = Hints::start(address.clone());
         let queue = Arc::new(Queue::new());
         let figures = Arc::new(PostgresFigures::default());
@@ -129,8 +120,9 @@ impl PostgresStore {
                     address: address.clone(),
                     queue: queue.clone(),
                     figures: figures.clone(),
-                    time: time_sender.clone(),
+                    time: time.clone(),
                     hints: hints.clone(),
+                    stop: stop.clone(),
                     ledger_lock,
                     session: None,
                 };
@@ -138,7 +130,7 @@ impl PostgresStore {
             })
             .collect();
         let pool = Pool::new(address.clone(), options.readers);
-        Ok(Self { queue, pool, writers, hinting, heard, time, figures, newest_fact })
+        Ok(Self { queue, pool, writers, hinting, heard, time, stop, figures, newest_fact })
     }
 
     /// The time of the newest fact when the store was opened: the clock starts no earlier.
@@ -151,9 +143,9 @@ impl PostgresStore {
         &self.figures
     }
 
-    /// The database's time as the last batch heard it.
+    /// The database's time as the last batch or heartbeat heard it.
     pub fn time(&self) -> watch::Receiver<Option<StoreTime>> {
-        self.time.clone()
+        self.time.subscribe()
     }
 
     /// Changes whenever another node may have written something. Only a hint: none may come, or one for nothing.
@@ -161,9 +153,33 @@ impl PostgresStore {
         self.heard.clone()
     }
 
-    /// Asks the database for its time, and when the next record is due.
-    pub async fn pulse(&self) -> Result<Pulse, StoreError> {
-        self.pool.read(|session| async move { pulse(&session).await }).await
+    /// Waits until nothing can be written any more, because another longhaul has changed the schema, and says why. The process must
+    /// end then.
+    pub async fn stopped(&self) -> String {
+        let mut stop = self.stop.subscribe();
+        let reason = stop.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
+        reason.unwrap_or_else(|| "the store has ended".to_owned())
+    }
+
+    /// The key of this name that all nodes have in common; the one that is proposed if there was none.
+    pub async fn shared_key(&self, name: &str, proposed: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.pool.read(|session| async move { nodes::shared_key(&session, name, proposed).await }).await
+    }
+
+    /// What was heard is the time; a database that has become another's is the end.
+    fn hear(&self, heard: Result<Heard, PostgresError>) -> Result<Pulse, StoreError> {
+        match heard {
+            Ok(heard) => {
+                self.time.send_replace(Some(heard.time));
+                Ok(heard.pulse)
+            }
+            Err(error) => {
+                if let PostgresError::Skewed(told) = &error {
+                    self.stop.send_replace(Some(told.clone()));
+                }
+                Err(error.told())
+            }
+        }
     }
 
     /// Ends the leases of all owners whose ids begin so, because they are known to be dead: the caller knows.
@@ -203,27 +219,6 @@ impl PostgresStore {
     fn claim<T: Send + 'static>(&self, request: ClaimRequest, pick: fn(Answer) -> Option<T>) -> Reply<'_, T> {
         self.write(Ok(Request::Claim(request)), Urgency::Result, pick)
     }
-}
-
-static PULSE: Sql = Sql::new(
-    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
-            (SELECT min(due_at) FROM agenda WHERE kind = $1 AND due_at IS NOT NULL), \
-            (SELECT min(due_at) FROM agenda WHERE kind = $2 AND due_at IS NOT NULL)",
-);
-
-async fn pulse(session: &Session) -> Result<Pulse, StoreError> {
-    let kinds = [RecordKind::Job.as_str().into(), RecordKind::Operation.as_str().into()];
-    let heard = one(session, &PULSE, &kinds, |row| {
-        Ok(Pulse {
-            time: time_of(row, 0)?,
-            job_due_at: optional_time(row, 1)?,
-            operation_due_at: optional_time(row, 2)?,
-        })
-    });
-    heard
-        .await
-        .map_err(Session::read_failed)?
-        .ok_or_else(|| StoreError::Broken("the database says no time".to_owned()))
 }
 
 impl Store for PostgresStore {
@@ -348,7 +343,50 @@ impl Store for PostgresStore {
 
     fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
         let request = Request::Token(TokenRequest::Revoke { id: id.to_owned(), at });
-        self.write(Ok(request), Urgency::Result, Answer::revoked)
+        self.write(Ok(request), Urgency::Result, Answer::known)
+    }
+
+    fn keep_node(&self, node: Node, forget_before: Timestamp) -> Reply<'_, ()> {
+        let request = node.check().map(|()| Request::Node(NodeRequest::Keep { node, forget_before }));
+        self.write(request, Urgency::Result, Answer::done)
+    }
+
+    fn nodes(&self) -> Reply<'_, Vec<Node>> {
+        Box::pin(self.pool.read(|session| async move { crate::nodes::nodes(&*session).await }))
+    }
+
+    fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool> {
+        let request = Request::Node(NodeRequest::Tell { id: id.to_owned(), taking });
+        self.write(Ok(request), Urgency::Result, Answer::known)
+    }
+
+    fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
+        let request = Request::Node(NodeRequest::Remove { id: id.to_owned() });
+        self.write(Ok(request), Urgency::Result, Answer::done)
+    }
+}
+
+impl SharedStore for PostgresStore {
+    fn beat(&self, node: Node) -> Reply<'_, Pulse> {
+        Box::pin(async move {
+            node.check()?;
+            let node = &node;
+            let beat = |session: Arc<Session>| async move { self.hear(nodes::beat(&session, node).await) };
+            self.pool.read(beat).await
+        })
+    }
+
+    fn pulse<'a>(&'a self, node_id: &'a str) -> Reply<'a, Pulse> {
+        let pulse =
+            move |session: Arc<Session>| async move { self.hear(nodes::pulse(&session, node_id).await) };
+        Box::pin(self.pool.read(pulse))
+    }
+
+    fn versions<'a>(&'a self, ids: &'a [RecordId]) -> Reply<'a, Vec<(RecordId, u64)>> {
+        let read = move |session: Arc<Session>| async move {
+            nodes::versions(&session, ids).await.map_err(PostgresError::told)
+        };
+        Box::pin(self.pool.read(read))
     }
 }
 

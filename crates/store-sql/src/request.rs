@@ -1,7 +1,7 @@
 //! What a writer can be asked, who waits for the answer, and what it answers.
 
 use domain::{Fence, Lease, RecordId, RecordKind, Timestamp};
-use store::{Committed, StoreError, Take, Taken, Token};
+use store::{Committed, Node, StoreError, Take, Taken, Taking, Token};
 use tokio::sync::oneshot;
 
 use crate::prepare::Prepared;
@@ -14,6 +14,8 @@ pub(crate) enum Request {
     Claim(ClaimRequest),
     /// Keep or revoke an access token.
     Token(TokenRequest),
+    /// Keep, order about or remove a node.
+    Node(NodeRequest),
 }
 
 /// A request about claims.
@@ -55,6 +57,13 @@ pub(crate) enum TokenRequest {
     Revoke { id: String, at: Timestamp },
 }
 
+/// A request about nodes.
+pub(crate) enum NodeRequest {
+    Keep { node: Node, forget_before: Timestamp },
+    Tell { id: String, taking: Taking },
+    Remove { id: String },
+}
+
 /// A request, and who waits for its answer.
 pub(crate) struct Item {
     pub(crate) request: Request,
@@ -65,7 +74,8 @@ pub(crate) struct Item {
 pub(crate) enum Answer {
     Committed(Committed),
     Taken(Vec<Taken>),
-    Revoked(bool),
+    /// Whether what was named is known.
+    Known(bool),
     Done,
 }
 
@@ -85,6 +95,7 @@ impl Request {
                 token.name.len() + token.scopes.iter().map(String::len).sum::<usize>()
             }
             Self::Token(TokenRequest::Revoke { id, .. }) => id.len(),
+            Self::Node(_) => 0,
         }
     }
 }
@@ -102,8 +113,8 @@ impl Answer {
         self.taken().and_then(|taken| taken.into_iter().next())
     }
 
-    pub(crate) fn revoked(self) -> Option<bool> {
-        if let Self::Revoked(known) = self { Some(known) } else { None }
+    pub(crate) fn known(self) -> Option<bool> {
+        if let Self::Known(known) = self { Some(known) } else { None }
     }
 
     pub(crate) fn done(self) -> Option<()> {
@@ -114,7 +125,7 @@ impl Answer {
     pub(crate) fn has_written(answer: &Result<Self, StoreError>) -> bool {
         match answer {
             Ok(Self::Taken(taken)) => !taken.is_empty(),
-            Ok(Self::Revoked(known)) => *known,
+            Ok(Self::Known(known)) => *known,
             Ok(Self::Done | Self::Committed(_)) => true,
             Err(_) => false,
         }

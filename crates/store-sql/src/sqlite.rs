@@ -23,17 +23,17 @@ use domain::attention::Retention;
 use domain::job::JobStateName;
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, OpenJobs, OrphanCursor, Page, Reply, Store,
-    StoreError, StoredFact, Take, Taken, Token, Urgency,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Node, OpenJobs, OrphanCursor, Page, Reply,
+    Store, StoreError, StoredFact, Take, Taken, Taking, Token, Urgency,
 };
 use tokio::sync::{oneshot, watch};
 
 use crate::database::at_once;
 use crate::prepare::Prepared;
 use crate::queue::Queue;
-use crate::request::{Answer, ClaimRequest, Item, Request, TokenRequest};
+use crate::request::{Answer, ClaimRequest, Item, NodeRequest, Request, TokenRequest};
 use crate::{ClaimLine, FactLine, OpenError, Rebuilt, Verified};
-use crate::{export, floor, keys, lists, operations, reads, tokens};
+use crate::{export, floor, keys, lists, nodes, operations, reads, tokens};
 use checkpoint::Checkpointer;
 use counts::Counts;
 use lock::FileLock;
@@ -348,7 +348,26 @@ impl Store for SqliteStore {
 
     fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
         let request = Request::Token(TokenRequest::Revoke { id: id.to_owned(), at });
-        self.write(Ok(request), Urgency::Result, Answer::revoked)
+        self.write(Ok(request), Urgency::Result, Answer::known)
+    }
+
+    fn keep_node(&self, node: Node, forget_before: Timestamp) -> Reply<'_, ()> {
+        let request = node.check().map(|()| Request::Node(NodeRequest::Keep { node, forget_before }));
+        self.write(request, Urgency::Result, Answer::done)
+    }
+
+    fn nodes(&self) -> Reply<'_, Vec<Node>> {
+        self.readers.read(|connection| at_once(nodes::nodes(connection)))
+    }
+
+    fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool> {
+        let request = Request::Node(NodeRequest::Tell { id: id.to_owned(), taking });
+        self.write(Ok(request), Urgency::Result, Answer::known)
+    }
+
+    fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
+        let request = Request::Node(NodeRequest::Remove { id: id.to_owned() });
+        self.write(Ok(request), Urgency::Result, Answer::done)
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) async fn carry_out<D: Database>(
 ) -> Result<Result<Answer, StoreError>, D::Error> {
     match request {
         TokenRequest::Keep(token) => Ok(keep(database, token).await?.map(|()| Answer::Done)),
-        TokenRequest::Revoke { id, at } => Ok(Ok(Answer::Revoked(revoke(database, id, *at).await?))),
+        TokenRequest::Revoke { id, at } => Ok(Ok(Answer::Known(revoke(database, id, *at).await?))),
     }
 }
 

@@ -11,6 +11,7 @@ mod error;
 mod facts;
 mod keys;
 mod memory;
+mod nodes;
 mod query;
 mod tokens;
 mod upcast;
@@ -30,6 +31,9 @@ pub use error::StoreError;
 pub use facts::{FactId, StoredFact};
 pub use keys::{IdempotencyKey, KeptKey};
 pub use memory::{MemoryStore, Tables};
+pub use nodes::{
+    MAX_NODE_EXECUTORS, MAX_NODE_TEXT_BYTES, MAX_NODES, Node, Pulse, Ready, SharedStore, Taking,
+};
 pub use query::{Cursor, Head, JobFilter, JobQuery, Leading, Loaded, OpenJobs, OrphanCursor, Page, PageWalk};
 pub use tokens::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_BYTES, MAX_TOKENS, Token};
 pub use view::{JobColumns, OperationColumns, VIEW_FORMAT, decode_view, encode_view};
@@ -104,6 +108,15 @@ pub trait Store: Send + Sync {
     fn tokens(&self) -> Reply<'_, Vec<Token>>;
     /// Takes a token back; false if there is no such token. The first time counts.
     fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool>;
+
+    /// Writes down that a node lives, and forgets those that were not heard of since. Whether it takes work stays as it is.
+    fn keep_node(&self, node: Node, forget_before: Timestamp) -> Reply<'_, ()>;
+    /// The nodes that were heard of, newest first: at most `MAX_NODES`.
+    fn nodes(&self) -> Reply<'_, Vec<Node>>;
+    /// Orders a node to take work or not; false if it is not known.
+    fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool>;
+    /// A node has ended.
+    fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()>;
 }
 
 /// Who takes, when, for how long, and how many at most.

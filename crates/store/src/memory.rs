@@ -3,6 +3,7 @@
 //! Where a database has an index, this walks everything: it is for tests and the simulator, with few records.
 
 mod keys;
+mod nodes;
 mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +18,8 @@ use crate::commit::limits::{MAX_FACT_BYTES, MAX_PAGE};
 use crate::query::Head;
 use crate::{
     AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Leading,
-    Loaded, OpenJobs, OrphanCursor, Page, PageWalk, Removal, Reply, Store, StoreError, StoredFact, Take,
-    Taken, Token, encode_fact,
+    Loaded, Node, OpenJobs, OrphanCursor, Page, PageWalk, Removal, Reply, Store, StoreError, StoredFact,
+    Take, Taken, Taking, Token, encode_fact,
 };
 
 /// A store in memory.
@@ -44,6 +45,8 @@ pub struct Tables {
     pub keys: BTreeMap<IdempotencyKey, KeptKey>,
     /// The access tokens, oldest first.
     pub tokens: Vec<Token>,
+    /// The nodes, by id.
+    pub nodes: BTreeMap<String, Node>,
     /// Keys whose records have gone, in the order in which they may be forgotten.
     outliving: BTreeSet<(Timestamp, IdempotencyKey)>,
     last_position: u64,
@@ -422,6 +425,26 @@ impl Store for MemoryStore {
 
     fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
         ready(Ok(self.tables().revoke_token(id, at)))
+    }
+
+    fn keep_node(&self, node: Node, forget_before: Timestamp) -> Reply<'_, ()> {
+        ready(self.tables().keep_node(node, forget_before))
+    }
+
+    fn nodes(&self) -> Reply<'_, Vec<Node>> {
+        let mut nodes: Vec<Node> = self.tables().nodes.values().cloned().collect();
+        nodes.sort_by(|a, b| (b.started_at, &a.id).cmp(&(a.started_at, &b.id)));
+        nodes.truncate(crate::MAX_NODES);
+        ready(Ok(nodes))
+    }
+
+    fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool> {
+        ready(Ok(self.tables().tell_node(id, taking)))
+    }
+
+    fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
+        self.tables().nodes.remove(id);
+        ready(Ok(()))
     }
 }
 

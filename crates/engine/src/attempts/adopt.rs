@@ -7,9 +7,10 @@ use super::Attempts;
 use super::run::Attempt;
 
 impl Attempts {
-    /// Whether an attempt of this job is alive in this process.
-    pub(crate) fn runs(&self, job_id: &JobId) -> bool {
-        self.running().by_job.contains_key(job_id)
+    /// Whether an attempt of this job is alive in this process and keeps its job, whatever became of its lease. Where others could
+    /// take over, it does not.
+    pub(crate) fn keeps(&self, job_id: &JobId) -> bool {
+        !self.standing.is_shared() && self.running().by_job.contains_key(job_id)
     }
 }
 

@@ -1,6 +1,7 @@
 //! One attempt from the taking to its report: dispatch, work, renewals and progress meanwhile, and the end in one commit.
 //!
-//! Whoever loses the lease stops and writes nothing: the fence in every commit makes sure of it.
+//! Whoever loses the lease stops and writes nothing: the fence in every commit makes sure of it. Whoever cannot renew it stops before
+//! it ends: see `tenure.rs`.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -14,6 +15,7 @@ use store::Taken;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::asked::Origin;
+use super::tenure::{Tenure, Work};
 use super::{Attempts, replace};
 use crate::link::{Asked, FarEnd};
 use crate::{Assignment, EngineError, Failure, Intended, Link, Order, Produced, Progress, Registered, Stop};
@@ -38,18 +40,35 @@ pub(super) struct Attempt {
     /// What this attempt is about to ask of a service, or has asked.
     pub(super) intended: Option<Intended>,
     pub(super) stopper: watch::Sender<Stop>,
+    tenure: Arc<Tenure>,
 }
 
 impl Attempt {
     pub(super) fn new(attempts: Arc<Attempts>, taken: Taken, link: Link, far_end: FarEnd) -> Self {
         let renew_at = attempts.lease.renew_at(taken.claim.heartbeat_at);
         let FarEnd { told, intents, stopper } = far_end;
+        let tenure = Tenure::until(attempts.stops_at(taken.claim.heartbeat_at));
         let (fence, id) = (taken.claim.fence(), taken.id);
-        Self { attempts, id, fence, renew_at, link, told, intents, intended: None, stopper }
+        Self { attempts, id, fence, renew_at, link, told, intents, intended: None, stopper, tenure }
     }
 
     /// Runs it to its end. Nothing is left to the caller.
     pub(super) async fn run(mut self, origin: Origin) {
+        let (tenure, timer) = (self.tenure.clone(), self.attempts.timer.clone());
+        let (stopper, id) = (self.stopper.clone(), self.id.clone());
+        tokio::select! {
+            biased;
+            // Whatever it waits for: a store that does not answer must not keep it from stopping.
+            () = tenure.over(&*timer) => {
+                tracing::warn!(record = %id, "lease not renewed in time: the attempt is stopped before it ends");
+                stopper.send_if_modified(|stop| replace(stop, Stop::LeaseLost));
+                tenure.end_work(&*timer).await;
+            }
+            () = self.run_within_its_lease(origin) => {}
+        }
+    }
+
+    async fn run_within_its_lease(&mut self, origin: Origin) {
         if let Err(error) = self.carry_out(origin).await {
             // Mostly someone was faster: the record says what happened, and its next owner goes on from there.
             tracing::info!(record = %self.id, code = error.code(), "attempt not carried out: {error}");
@@ -105,6 +124,8 @@ impl Attempt {
             executor.specialist.produce(assignment, link).await
         };
         let (work, abort) = abortable(AssertUnwindSafe(work).catch_unwind());
+        let (ended, over) = oneshot::channel();
+        self.tenure.begun(Work { abort: abort.clone(), over });
         self.attempts.spawn.spawn(Box::pin(async move {
             let panicked = |panic: Box<dyn Any + Send>| {
                 Produced::SubmitUnknown(Failure::transient(
@@ -116,6 +137,7 @@ impl Attempt {
                 // Nobody listens once the lease was lost.
                 let _ = told.send(produced.unwrap_or_else(panicked));
             }
+            drop(ended);
         }));
         (produced, abort)
     }
@@ -245,6 +267,7 @@ impl Attempt {
             Ok(taken) => {
                 self.fence = taken.claim.fence();
                 self.renew_at = self.attempts.lease.renew_at(now);
+                self.tenure.moved_to(self.attempts.stops_at(now));
                 true
             }
             Err(store::StoreError::Fenced | store::StoreError::UnknownRecord) => false,

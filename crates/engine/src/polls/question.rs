@@ -18,10 +18,12 @@ use store::{StoreError, Taken};
 use super::Polls;
 use crate::hint_text::hint_text;
 use crate::kept::Kept;
-use crate::{EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered};
+use crate::{EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered, neighbours};
 
 /// Who writes down what services say.
 const ACTOR: &str = "worker:poll_operations";
+/// How long an operation is left to the nodes that can ask about it.
+const LEFT_TO_OTHERS_SECONDS: u64 = 5;
 /// How long an answer that could not be written down is forgotten: its question is asked again then.
 const AGAIN_AFTER_SECONDS: u64 = 1;
 
@@ -244,6 +246,11 @@ impl<'a> Question<'a> {
     async fn nobody_to_ask(&self, operation: &Operation) -> Result<Settled, EngineError> {
         if self.polls.timer.now() < self.polls.strangers_from {
             self.put_off(self.polls.strangers_from).await;
+            return Ok(Settled::Done);
+        }
+        let (polls, now) = (self.polls, self.polls.timer.now());
+        if neighbours::have(&polls.engine, &polls.standing, &operation.link.kind, now).await? {
+            self.put_off(now.plus_seconds(LEFT_TO_OTHERS_SECONDS)).await;
             return Ok(Settled::Done);
         }
         let message = format!("no executor is named {:?}", operation.link.kind);

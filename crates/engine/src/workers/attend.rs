@@ -10,7 +10,7 @@ use futures::future::join_all;
 use store::{StoreError, Take, Taken};
 
 use super::due_times::DueTimes;
-use super::{Next, Worker};
+use super::{Next, UNSURE_SECONDS, Worker};
 use crate::{Attempts, Engine, EngineError, Wakes};
 
 /// Jobs taken in one round.
@@ -40,6 +40,10 @@ impl AttendJobs {
     }
 
     async fn attend_due(&self, now: Timestamp) -> Result<Next, EngineError> {
+        // Leases and deadlines are attended to also while the node drains, but not without the store's time.
+        if self.attempts.as_ref().is_some_and(|attempts| !attempts.is_sure()) {
+            return Ok(Next::At(now.plus_seconds(UNSURE_SECONDS)));
+        }
         if let Some(next) = self.due_times.nothing_before(now, self.wakes.take_job_due_at()) {
             return Ok(next);
         }
@@ -75,7 +79,7 @@ impl AttendJobs {
     async fn lives_here(&self, taken: &Taken) -> Result<bool, EngineError> {
         let RecordId::Job(job_id) = &taken.id else { return Ok(false) };
         match &self.attempts {
-            Some(attempts) if attempts.runs(job_id) => self.engine.would_lose_its_lease(taken).await,
+            Some(attempts) if attempts.keeps(job_id) => self.engine.would_lose_its_lease(taken).await,
             Some(_) | None => Ok(false),
         }
     }

@@ -48,6 +48,9 @@ impl DispatchJobs {
     }
 
     async fn dispatch_ready(&self, now: Timestamp) -> Result<Next, EngineError> {
+        if let Some(next) = Next::if_nothing_is_taken(self.attempts.may_take(), now) {
+            return Ok(next);
+        }
         self.learn_lanes().await?;
         let asked = std::mem::take(&mut self.lanes().maybe_ready);
         let mut next = Next::WhenWoken;
@@ -59,6 +62,17 @@ impl DispatchJobs {
                 self.lanes().maybe_ready.insert(lane.clone());
                 next = sooner(next, Next::At(self.strangers_from));
                 continue;
+            }
+            if !self.attempts.serves(lane) {
+                match self.attempts.is_served_elsewhere(lane).await {
+                    // Heartbeats name it again as long as something is ready there.
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    Err(error) => {
+                        self.lanes().maybe_ready.extend(asked.iter().cloned());
+                        return Err(error);
+                    }
+                }
             }
             let limit = self.attempts.free_slots(lane).min(BATCH);
             if limit == 0 {

@@ -35,6 +35,9 @@ impl PollOperations {
         for operation in self.wakes.take_may_be_called_back() {
             self.polls.hear_early(operation);
         }
+        if let Some(next) = Next::if_nothing_is_taken(self.polls.may_take(), now) {
+            return Ok(next);
+        }
         if let Some(next) = self.due_times.nothing_before(now, self.wakes.take_operation_due_at()) {
             return Ok(next);
         }

@@ -100,6 +100,7 @@ impl World {
             policy,
             grace_seconds: 5,
             dispatching: Dispatching::On,
+            standing: engine::Standing::alone(),
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), executors, settings);
         Self { daemon: Arc::new(daemon), store, clock, name: names.into_iter().next().unwrap_or_default() }

@@ -7,8 +7,8 @@ use domain::job::JobStateName;
 use domain::{BodyRef, Digest, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
 use engine::{Engine, Order};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, Page, Reply, Store,
-    StoreError, StoredFact, Take, Taken, Token,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, Node, Page, Reply, Store,
+    StoreError, StoredFact, Take, Taken, Taking, Token,
 };
 
 /// What becomes of one commit.
@@ -163,5 +163,21 @@ impl Store for Scripted {
 
     fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
         self.inner.revoke_token(id, at)
+    }
+
+    fn keep_node(&self, node: Node, forget_before: Timestamp) -> Reply<'_, ()> {
+        self.inner.keep_node(node, forget_before)
+    }
+
+    fn nodes(&self) -> Reply<'_, Vec<Node>> {
+        self.inner.nodes()
+    }
+
+    fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool> {
+        self.inner.tell_node(id, taking)
+    }
+
+    fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
+        self.inner.remove_node(id)
     }
 }

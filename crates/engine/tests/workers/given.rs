@@ -17,8 +17,8 @@ use engine::{
     ManualClock, Order, OrderBody, Produced, RandomIds, Specialist,
 };
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, NewBody, Page, Reply, Store,
-    StoreError, StoredFact, Take, Taken, Token, body_ref,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, NewBody, Node, Page, Reply,
+    Store, StoreError, StoredFact, Take, Taken, Taking, Token, body_ref,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -66,6 +66,7 @@ impl Given {
             policy: domain::policy::HostPolicy::default(),
             grace_seconds: u64::from(GRACE_SECONDS),
             dispatching: Dispatching::On,
+            standing: engine::Standing::alone(),
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), registered, settings);
         Self { daemon: Arc::new(daemon), store, clock }
@@ -510,5 +511,25 @@ impl Store for Counted {
     fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
         self.count();
         self.inner.revoke_token(id, at)
+    }
+
+    fn keep_node(&self, node: Node, forget_before: Timestamp) -> Reply<'_, ()> {
+        self.count();
+        self.inner.keep_node(node, forget_before)
+    }
+
+    fn nodes(&self) -> Reply<'_, Vec<Node>> {
+        self.count();
+        self.inner.nodes()
+    }
+
+    fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool> {
+        self.count();
+        self.inner.tell_node(id, taking)
+    }
+
+    fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
+        self.count();
+        self.inner.remove_node(id)
     }
 }

@@ -1,5 +1,5 @@
 //! What a daemon leaves in its data directory for the other commands: `daemon.json`, `admin.token` and `callback.key`,
-//! for its user alone; beside a shared database also `node.id` and `node.lock`.
+//! for its user alone; beside a shared database `node.id` and `node.lock` instead of the key, which is in the database.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use domain::Digest;
 use engine::Engine;
-use server::{CallbackKey, Secret};
+use server::Secret;
 use store::Token;
 
 use crate::client::DaemonFile;
@@ -39,18 +39,29 @@ pub(super) fn remove_daemon_file(data_dir: &Path) {
     }
 }
 
-/// The key that callback addresses are signed with: made on the first start, and kept for as long as the store.
-pub(super) fn callback_key(data_dir: &Path) -> Result<CallbackKey> {
-    let path = data_dir.join("callback.key");
-    if let Ok(text) = fs::read_to_string(&path) {
-        let no_key = || format!("{} holds no key; remove it to have a new one made", path.display());
-        let digest = Digest::from_hex(text.trim()).with_context(no_key)?;
-        return Ok(CallbackKey::from_bytes(digest.0));
-    }
+/// The key that callback addresses are signed with, if this directory holds one.
+pub(super) fn kept_callback_key(data_dir: &Path) -> Result<Option<[u8; 32]>> {
+    let path = callback_key_path(data_dir);
+    let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+    let no_key = || format!("{} holds no key; remove it to have a new one made", path.display());
+    Ok(Some(Digest::from_hex(text.trim()).with_context(no_key)?.0))
+}
+
+/// Makes that key on the first start; it is kept for as long as the store.
+pub(super) fn make_callback_key(data_dir: &Path) -> Result<[u8; 32]> {
+    let key = new_key()?;
+    write(&callback_key_path(data_dir), &Digest(key).to_string())?;
+    Ok(key)
+}
+
+/// A key that nobody has.
+pub(super) fn new_key() -> Result<[u8; 32]> {
     // Hashed: what is random in an access token is random enough for a key.
-    let digest = store::sha256(Secret::generate()?.reveal().as_bytes());
-    write(&path, &digest.to_string())?;
-    Ok(CallbackKey::from_bytes(digest.0))
+    Ok(store::sha256(Secret::generate()?.reveal().as_bytes()).0)
+}
+
+fn callback_key_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("callback.key")
 }
 
 /// One daemon per data directory, also where the store is elsewhere. The operating system frees the lock when the process ends.

@@ -2,8 +2,8 @@
 
 use super::plain;
 
-/// The widest that a cell is shown; ids are shorter.
-const MAX_CELL_CHARS: usize = 48;
+/// The widest that a cell is shown; no id is longer.
+const MAX_CELL_CHARS: usize = 56;
 const GAP: &str = "  ";
 
 /// A table.
@@ -56,6 +56,6 @@ mod tests {
         let mut table = Table::new(&["ID", "Title"]);
         table.row(&["work-1", &"x".repeat(60)]);
         table.row(&["w", "y"]);
-        assert_eq!(table.text(), format!("ID      Title\nwork-1  {}…\nw       y", "x".repeat(47)));
+        assert_eq!(table.text(), format!("ID      Title\nwork-1  {}…\nw       y", "x".repeat(55)));
     }
 }

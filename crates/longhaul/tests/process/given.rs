@@ -80,6 +80,7 @@ impl Given {
             policy: domain::policy::HostPolicy::default(),
             grace_seconds: 5,
             dispatching: Dispatching::On,
+            standing: engine::Standing::alone(),
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), executors, settings);
         Self { daemon, store, clock, artifacts, dir: dir.to_owned(), _temporary: None }

@@ -54,6 +54,9 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::TakeCallback
         | Operation::ListTokens
         | Operation::RevokeToken
+        | Operation::ListNodes
+        | Operation::DrainNode
+        | Operation::UndrainNode
         | Operation::ReadMetrics
         | Operation::ReadHealth
         | Operation::ReadReadiness
@@ -109,6 +112,9 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::TakeCallback
         | Operation::CreateToken
         | Operation::ListTokens
+        | Operation::ListNodes
+        | Operation::DrainNode
+        | Operation::UndrainNode
         | Operation::ReadMetrics
         | Operation::ReadDocument => return None,
     })

@@ -32,8 +32,12 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::PollDeferred
         | Operation::CancelDeferred
         | Operation::AnswerJob => role != Role::Viewer,
-        Operation::PurgeJob | Operation::SettleOrphan => matches!(role, Role::Admin | Role::Operator),
-        Operation::ReadMetrics => matches!(role, Role::Admin | Role::Operator | Role::Viewer),
+        Operation::PurgeJob | Operation::SettleOrphan | Operation::DrainNode | Operation::UndrainNode => {
+            matches!(role, Role::Admin | Role::Operator)
+        }
+        Operation::ReadMetrics | Operation::ListNodes => {
+            matches!(role, Role::Admin | Role::Operator | Role::Viewer)
+        }
         Operation::CreateToken | Operation::ListTokens | Operation::RevokeToken => role == Role::Admin,
         Operation::TakeCallback
         | Operation::ReadHealth
@@ -108,7 +112,13 @@ fn every_operation_has_a_route() {
 async fn token_of_a_circle_does_not_reach_what_spans_circles() {
     let world = world().await;
     let admin = world.token(Role::Admin, json!({ "circle": "press" })).await;
-    for (verb, path) in [("GET", "/metrics"), ("GET", "/tokens"), ("DELETE", "/tokens/token-0")] {
+    for (verb, path) in [
+        ("GET", "/metrics"),
+        ("GET", "/nodes"),
+        ("POST", "/nodes/x/drain"),
+        ("GET", "/tokens"),
+        ("DELETE", "/tokens/token-0"),
+    ] {
         world.call(verb, path).bearer(&admin).send().await.problem(403, "forbidden");
     }
     let more = json!({ "role": "admin" });

@@ -93,6 +93,7 @@ impl World {
             policy,
             grace_seconds,
             dispatching,
+            standing: engine::Standing::alone(),
         };
         let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), executors(), settings);
         let daemon = Arc::new(daemon);

@@ -14,6 +14,7 @@ use tokio_postgres::Statement;
 use super::claims;
 use super::columnar::Columnar;
 use super::failure::PostgresError;
+use super::nodes;
 use super::session::{Parameter, Session};
 use super::statements::{
     FACT_IDS, FORGET_KEYS, INSERT_AGENDA, INSERT_BODIES, INSERT_FACTS, INSERT_JOBS, INSERT_KEYS,
@@ -23,7 +24,7 @@ use super::statements::{
 };
 use super::time::StoreTime;
 use crate::checks::{Doubt, fits, is_repeated};
-use crate::database::{Columns, Given, Unfit, bytes, digest, integer, text, unsigned};
+use crate::database::{Columns, Given, Unfit, bytes, digest, text, unsigned};
 use crate::floor;
 use crate::prepare::Prepared;
 use crate::request::{Answer, Request};
@@ -36,8 +37,8 @@ pub(super) type Answers = Vec<Result<Answer, StoreError>>;
 /// A batch that is done.
 pub(super) struct Done {
     pub(super) answers: Answers,
-    /// Whether the ledger has grown.
-    pub(super) wrote_facts: bool,
+    /// Whether other nodes should look: the ledger has grown, or they are ordered about, or a token is.
+    pub(super) concerns_others: bool,
     pub(super) time: StoreTime,
 }
 
@@ -103,6 +104,7 @@ pub(super) async fn transact(
                 *answer = Some(claims::take(session, request).await?);
             }
             Request::Token(request) => *answer = Some(tokens::carry_out(session, request).await?),
+            Request::Node(request) => *answer = Some(crate::nodes::carry_out(session, request).await?),
             Request::Claim(_) | Request::Commit(_) => {}
         }
     }
@@ -115,8 +117,12 @@ pub(super) async fn transact(
     }
     let wrote_facts =
         fitting.iter().any(|(_, prepared)| prepared.texts.iter().any(|text| !text.facts.is_empty()));
+    let orders = requests.iter().zip(&answers).any(|(request, answer)| {
+        matches!(request, Request::Token(_) | Request::Node(_))
+            && answer.as_ref().is_some_and(Answer::has_written)
+    });
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
-    Ok(Done { answers, wrote_facts, time })
+    Ok(Done { answers, concerns_others: wrote_facts || orders, time })
 }
 
 /// What the batch stands on.
@@ -145,7 +151,7 @@ async fn read(session: &Session, requests: &[&Request]) -> Result<Read, Undone> 
             Request::Claim(request) => {
                 rows.extend(claims::record_of(request).map(|id| (id.clone(), Held::default())));
             }
-            Request::Token(_) => {}
+            Request::Token(_) | Request::Node(_) => {}
         }
     }
     let [lock_rows, kept_keys, store_time] = [
@@ -158,8 +164,9 @@ async fn read(session: &Session, requests: &[&Request]) -> Result<Read, Undone> 
     let time = async {
         let sent = Instant::now();
         let rows = session.rows(&store_time, &[]).await?;
-        let at = rows.first().map_or(Err(Unfit::new(0, "the server says no time")), |row| integer(row, 0))?;
-        Ok::<_, PostgresError>(StoreTime::measured(Timestamp::from_micros(at), sent, Instant::now()))
+        let answered = Instant::now();
+        let row = rows.first().ok_or_else(|| Unfit::new(0, "the server says no time"))?;
+        nodes::measured(row, sent, answered)
     };
     let locked =
         async { if rows.is_empty() { Ok(Vec::new()) } else { session.rows(&lock_rows, &ids).await } };

@@ -19,6 +19,9 @@ pub enum PostgresError {
         /// Its words.
         told: String,
     },
+    /// Another longhaul has changed the schema or the views; nothing of ours was written.
+    #[error("{0}")]
+    Skewed(String),
     /// What is stored does not fit.
     #[error(transparent)]
     Unfit(#[from] Unfit),
@@ -34,14 +37,14 @@ impl PostgresError {
                     || *code == SqlState::UNIQUE_VIOLATION
                     || *code == SqlState::LOCK_NOT_AVAILABLE
             }
-            Self::Lost(_) | Self::Unfit(_) => false,
+            Self::Lost(_) | Self::Skewed(_) | Self::Unfit(_) => false,
         }
     }
 
     /// What the caller is told about a request of which nothing was written.
     pub(super) fn told(self) -> StoreError {
         match self {
-            Self::Lost(_) => StoreError::Unavailable(self.to_string()),
+            Self::Lost(_) | Self::Skewed(_) => StoreError::Unavailable(self.to_string()),
             Self::Unfit(unfit) => StoreError::Broken(unfit.to_string()),
             Self::Refused { ref code, .. } if *code == SqlState::DISK_FULL => StoreError::Full,
             Self::Refused { ref code, .. } if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {

@@ -22,7 +22,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 3] = [
+const MIGRATIONS: [Migration; 4] = [
     Migration {
         up: include_str!("../../migrations/postgres/0001_core.up.sql"),
         down: include_str!("../../migrations/postgres/0001_core.down.sql"),
@@ -34,6 +34,10 @@ const MIGRATIONS: [Migration; 3] = [
     Migration {
         up: include_str!("../../migrations/postgres/0003_keys_outlive_records.up.sql"),
         down: include_str!("../../migrations/postgres/0003_keys_outlive_records.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0004_nodes.up.sql"),
+        down: include_str!("../../migrations/postgres/0004_nodes.down.sql"),
     },
 ];
 

@@ -15,7 +15,9 @@ pub(super) const KEPT_KEYS: &str = "SELECT principal, route, key, request_sha256
 pub(super) const FACT_IDS: &str = "SELECT stream, version, fact_id, position FROM facts \
      JOIN UNNEST($1::text[], $2::bigint[]) AS asked (stream, version) USING (stream, version)";
 
-pub(super) const STORE_TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+// With what the database has become: see `versions.rs`.
+pub(super) const STORE_TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
+     (SELECT value FROM meta WHERE name = 'schema'), (SELECT value FROM meta WHERE name = 'view_format')";
 
 pub(super) const INSERT_JOBS: &str = concat!(
     "INSERT INTO jobs (",

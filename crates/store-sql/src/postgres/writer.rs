@@ -37,6 +37,8 @@ pub(super) struct Writer {
     pub(super) figures: Arc<PostgresFigures>,
     pub(super) time: Arc<watch::Sender<Option<StoreTime>>>,
     pub(super) hints: Hints,
+    /// Says why nothing can be written any more.
+    pub(super) stop: Arc<watch::Sender<Option<String>>>,
     pub(super) ledger_lock: i64,
     pub(super) session: Option<Session>,
 }
@@ -123,14 +125,17 @@ impl Writer {
         }
         let session = self.session.as_ref().expect("it was connected above");
         match batch::transact(session, requests, asked, self.ledger_lock).await {
-            Ok(Done { answers, wrote_facts, time }) => {
+            Ok(Done { answers, concerns_others, time }) => {
                 self.time.send_replace(Some(time));
-                if wrote_facts {
+                if concerns_others {
                     self.hints.give();
                 }
                 Ok(answers)
             }
             Err(undone) => {
+                if let PostgresError::Skewed(told) = &undone.error {
+                    self.stop.send_replace(Some(told.clone()));
+                }
                 if session.is_lost() || session.run("ROLLBACK").await.is_err() {
                     self.session = None;
                 }

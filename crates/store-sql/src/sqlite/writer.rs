@@ -20,6 +20,7 @@ use super::counts::{Counts, Moved};
 use super::failure::{self, Failure};
 use super::recent::Recent;
 use crate::database::at_once;
+use crate::nodes;
 use crate::prepare::Prepared;
 use crate::queue::Queue;
 use crate::request::{Answer, ClaimRequest, Item, Request};
@@ -160,7 +161,7 @@ impl Writer {
                     self.recent.forget(id);
                 }
                 (Request::Claim(ClaimRequest::EndLeases { .. }), _) => self.recent.forget_all(),
-                (Request::Claim(_) | Request::Commit(_) | Request::Token(_), _) => {}
+                (Request::Claim(_) | Request::Commit(_) | Request::Token(_) | Request::Node(_), _) => {}
             }
         }
     }
@@ -260,6 +261,7 @@ fn fill(
             Request::Commit(_) => continue,
             Request::Claim(request) => claims::carry_out(connection, request)?,
             Request::Token(request) => at_once(tokens::carry_out(connection, request))?,
+            Request::Node(request) => at_once(nodes::carry_out(connection, request))?,
         };
         wrote |= Answer::has_written(&answer);
         answers[index] = Some(answer);

@@ -11,6 +11,7 @@ mod fences;
 mod given;
 mod keys;
 mod limits;
+mod nodes;
 mod operations;
 mod postgres;
 mod reads;

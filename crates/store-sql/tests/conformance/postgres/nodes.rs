@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::RecordKind;
-use store::{Store, StoreError, StoredFact};
+use store::{Node, Ready, SharedStore, Store, StoreError, StoredFact, Taking};
 
 use super::database::{Database, soon};
 use crate::given::*;
@@ -185,13 +185,99 @@ async fn node_is_told_that_another_wrote_and_not_that_it_did_itself() {
 async fn pulse_says_the_databases_time_and_what_is_due_next_and_every_batch_measures_time() {
     let database = Database::missing().await;
     let store = database.open().await;
-    assert_eq!(store.pulse().await.unwrap().job_due_at, None);
+    assert_eq!(store.pulse("nobody").await.unwrap().job_due_at, None);
     write(&store, &job("a"), vec![created_with(|new| new.due_at = Some(at(500)))], at(1)).await;
-    let pulse = store.pulse().await.unwrap();
+    let heard = store.time().borrow().unwrap();
+    let pulse = store.pulse("nobody").await.unwrap();
     assert_eq!(pulse.job_due_at, store.earliest_due(RecordKind::Job).await.unwrap());
     assert_eq!(pulse.operation_due_at, None);
-    let heard = store.time().borrow().unwrap();
     assert!(heard.at <= pulse.time, "{heard:?} {pulse:?}");
     let passed = pulse.time.micros() - heard.at.micros();
     assert!(passed < 60_000_000, "{passed}");
+}
+
+fn node(id: &str) -> Node {
+    Node {
+        id: id.to_owned(),
+        name: "machine".to_owned(),
+        url: "http://127.0.0.1:7420".to_owned(),
+        version: "0.1.0".to_owned(),
+        schema_version: 4,
+        executors: vec!["noop".to_owned(), "press".to_owned()],
+        started_at: at(1),
+        heartbeat_at: at(1),
+        attempts: 2,
+        polls: 3,
+        taking: Taking::Takes,
+    }
+}
+
+#[tokio::test]
+async fn heartbeat_is_the_databases_time_tells_what_comes_next_and_forgets_nodes_after_an_hour() {
+    let database = Database::missing().await;
+    let store = database.open().await;
+    let first = store.beat(node("a")).await.unwrap();
+    assert_eq!((first.ready, first.taking), (Ready::None, Some(Taking::Takes)));
+    store.beat(node("b")).await.unwrap();
+    let raw = database.raw().await;
+    raw.batch_execute("UPDATE nodes SET heartbeat_at = heartbeat_at - 3599000000 WHERE id = 'b'")
+        .await
+        .unwrap();
+    assert_eq!(store.tell_node("a", Taking::Drains).await, Ok(true));
+    write(&store, &job("a"), vec![created()], at(1)).await;
+    let second = store.beat(node("a")).await.unwrap();
+    assert!(second.time > first.time);
+    assert_eq!((second.ready, second.taking), (Ready::Some, Some(Taking::Drains)));
+    let nodes = store.nodes().await.unwrap();
+    assert_eq!(nodes.len(), 2, "{nodes:?}");
+    let later = store.pulse("a").await.unwrap().time;
+    assert!((first.time..=later).contains(&nodes[0].heartbeat_at), "{nodes:?}");
+    raw.batch_execute("UPDATE nodes SET heartbeat_at = heartbeat_at - 2000000 WHERE id = 'b'").await.unwrap();
+    store.beat(node("a")).await.unwrap();
+    assert_eq!(store.nodes().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn job_that_only_a_peer_can_take_is_no_reason_for_a_node_to_look() {
+    let database = Database::missing().await;
+    let store = database.open().await;
+    write(&store, &job("a"), vec![created_with(|new| new.spec.executor = None)], at(1)).await;
+    assert_eq!(store.ready_lanes().await.unwrap().len(), 1);
+    assert_eq!(store.pulse("nobody").await.unwrap().ready, Ready::None);
+}
+
+#[tokio::test]
+async fn versions_of_records_are_told_at_once_and_those_that_are_gone_are_left_out() {
+    let database = Database::missing().await;
+    let store = database.open().await;
+    write(&store, &job("a"), vec![created()], at(1)).await;
+    let ids = [job("a"), job("b")];
+    assert_eq!(store.versions(&ids).await, Ok(vec![(job("a"), 1)]));
+}
+
+#[tokio::test]
+async fn nodes_agree_on_the_key_of_whoever_came_first() {
+    let database = Database::missing().await;
+    let (one, other) = (database.open().await, database.open().await);
+    assert_eq!(one.shared_key("callback", &[1; 32]).await, Ok(vec![1; 32]));
+    assert_eq!(other.shared_key("callback", &[2; 32]).await, Ok(vec![1; 32]));
+}
+
+#[tokio::test]
+async fn node_that_finds_another_schema_or_other_views_writes_nothing_more_and_says_why() {
+    for mark in ["schema", "view_format"] {
+        let database = Database::missing().await;
+        let store = database.open().await;
+        write(&store, &job("a"), vec![created()], at(1)).await;
+        let raw = database.raw().await;
+        let newer = format!("UPDATE meta SET value = 1000 WHERE name = '{mark}'");
+        raw.batch_execute(&newer).await.unwrap();
+        let refused =
+            store.commit(commit(vec![creation(&job("b"), created(), at(2))], at(2))).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Unavailable(_)), "{refused:?}");
+        let told = soon(store.stopped()).await;
+        assert!(told.contains("1000") && told.contains("the newer longhaul"), "{told}");
+        assert_eq!(all_facts(&store).await.len(), 1);
+        assert!(matches!(store.beat(node("a")).await, Err(StoreError::Unavailable(_))));
+    }
 }

@@ -1,0 +1,128 @@
+//! A database, and nodes on it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use test_postgres::Schema;
+
+use crate::given::{Daemon, binary, expect, json};
+
+/// The shortest lease that there is.
+pub const LEASE: Duration = Duration::from_secs(30);
+
+/// A database of its own.
+pub struct Database {
+    pub schema: Schema,
+}
+
+/// A node in a directory of its own.
+pub struct Node {
+    pub dir: TempDir,
+    pub daemon: Daemon,
+}
+
+impl Database {
+    pub fn new() -> Self {
+        let runtime = tokio::runtime::Runtime::new().expect("there is room");
+        Self { schema: runtime.block_on(Schema::new()) }
+    }
+
+    pub fn node(&self) -> Node {
+        self.node_with(&[])
+    }
+
+    pub fn node_with(&self, arguments: &[&str]) -> Node {
+        node_at(&self.schema.address, arguments)
+    }
+
+    /// A node with more in its configuration.
+    pub fn node_knowing(&self, config: &str) -> Node {
+        configured(&self.schema.address, config, &[])
+    }
+
+    /// Carries a statement out beside the nodes.
+    pub fn run(&self, statement: &str) {
+        let runtime = tokio::runtime::Runtime::new().expect("there is room");
+        runtime.block_on(async {
+            self.schema.client().await.batch_execute(statement).await.expect("the statement is right");
+        });
+    }
+
+    /// The whole ledger.
+    pub fn facts(&self) -> Vec<Value> {
+        let exported = binary(&["export", "facts", "--database", &self.schema.address]).output();
+        let lines = expect(0, &exported.expect("the binary runs"));
+        lines.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
+    }
+
+    /// What a command says that finds a newer store.
+    pub fn facts_refused(&self) -> String {
+        let refused = binary(&["export", "facts", "--database", &self.schema.address]).output();
+        let refused = refused.expect("the binary runs");
+        expect(1, &refused);
+        crate::given::stderr(&refused)
+    }
+
+    /// The facts of one job that are of this kind.
+    pub fn facts_of(&self, job: &str, kind: &str) -> Vec<Value> {
+        let mut facts = self.facts();
+        facts.retain(|fact| fact["stream"] == job && fact["kind"].as_str() == Some(kind));
+        facts
+    }
+
+    /// The store agrees with its ledger.
+    #[track_caller]
+    pub fn verify(&self) {
+        let verified = binary(&["verify", "--database", &self.schema.address]).output();
+        let printed = expect(0, &verified.expect("the binary runs"));
+        assert!(printed.contains(" 0 differences"), "{printed}");
+    }
+}
+
+/// A node on the database at this address.
+pub fn node_at(address: &str, arguments: &[&str]) -> Node {
+    configured(address, "", arguments)
+}
+
+fn configured(address: &str, more: &str, arguments: &[&str]) -> Node {
+    let dir = tempfile::tempdir().expect("there is room");
+    let config = dir.path().join("longhaul.yaml");
+    let text = format!("lease: {{ seconds: 30, renew_every_seconds: 10 }}\n{more}");
+    std::fs::write(&config, text).expect("it can be written");
+    let config = config.to_str().expect("it is text").to_owned();
+    let serve = [&["--database", address, "--config", &config], arguments].concat();
+    let daemon = Daemon::start_with(dir.path(), &serve);
+    Node { dir, daemon }
+}
+
+impl Node {
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The id of this node, as it tells itself.
+    pub fn id(&self) -> String {
+        let list = json(self.dir(), &["nodes"]);
+        let nodes = list["nodes"].as_array().expect("it is a list");
+        let own = nodes.iter().find(|node| node["answering"] == true).expect("it is on its own list");
+        own["id"].as_str().expect("it has an id").to_owned()
+    }
+}
+
+/// Looks again and again until it is so, and says how long that took.
+#[track_caller]
+pub fn within(limit: Duration, what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < limit, "{what}: not within {limit:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    began.elapsed()
+}
+
+/// A size knob.
+pub fn knob(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}

@@ -1,0 +1,75 @@
+//! Who is there: the list of nodes, what an idle one asks, and one that finds a newer store.
+
+use std::time::Duration;
+
+use crate::cluster::{Database, node_at, within};
+use crate::given::{Daemon, expect, json, longhaul, stderr};
+use crate::proxy::Proxy;
+
+// conforms: A20
+#[test]
+fn every_node_is_on_the_list_under_an_id_of_its_own_and_leaves_it_when_it_ends() {
+    let database = Database::new();
+    let (first, second) = (database.node(), database.node());
+    let (one, other) = (first.id(), second.id());
+    assert_ne!(one, other);
+    let list = json(first.dir(), &["nodes"]);
+    let nodes = list["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 2, "{list}");
+    for node in nodes {
+        assert_eq!(node["state"], "running", "{node}");
+        assert_eq!(node["version"], env!("CARGO_PKG_VERSION"));
+        assert!(node["url"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{node}");
+    }
+    expect(0, &longhaul(first.dir(), &["nodes", "drain", &other]));
+    let table = expect(0, &longhaul(first.dir(), &["nodes"]));
+    assert!(table.contains("draining") && table.contains(&one), "{table}");
+    let refused = longhaul(first.dir(), &["nodes", "drain", "daemon-nobody"]);
+    expect(4, &refused);
+    assert!(stderr(&refused).contains("No node: daemon-nobody"), "{}", stderr(&refused));
+    second.daemon.signal(rustix::process::Signal::TERM);
+    let ids = || json(first.dir(), &["nodes"])["nodes"].as_array().unwrap().len();
+    within(Duration::from_secs(15), "it has left", || ids() == 1);
+}
+
+#[test]
+fn a_daemon_alone_on_its_file_shows_itself_and_nobody_who_was_there_before() {
+    let dir = tempfile::tempdir().unwrap();
+    Daemon::start(dir.path()).kill();
+    let _daemon = Daemon::start(dir.path());
+    let list = json(dir.path(), &["nodes"]);
+    let nodes = list["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 1, "{list}");
+    assert_eq!((&nodes[0]["state"], &nodes[0]["answering"]), (&"running".into(), &true.into()));
+    let id = nodes[0]["id"].as_str().unwrap();
+    expect(0, &longhaul(dir.path(), &["nodes", "drain", id]));
+    assert_eq!(json(dir.path(), &["nodes"])["nodes"][0]["state"], "draining");
+}
+
+#[test]
+fn an_idle_node_sends_nothing_but_its_heartbeat() {
+    let database = Database::new();
+    let proxy = Proxy::before(&database.schema.address);
+    let _node = node_at(&proxy.address, &[]);
+    // What belongs to its start is over.
+    std::thread::sleep(Duration::from_secs(3));
+    let before = proxy.asked();
+    std::thread::sleep(Duration::from_secs(20));
+    assert_eq!(proxy.asked() - before, 2, "two heartbeats, one question each");
+}
+
+#[test]
+fn node_that_runs_while_a_newer_longhaul_changes_the_schema_stops_and_says_what_to_do() {
+    let database = Database::new();
+    let node = database.node();
+    database.run("UPDATE meta SET value = 1000 WHERE name = 'schema'");
+    let refused = longhaul(node.dir(), &["jobs", "create", "too late"]);
+    assert_ne!(refused.status.code(), Some(0), "nothing is written any more");
+    let dir = node.dir;
+    let log = node.daemon.log_path();
+    assert_eq!(node.daemon.wait().code(), Some(1));
+    let said = std::fs::read_to_string(log).unwrap();
+    assert!(said.contains("schema 1000") && said.contains("the newer longhaul"), "{said}");
+    drop(dir);
+    assert!(database.facts_refused().contains("use a newer longhaul"));
+}

@@ -1,0 +1,2 @@
+DROP TABLE shared_keys;
+DROP TABLE nodes;

@@ -1,0 +1,152 @@
+//! What nodes on one database ask of it besides: the heartbeat, a look at what comes next, and what they must have in common.
+//!
+//! Each is one statement outside of any batch: nobody waits for it, and a repeat does no harm.
+
+use std::time::Instant;
+
+use domain::job::UNASSIGNED_LANE;
+use domain::{RecordId, RecordKind, Timestamp};
+use store::{Node, Pulse, Ready, StoreError};
+use tokio_postgres::Row;
+
+use super::failure::PostgresError;
+use super::session::{Parameter, Session};
+use super::time::StoreTime;
+use super::versions::Versions;
+use crate::database::{Given, Unfit, bytes, integer, text, unsigned};
+use crate::nodes::taking;
+use crate::rows::{optional_time, signed, time};
+
+/// A node that was not heard of for this long is forgotten: an hour.
+const FORGOTTEN_AFTER_MICROS: i64 = 3_600_000_000;
+
+/// What a pulse says, whoever asks: in the order of `read`. `$1` and `$2` are kinds of records, `$3` is the lane that no node serves.
+macro_rules! pulse {
+    () => {
+        "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
+         (SELECT min(due_at) FROM agenda WHERE kind = $1::text AND due_at IS NOT NULL), \
+         (SELECT min(due_at) FROM agenda WHERE kind = $2::text AND due_at IS NOT NULL), \
+         (EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane < $3::text) \
+          OR EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane > $3::text)), \
+         (SELECT value FROM meta WHERE name = 'schema'), \
+         (SELECT value FROM meta WHERE name = 'view_format'), "
+    };
+}
+
+const PULSE: &str = concat!("SELECT ", pulse!(), "(SELECT drains FROM nodes WHERE id = $4::text)");
+
+// The time of a heartbeat is the database's: nodes are compared by it.
+const BEAT: &str = concat!(
+    "WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS at), beaten AS (\
+     INSERT INTO nodes (id, name, url, version, schema_version, executors, started_at, heartbeat_at, attempts, polls, drains) \
+     SELECT $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::bigint, at, $11::bigint, $12::bigint, 0 FROM clock \
+     ON CONFLICT (id) DO UPDATE \
+     SET heartbeat_at = excluded.heartbeat_at, attempts = excluded.attempts, polls = excluded.polls \
+     RETURNING drains), forgotten AS (\
+     DELETE FROM nodes USING clock WHERE heartbeat_at < clock.at - $13::bigint AND id <> $4::text) \
+     SELECT ",
+    pulse!(),
+    "(SELECT drains FROM beaten)"
+);
+
+/// A pulse, and the time as it was measured by it.
+pub(super) struct Heard {
+    pub(super) pulse: Pulse,
+    pub(super) time: StoreTime,
+}
+
+pub(super) async fn beat(session: &Session, node: &Node) -> Result<Heard, PostgresError> {
+    let executors = node.encode_executors();
+    let given: [Given<'_>; 13] = [
+        RecordKind::Job.as_str().into(),
+        RecordKind::Operation.as_str().into(),
+        UNASSIGNED_LANE.into(),
+        node.id.as_str().into(),
+        node.name.as_str().into(),
+        node.url.as_str().into(),
+        node.version.as_str().into(),
+        node.schema_version.into(),
+        executors.as_str().into(),
+        node.started_at.micros().into(),
+        signed(node.attempts).into(),
+        signed(node.polls).into(),
+        FORGOTTEN_AFTER_MICROS.into(),
+    ];
+    ask(session, BEAT, &given).await
+}
+
+pub(super) async fn pulse(session: &Session, node_id: &str) -> Result<Heard, PostgresError> {
+    let kinds = [RecordKind::Job, RecordKind::Operation].map(RecordKind::as_str);
+    let given: [Given<'_>; 4] = [kinds[0].into(), kinds[1].into(), UNASSIGNED_LANE.into(), node_id.into()];
+    ask(session, PULSE, &given).await
+}
+
+async fn ask(
+    session: &Session,
+    statement: &'static str,
+    given: &[Given<'_>],
+) -> Result<Heard, PostgresError> {
+    let statement = session.prepare(statement).await?;
+    let given: Vec<Parameter<'_>> = given.iter().map(|value| value as Parameter<'_>).collect();
+    let sent = Instant::now();
+    let rows = session.rows(&statement, &given).await?;
+    let answered = Instant::now();
+    let row = rows.first().ok_or_else(|| Unfit::new(0, "the server says no time"))?;
+    Versions::read(row, 4)?.check()?;
+    let pulse = read(row)?;
+    Ok(Heard { pulse, time: StoreTime::measured(pulse.time, sent, answered) })
+}
+
+fn read(row: &Row) -> Result<Pulse, Unfit> {
+    let drains = crate::database::Columns::integer(row, 6)?;
+    Ok(Pulse {
+        time: time(row, 0)?,
+        job_due_at: optional_time(row, 1)?,
+        operation_due_at: optional_time(row, 2)?,
+        ready: if integer(row, 3)? == 0 { Ready::None } else { Ready::Some },
+        taking: drains.map(taking),
+    })
+}
+
+const VERSIONS: &str = "SELECT record_id, version FROM agenda WHERE record_id = ANY($1::text[])";
+
+pub(super) async fn versions(
+    session: &Session,
+    ids: &[RecordId],
+) -> Result<Vec<(RecordId, u64)>, PostgresError> {
+    let ids: Vec<&str> = ids.iter().map(RecordId::as_str).collect();
+    let statement = session.prepare(VERSIONS).await?;
+    session
+        .each_row(&statement, &[&ids], |row| {
+            let id = RecordId::parse(&text(row, 0)?).map_err(|refusal| Unfit::new(0, refusal))?;
+            Ok::<_, Unfit>((id, unsigned(row, 1)?))
+        })
+        .await
+}
+
+// The first that comes with a key is heard by all: a row that is there is left alone, and read by the next statement.
+const PROPOSE_KEY: &str =
+    "INSERT INTO shared_keys (name, bytes) VALUES ($1::text, $2::bytea) ON CONFLICT (name) DO NOTHING";
+const SHARED_KEY: &str = "SELECT bytes FROM shared_keys WHERE name = $1::text";
+
+/// The key of this name that all nodes have in common; the one that is proposed if there was none.
+pub(super) async fn shared_key(
+    session: &Session,
+    name: &str,
+    proposed: &[u8],
+) -> Result<Vec<u8>, StoreError> {
+    let agree = async {
+        let statement = session.prepare(PROPOSE_KEY).await?;
+        Session::execute(session, &statement, &[&name, &proposed]).await?;
+        let statement = session.prepare(SHARED_KEY).await?;
+        session.each_row(&statement, &[&name], |row| bytes(row, 0).map(<[u8]>::to_vec)).await
+    };
+    let found: Vec<Vec<u8>> = agree.await.map_err(PostgresError::told)?;
+    found.into_iter().next().ok_or_else(|| StoreError::Broken(format!("there is no key {name:?}")))
+}
+
+/// The database's time, for a batch.
+pub(super) fn measured(row: &Row, sent: Instant, answered: Instant) -> Result<StoreTime, PostgresError> {
+    Versions::read(row, 1)?.check()?;
+    Ok(StoreTime::measured(Timestamp::from_micros(integer(row, 0)?), sent, answered))
+}
