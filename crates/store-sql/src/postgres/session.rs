@@ -182,8 +182,15 @@ async fn drive<S, T>(
 fn refused(address: &PostgresAddress, error: tokio_postgres::Error) -> OpenError {
     if error.as_db_error().is_none() {
         let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
-        let reason = format!("{error}{}", source.unwrap_or_default());
-        return OpenError::Unreachable { address: address.to_string(), reason };
+        let (address, reason) = (address.to_string(), format!("{error}{}", source.unwrap_or_default()));
+        // The driver tells these apart in words alone.
+        return if reason.contains("TLS") {
+            OpenError::Encryption { address, reason }
+        } else if reason.contains("password missing") {
+            OpenError::Rights { address, reason }
+        } else {
+            OpenError::Unreachable { address, reason }
+        };
     }
     OpenError::refused(address, &PostgresError::from(error))
 }

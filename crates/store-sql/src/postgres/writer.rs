@@ -123,15 +123,17 @@ impl Writer {
         }
         let session = self.session.as_ref().expect("it was connected above");
         match batch::transact(session, requests, asked, self.ledger_lock).await {
-            Ok(Done { answers, wrote_facts, time }) => {
+            Ok(Done { answers, wrote_facts, repeated, time }) => {
                 self.time.send_replace(Some(time));
+                self.figures.repeated(repeated);
                 if wrote_facts {
                     self.hints.give();
                 }
                 Ok(answers)
             }
             Err(undone) => {
-                if session.is_lost() || session.run("ROLLBACK").await.is_err() {
+                let is_over = session.is_lost() || undone.error.is_of_the_session();
+                if is_over || session.run("ROLLBACK").await.is_err() {
                     self.session = None;
                 }
                 Err(undone)

@@ -1,6 +1,9 @@
 //! What only the store on a server promises.
 
+mod artifacts;
+mod counts;
 mod database;
+mod drill;
 mod ledger;
 mod losses;
 mod nodes;
