@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use domain::{Claim, RecordId};
 use store::{Commit, Loaded, Store, StoreError};
@@ -12,6 +13,8 @@ use tokio::task::JoinHandle;
 
 use super::database::{Database, soon};
 use crate::given::*;
+
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// The positions that were acknowledged, by job.
 pub type Acknowledged = BTreeMap<RecordId, Vec<u64>>;
@@ -46,6 +49,16 @@ impl Drill {
     /// Commits that were acknowledged so far.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
+    }
+
+    /// Waits until so many commits were acknowledged.
+    pub async fn reach(&self, enough: u64) {
+        soon(async {
+            while self.written() < enough {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        })
+        .await;
     }
 
     /// Lets every caller finish what it is about.

@@ -2,8 +2,8 @@
 //!
 //! `LONGHAUL_LOSSES` says how many connections are killed.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::Duration;
 
 use store::{Store, StoreError};
 use store_sql::{PostgresAddress, PostgresOptions, PostgresStore};
@@ -15,7 +15,9 @@ use crate::given::*;
 use crate::tokens::token;
 
 const LOSSES: u64 = 40;
-const WRITERS: usize = 6;
+const WRITERS: usize = 16;
+/// The most commits between two of them.
+const MOST_BETWEEN: u64 = 60;
 
 fn losses() -> u64 {
     match std::env::var("LONGHAUL_LOSSES") {
@@ -30,13 +32,15 @@ async fn killed_connections_lose_and_double_nothing() {
     let store = Arc::new(database.open().await);
     let drill = Drill::start(&store, WRITERS);
     let raw = database.raw().await;
-    let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-                WHERE pid <> pg_backend_pid() AND application_name = $1 AND state <> 'idle'";
+    // One that is in the middle of something, after another number of commits each time.
+    let kill = "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity \
+                WHERE pid <> pg_backend_pid() AND application_name = $1 AND state <> 'idle' ORDER BY random() LIMIT 1) AS one";
+    let random = RandomState::new();
     let mut killed = 0;
     while killed < losses() {
+        drill.reach(drill.written() + random.hash_one(killed) % MOST_BETWEEN).await;
         let count: i64 = raw.query_one(kill, &[&database.schema.name()]).await.unwrap().get(0);
         killed += u64::try_from(count).unwrap();
-        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let acknowledged = drill.end().await;
     compare(&database, &*store, &acknowledged).await;

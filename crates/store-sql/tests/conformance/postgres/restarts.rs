@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use test_postgres::{Cluster, Schema};
 
-use super::database::{Database, soon};
+use super::database::Database;
 use super::drill::{Drill, compare};
 
 const RESTARTS: u64 = 4;
@@ -36,11 +36,11 @@ async fn server_that_crashes_under_load_loses_and_doubles_nothing() {
     let random = RandomState::new();
     let mut longest = Duration::ZERO;
     for round in 0..restarts() {
-        reach(&drill, drill.written() + 1 + random.hash_one(round) % MOST_BETWEEN).await;
+        drill.reach(drill.written() + 1 + random.hash_one(round) % MOST_BETWEEN).await;
         // It blocks, and the callers go on meanwhile: the crash finds them in the middle.
         tokio::task::block_in_place(|| cluster.crash_and_restart());
         let back = Instant::now();
-        reach(&drill, drill.written() + 1).await;
+        drill.reach(drill.written() + 1).await;
         longest = longest.max(back.elapsed());
     }
     let acknowledged = drill.end().await;
@@ -53,14 +53,4 @@ async fn server_that_crashes_under_load_loses_and_doubles_nothing() {
     );
     assert!(longest < SERVES_AGAIN_WITHIN, "it took {longest:?} to serve again");
     assert!(restarts < TELLING || doubts >= restarts / 2, "only {doubts} transactions were in doubt");
-}
-
-/// Waits until so many commits were acknowledged.
-async fn reach(drill: &Drill, enough: u64) {
-    soon(async {
-        while drill.written() < enough {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    })
-    .await;
 }
