@@ -53,6 +53,8 @@ pub async fn on(store: Arc<dyn Store>, callers: usize, jobs: usize) -> Result<f6
         let (engine, owner) = (engine.clone(), owner.clone());
         async move {
             while wake.recv().await.is_some() {
+                // Before the look and not after it: what is created meanwhile must wake again.
+                while wake.try_recv().is_ok() {}
                 loop {
                     let take = take(&owner, engine.clock().now(), TAKE_BATCH);
                     let batch = engine.store().take_ready(EXECUTOR, take).await?;
@@ -64,7 +66,6 @@ pub async fn on(store: Arc<dyn Store>, callers: usize, jobs: usize) -> Result<f6
                         break;
                     }
                 }
-                while wake.try_recv().is_ok() {}
             }
             anyhow::Ok(())
         }
