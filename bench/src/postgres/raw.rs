@@ -51,6 +51,9 @@ pub async fn run(server: &Server, ours: Schema, jobs: usize, facts_per_transacti
     let schema = server.fresh().await?;
     migrate_postgres_to(&address(&schema)?, SCHEMA_VERSION).await?;
     let client = schema.client().await;
+    // Statements are planned once, while the tables are empty; as our store does.
+    let by_index = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+    client.batch_execute(by_index).await?;
     let mut batch = Batch::prepare(&client).await?;
     // As in our run, a transaction holds steps of all kinds: as many groups of jobs as there are steps take turns.
     let steps = pattern.facts.len();

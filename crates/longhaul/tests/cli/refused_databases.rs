@@ -123,6 +123,8 @@ fn whatever_is_wrong_with_a_database_is_named_with_what_to_do_and_nothing_is_cha
     assert_eq!(show(dir.path(), &id)["state"], "queued");
 }
 
+const OFTEN: i64 = 6;
+
 /// A server that was switched over, and back.
 #[test]
 fn database_that_becomes_read_only_refuses_work_serves_reads_and_takes_work_again_afterwards() {
@@ -134,11 +136,15 @@ fn database_that_becomes_read_only_refuses_work_serves_reads_and_takes_work_agai
     let drop_connections = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'work' AND pid <> pg_backend_pid()";
     sql(&cluster.address(), "ALTER DATABASE work SET default_transaction_read_only = on");
     sql(&cluster.address(), drop_connections);
-    let told = longhaul(dir.path(), &["jobs", "create", "refused"]);
-    expect(1, &told);
+    // More often than the daemon has connections for writing: each has heard it.
+    for _ in 0..OFTEN {
+        expect(1, &longhaul(dir.path(), &["jobs", "create", "refused"]));
+    }
     assert_eq!(show(dir.path(), &id)["state"], "queued");
     // Nobody drops the connections this time.
     sql(&cluster.address(), "ALTER DATABASE work RESET default_transaction_read_only");
-    create(dir.path(), &["accepted"]);
-    assert_eq!(number(&database, "SELECT count(*) FROM jobs"), 2, "{}", stderr(&told));
+    for _ in 0..OFTEN {
+        create(dir.path(), &["accepted"]);
+    }
+    assert_eq!(number(&database, "SELECT count(*) FROM jobs"), 1 + OFTEN);
 }

@@ -67,6 +67,15 @@ impl Session {
         Ok(session)
     }
 
+    /// The same, for batches: everything that they touch they name. Statements are planned once, while the tables may be empty, and a
+    /// plan that looks at all of a small table would be kept while it grows.
+    pub(super) async fn connect_to_write(address: &PostgresAddress) -> Result<Self, OpenError> {
+        let session = Self::connect(address, None).await?;
+        let by_index = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+        session.run(by_index).await.map_err(|error| OpenError::refused(address, &error))?;
+        Ok(session)
+    }
+
     /// Whether it must not be used again.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed) || self.client.is_closed()

@@ -117,7 +117,7 @@ impl Writer {
 
     async fn transact(&mut self, requests: &[&Request], asked: Asked) -> Result<Answers, Undone> {
         if self.session.as_ref().is_none_or(Session::is_lost) {
-            let connected = Session::connect(&self.address, None).await;
+            let connected = Session::connect_to_write(&self.address).await;
             self.session = Some(connected.map_err(|error| PostgresError::Lost(error.to_string()))?);
             self.figures.connection();
         }

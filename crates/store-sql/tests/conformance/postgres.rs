@@ -8,6 +8,7 @@ mod ledger;
 mod losses;
 mod nodes;
 mod opening;
+mod plans;
 mod proxy;
 mod restarts;
 mod versions;
