@@ -127,7 +127,8 @@ pub(super) async fn transact(
         // Nothing to sync: refusals and empty takes cost no write.
         session.run("ROLLBACK").await?;
     } else {
-        end(session, &fitting, &before, &mut answers, ledger_lock).await?;
+        // Its own place in memory: whoever waits for a batch would carry all of its statements along.
+        Box::pin(end(session, &fitting, &before, &mut answers, ledger_lock)).await?;
     }
     let wrote_facts =
         fitting.iter().any(|(_, prepared)| prepared.texts.iter().any(|text| !text.facts.is_empty()));
