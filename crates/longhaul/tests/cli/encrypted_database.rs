@@ -30,13 +30,13 @@ fn encrypted() -> Cluster {
     authority(folder, "ca");
     authority(folder, "stranger");
     openssl(folder, &format!("req {NEW_KEY} -keyout server.key -out server.csr -subj /CN=localhost"));
-    std::fs::write(folder.join("names"), "subjectAltName=DNS:localhost").unwrap();
+    std::fs::write(folder.join("names"), "subjectAltName=DNS:localhost").expect("there is room");
     openssl(
         folder,
         "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.crt",
     );
     for file in ["server.key", "server.crt"] {
-        std::fs::set_permissions(folder.join(file), PermissionsExt::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(folder.join(file), PermissionsExt::from_mode(0o600)).expect("it is ours");
         cluster.give(&folder.join(file));
     }
     for (setting, value) in [("ssl_cert_file", "server.crt"), ("ssl_key_file", "server.key")] {
