@@ -12,7 +12,7 @@ use domain::job::{
 };
 use domain::{BodyName, Jitter, JobId, Lease, OwnerId, RecordId, RetryPolicy, Timestamp};
 use engine::{Engine, Order, OrderBody, RandomIds, SystemClock};
-use store::{NewBody, Take, Taken, body_ref};
+use store::{NewBody, Store, Take, Taken, body_ref};
 use store_sql::{SqliteOptions, SqliteStore};
 use tokio::sync::{Mutex, mpsc};
 
@@ -32,9 +32,18 @@ pub struct Cycle {
 /// Runs this many jobs with this many callers on a new file.
 pub async fn run(path: &Path, callers: usize, jobs: usize) -> Result<Cycle> {
     let store = Arc::new(SqliteStore::open(&SqliteOptions::at(path))?);
-    let engine = engine(store.clone());
-    let owner = OwnerId::new("node-bench-boot-1");
     let (batches, requests) = (store.figures().batches(), store.figures().requests());
+    let jobs_per_second = on(store.clone(), callers, jobs).await?;
+    #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
+    let requests_per_batch =
+        (store.figures().requests() - requests) as f64 / (store.figures().batches() - batches).max(1) as f64;
+    Ok(Cycle { jobs_per_second, requests_per_batch })
+}
+
+/// Runs this many jobs with this many callers on a store; jobs per second.
+pub async fn on(store: Arc<dyn Store>, callers: usize, jobs: usize) -> Result<f64> {
+    let engine = engine(store);
+    let owner = OwnerId::new("node-bench-boot-1");
     let begin = Instant::now();
     // A dispatcher takes what is ready in batches, as the daemon does, and hands it to whoever is free.
     let (give, taken) = mpsc::channel(TAKE_BATCH);
@@ -44,6 +53,8 @@ pub async fn run(path: &Path, callers: usize, jobs: usize) -> Result<Cycle> {
         let (engine, owner) = (engine.clone(), owner.clone());
         async move {
             while wake.recv().await.is_some() {
+                // Before the look and not after it: what is created meanwhile must wake again.
+                while wake.try_recv().is_ok() {}
                 loop {
                     let take = take(&owner, engine.clock().now(), TAKE_BATCH);
                     let batch = engine.store().take_ready(EXECUTOR, take).await?;
@@ -55,7 +66,6 @@ pub async fn run(path: &Path, callers: usize, jobs: usize) -> Result<Cycle> {
                         break;
                     }
                 }
-                while wake.try_recv().is_ok() {}
             }
             anyhow::Ok(())
         }
@@ -81,15 +91,12 @@ pub async fn run(path: &Path, callers: usize, jobs: usize) -> Result<Cycle> {
     let seconds = begin.elapsed().as_secs_f64();
     dispatcher.await??;
     #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
-    let requests_per_batch =
-        (store.figures().requests() - requests) as f64 / (store.figures().batches() - batches).max(1) as f64;
-    #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
     let jobs_per_second = jobs as f64 / seconds;
-    Ok(Cycle { jobs_per_second, requests_per_batch })
+    Ok(jobs_per_second)
 }
 
 /// An engine on this store.
-pub fn engine(store: Arc<SqliteStore>) -> Engine {
+pub fn engine(store: Arc<dyn Store>) -> Engine {
     let clock = Arc::new(SystemClock::starting_at(Timestamp::default()));
     Engine::new(store, clock, Arc::new(RandomIds), Retention::DEFAULT)
 }

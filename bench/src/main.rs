@@ -7,6 +7,7 @@ mod daemon;
 mod deferred;
 mod disk;
 mod latency;
+mod postgres;
 mod raw;
 mod sizes;
 mod walks;
@@ -34,6 +35,7 @@ struct Arguments {
 enum Other {
     Daemon(daemon::Daemon),
     Deferred(deferred::Deferred),
+    Postgres(postgres::Postgres),
     #[command(hide = true)]
     PollService(deferred::Service),
     #[command(hide = true)]
@@ -48,6 +50,7 @@ fn main() -> Result<()> {
     match &arguments.other {
         Some(Other::Daemon(daemon)) => daemon::run(daemon, scratch()?.path()),
         Some(Other::Deferred(deferred)) => deferred::run(deferred, scratch()?.path()),
+        Some(Other::Postgres(postgres)) => postgres::run(postgres, scratch()?.path()),
         Some(Other::PollService(_)) => deferred::serve(),
         Some(Other::BarePolls(bare)) => deferred::bare_polls(bare),
         None => core(&arguments, scratch()?.path()),

@@ -92,7 +92,7 @@ impl Running {
         // The lock proves that every earlier daemon of this file, or of this data directory, is dead: their leases need not be
         // waited for.
         opened.end_leases_of(&format!("{owner}-"), clock.now()).await?;
-        let artifacts = Arc::new(Artifacts::in_dir(data_dir.join("artifacts"))?);
+        let artifacts = Arc::new(opened.share(Artifacts::in_dir(data_dir.join("artifacts"))?));
         let callback_key = callback_key(&opened, &data_dir).await?;
         let policy = options.config.policy();
         let mut executors = executors(&data_dir, &options.config, &artifacts)?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use domain::Timestamp;
+use engine::process::Artifacts;
 use store::Store;
 use store_sql::{Durability, PostgresAddress, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore};
 
@@ -87,6 +88,14 @@ impl Opened {
             Self::Server(store) => store.end_leases_of(owners, now).await?,
         }
         Ok(())
+    }
+
+    /// Artifacts that other nodes read too, if there may be any.
+    pub fn share(&self, artifacts: Artifacts) -> Artifacts {
+        match self {
+            Self::File(_) => artifacts,
+            Self::Server(store) => artifacts.shared_through(store.clone()),
+        }
     }
 
     /// Waits until the store stops for good, and says why: the disk failed, or another longhaul has changed the schema.

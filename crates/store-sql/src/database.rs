@@ -33,6 +33,16 @@ pub trait Database {
     /// Ends what was begun.
     async fn end(&self, ending: Ending) -> Result<(), Self::Error>;
 
+    /// Counts anew what is kept beside the views, in a transaction for rebuilding. A file keeps no counts.
+    async fn count_anew(&self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// Which of the counts that are kept beside the views are wrong.
+    async fn miscounts(&self) -> Result<Vec<String>, Self::Error> {
+        Ok(Vec::new())
+    }
+
     /// What the caller of a read is told.
     fn read_failed(error: Self::Error) -> StoreError;
 }

@@ -109,6 +109,25 @@ pub enum OpenError {
         /// What the server said.
         reason: String,
     },
+    /// There is no encrypted connection, or the server is not known to be the one that was named.
+    #[error(
+        "no encrypted connection to {address}: {reason}; name the certificate that vouches for the server with \
+         sslrootcert=FILE, or use sslmode=disable where nobody can listen"
+    )]
+    Encryption {
+        /// Where, without a password.
+        address: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The database has no room.
+    #[error("the database at {address} is full: {reason}; make room on its disk and start again")]
+    Full {
+        /// Where, without a password.
+        address: String,
+        /// What the server said.
+        reason: String,
+    },
     /// The database takes no writes.
     #[error(
         "the database at {address} is read-only; use the primary server, or a user whose transactions may write"
@@ -163,6 +182,9 @@ impl OpenError {
             {
                 Self::Rights { address, reason }
             }
+            PostgresError::Refused { code, .. } if *code == SqlState::DISK_FULL => {
+                Self::Full { address, reason }
+            }
             PostgresError::Refused { .. } | PostgresError::Skewed(_) | PostgresError::Unfit(_) => {
                 Self::Server { address, reason }
             }
@@ -185,6 +207,8 @@ impl OpenError {
             Self::Unreachable { .. } => "database_unreachable",
             Self::NoDatabase { .. } => "database_missing",
             Self::Rights { .. } => "database_rights",
+            Self::Encryption { .. } => "database_encryption",
+            Self::Full { .. } => "database_full",
             Self::ReadOnly { .. } => "database_read_only",
             Self::NoStore { .. } => "store_missing",
             Self::ForeignTable { .. } => "foreign_database",

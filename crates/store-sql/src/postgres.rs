@@ -11,12 +11,15 @@
 //! | `migrate.rs` | the schema, under a lock |
 //! | `pool.rs` | sessions for reading |
 //! | `writer.rs`, `batch.rs`, `claims.rs`, `statements.rs`, `columnar.rs` | batches: repeated, carried out, in one statement per table |
+//! | `artifacts.rs` | what attempts leave, for all nodes |
+//! | `tally.rs` | how many jobs are in each state: kept, never counted |
 //! | `hints.rs`, `time.rs`, `nodes.rs`, `versions.rs` | what nodes tell each other, the time that they share, who is there, and whether all work with the same schema |
 //!
 //! With SQLite it shares the encoding of commits (`prepare.rs`), the check of a commit (`checks.rs`), rows (`rows.rs`), the queue
 //! (`queue.rs`) and every statement that is not about many rows at once.
 
 mod address;
+mod artifacts;
 mod batch;
 mod claims;
 mod columnar;
@@ -29,6 +32,7 @@ mod nodes;
 mod pool;
 mod session;
 mod statements;
+mod tally;
 mod time;
 mod tls;
 mod versions;
@@ -52,7 +56,7 @@ use crate::prepare::Prepared;
 use crate::queue::Queue;
 use crate::request::{Answer, ClaimRequest, Item, NodeRequest, Request, TokenRequest};
 use crate::{ClaimLine, FactLine, OpenError, Rebuilt, Verified};
-use crate::{export, floor, keys, lists, operations, reads, tallies, tokens};
+use crate::{export, floor, keys, lists, operations, reads, tokens};
 use hints::Hints;
 use migrate::Readiness;
 use nodes::Heard;
@@ -248,11 +252,11 @@ impl Store for PostgresStore {
     }
 
     fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
-        Box::pin(self.pool.read(|session| async move { tallies::job_counts(&*session).await }))
+        Box::pin(self.pool.read(|session| async move { tally::job_counts(&session).await }))
     }
 
     fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, OpenJobs> {
-        Box::pin(self.pool.read(move |session| async move { tallies::open_jobs(&*session, executor).await }))
+        Box::pin(self.pool.read(move |session| async move { tally::open_jobs(&session, executor).await }))
     }
 
     fn operations_of<'a>(&'a self, job: &'a JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {

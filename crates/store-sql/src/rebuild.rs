@@ -84,6 +84,7 @@ async fn write_all<D: Database>(
         rebuilt.records += 1;
     }
     database.execute(&DROP_STRAY_AGENDA, &[]).await.map_err(D::read_failed)?;
+    database.count_anew().await.map_err(D::read_failed)?;
     keep_time(database, newest).await.map_err(D::read_failed)?;
     database.execute(&SET_VIEW_FORMAT, &[VIEW_FORMAT.into()]).await.map_err(D::read_failed)?;
     Ok(rebuilt)

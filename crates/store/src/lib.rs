@@ -4,6 +4,7 @@
 //! bodies are written with the facts, in one transaction. Nothing here decides what may happen to a record.
 
 mod agenda;
+mod artifacts;
 mod checksum;
 mod codec;
 mod commit;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use domain::{Digest, Fence, JobId, Lease, OwnerId, Record, RecordId, RecordKind, Timestamp};
 
 pub use agenda::{AgendaRow, Taken};
+pub use artifacts::{ARTIFACT_CHUNK_BYTES, ArtifactName, MAX_SHARED_ARTIFACT_BYTES, SharedArtifacts};
 pub use checksum::{Checksum, FactText, body_ref, sha256};
 pub use codec::{CodecError, decode_fact, encode_fact, fact_kind};
 pub use commit::{Change, Commit, Committed, NewBody, NewFact, Removal, Urgency, limits};

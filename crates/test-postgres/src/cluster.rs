@@ -21,13 +21,15 @@ pub struct Cluster {
 impl Cluster {
     /// Makes an empty one and starts it, with fsync on.
     pub fn start() -> Self {
+        Self::start_in(&std::env::temp_dir())
+    }
+
+    /// The same in a folder of its own in this one, which the server's user must be able to enter.
+    pub fn start_in(place: &Path) -> Self {
         let programs = programs().expect("initdb is on this machine; scripts/test installs it");
-        let folder = TempDir::new().expect("there is room");
+        let folder = TempDir::new_in(place).expect("there is room");
         let mut cluster = Self { folder, programs, port: 0 };
-        if is_root() {
-            let given = Command::new("chown").arg(user()).arg(cluster.folder.path()).status();
-            assert!(given.expect("chown runs").success(), "the folder is given to {}", user());
-        }
+        cluster.give(cluster.folder.path());
         let data = cluster.data();
         let made = cluster
             .program("initdb", &["-D", &data, "-U", "longhaul", "-A", "trust", "-E", "UTF8", "--locale=C"]);
@@ -45,6 +47,19 @@ impl Cluster {
     /// Its address.
     pub fn address(&self) -> String {
         format!("postgres://longhaul@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Where it keeps everything.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Gives a file or folder to the user that it runs as.
+    pub fn give(&self, path: &Path) {
+        if is_root() {
+            let given = Command::new("chown").arg(user()).arg(path).status();
+            assert!(given.expect("chown runs").success(), "{} is given to {}", path.display(), user());
+        }
     }
 
     /// Ends it as a crash would, and starts it again.

@@ -1,6 +1,7 @@
 //! `GET /jobs/{id}/artifacts/{name}`: a bounded piece of what an attempt has left, from an offset on. Whoever sees the job sees it.
 //!
 //! The file may still grow: an empty answer is the end as of now. What the record says of an artifact that is done is its result's.
+//! What an attempt on another node has left is there when that is over, if it is not too large to be shared.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use axum::response::Response;
 use domain::AttemptId;
 use domain::job::Job;
 use engine::process::Artifacts;
+use store::ArtifactName;
 
 use super::visible::visible_job;
 use crate::asked::Asked;
@@ -32,12 +34,18 @@ pub(crate) async fn read_artifact(server: &Server, asked: Asked) -> Result<Respo
     let attempt_id = attempt(job, asked.parameter("attempt_id").as_deref()).ok_or_else(none)?;
     let artifacts = server.artifacts.clone().ok_or_else(none)?;
     let (job_id, of_attempt, name) = (job.id.clone(), attempt_id.clone(), asked.name.clone());
-    let read = move || piece(&artifacts, &job_id, &of_attempt, &name, offset);
+    let here = artifacts.clone();
+    let read = move || piece(&here, &job_id, &of_attempt, &name, offset);
     let read = tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other);
-    let bytes = read.flatten().map_err(|error| {
+    let failed = |error: &dyn std::error::Error| {
         tracing::warn!(job = %job.id, "an artifact cannot be read: {error}");
         ProblemCode::StoreUnavailable.because("the artifact cannot be read now")
-    })?;
+    };
+    let mut bytes = read.flatten().map_err(|error| failed(&error))?;
+    if bytes.is_none() {
+        let artifact = ArtifactName { job_id: &job.id, attempt_id: &attempt_id, name: &asked.name };
+        bytes = artifacts.shared_piece(artifact, offset).await.map_err(|error| failed(&error))?;
+    }
     let mut response = Response::new(Body::from(bytes.ok_or_else(none)?));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));

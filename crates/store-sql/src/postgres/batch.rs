@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Instant;
 
+use domain::job::JobStateName;
 use domain::{RecordId, Timestamp};
 use store::limits::MAX_FORGOTTEN_KEYS;
 use store::{AgendaRow, Committed, IdempotencyKey, KeptKey, Removal, StoreError};
-use tokio_postgres::Statement;
+use tokio_postgres::{Row, Statement};
 
 use super::claims;
 use super::columnar::Columnar;
@@ -17,17 +18,18 @@ use super::failure::PostgresError;
 use super::nodes;
 use super::session::{Parameter, Session};
 use super::statements::{
-    FACT_IDS, FORGET_KEYS, INSERT_AGENDA, INSERT_BODIES, INSERT_FACTS, INSERT_JOBS, INSERT_KEYS,
-    INSERT_OPERATIONS, KEPT_KEYS, LOCK_LEDGER, LOCK_ROWS, MARK_KEYS, REMOVE_AGENDA, REMOVE_BODIES,
-    REMOVE_FACTS, REMOVE_JOBS, REMOVE_KEYS, REMOVE_OPERATIONS, STORE_TIME, UPDATE_AGENDA, UPDATE_JOBS,
-    UPDATE_OPERATIONS,
+    FACT_IDS, FORGET_KEYS, FORGET_TALLIES, INSERT_AGENDA, INSERT_BODIES, INSERT_FACTS, INSERT_JOBS,
+    INSERT_KEYS, INSERT_OPERATIONS, KEPT_KEYS, LOCK_LEDGER, LOCK_ROWS, MARK_KEYS, MOVE_TALLIES,
+    REMOVE_AGENDA, REMOVE_BODIES, REMOVE_CHUNKS, REMOVE_FACTS, REMOVE_JOBS, REMOVE_KEYS, REMOVE_OPERATIONS,
+    STORE_TIME, UPDATE_AGENDA, UPDATE_JOBS, UPDATE_OPERATIONS,
 };
+use super::tally::{Before, Moved};
 use super::time::StoreTime;
 use crate::checks::{Doubt, fits, is_repeated};
 use crate::database::{Columns, Given, Unfit, bytes, digest, text, unsigned};
 use crate::floor;
 use crate::prepare::Prepared;
-use crate::request::{Answer, Request};
+use crate::request::{Answer, Request, TokenRequest};
 use crate::rows::{ViewValues, agenda_values, agenda_with_id, new_agenda_values, signed, time};
 use crate::tokens;
 
@@ -39,6 +41,8 @@ pub(super) struct Done {
     pub(super) answers: Answers,
     /// Whether other nodes should look: the ledger has grown, or they are ordered about, or a token is.
     pub(super) concerns_others: bool,
+    /// Commits that were there already.
+    pub(super) repeated: u64,
     pub(super) time: StoreTime,
 }
 
@@ -83,6 +87,7 @@ pub(super) async fn transact(
     let Read { mut rows, kept, time } = read(session, requests).await?;
     let mut answers: Vec<Option<Result<Answer, StoreError>>> = requests.iter().map(|_| None).collect();
     let fitting = judge(session, requests, &rows, &kept, &mut answers).await?;
+    let repeated = answers.iter().flatten().filter(|answer| answer.is_ok()).count() as u64;
     for prepared in fitting.iter().map(|(_, prepared)| *prepared) {
         commit_to(&mut rows, prepared);
     }
@@ -97,13 +102,24 @@ pub(super) async fn transact(
             *answer = Some(claimed);
         }
     }
-    write(session, &fitting, &rows).await?;
+    let before = write(session, &fitting, &rows).await?;
     for (request, answer) in requests.iter().zip(&mut answers) {
         match request {
             Request::Claim(request) if answer.is_none() => {
                 *answer = Some(claims::take(session, request).await?);
             }
-            Request::Token(request) => *answer = Some(tokens::carry_out(session, request).await?),
+            Request::Token(request) => {
+                let carried_out = tokens::carry_out(session, request).await?;
+                *answer = Some(match (carried_out, request, asked) {
+                    (Err(StoreError::Conflict), TokenRequest::Keep(token), Asked::Again)
+                        if tokens::token(session, token.sha256).await.as_ref()
+                            == Ok(&Some(token.clone())) =>
+                    {
+                        Ok(Answer::Done)
+                    }
+                    (carried_out, _, _) => carried_out,
+                });
+            }
             Request::Node(request) => *answer = Some(crate::nodes::carry_out(session, request).await?),
             Request::Claim(_) | Request::Commit(_) => {}
         }
@@ -113,7 +129,8 @@ pub(super) async fn transact(
         // Nothing to sync: refusals and empty takes cost no write.
         session.run("ROLLBACK").await?;
     } else {
-        end(session, &fitting, &mut answers, ledger_lock).await?;
+        // Its own place in memory: whoever waits for a batch would carry all of its statements along.
+        Box::pin(end(session, &fitting, &before, &mut answers, ledger_lock)).await?;
     }
     let wrote_facts =
         fitting.iter().any(|(_, prepared)| prepared.texts.iter().any(|text| !text.facts.is_empty()));
@@ -122,7 +139,7 @@ pub(super) async fn transact(
             && answer.as_ref().is_some_and(Answer::has_written)
     });
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
-    Ok(Done { answers, concerns_others: wrote_facts || orders, time })
+    Ok(Done { answers, concerns_others: wrote_facts || orders, repeated, time })
 }
 
 /// What the batch stands on.
@@ -289,8 +306,8 @@ fn commit_to(rows: &mut Rows, prepared: &Prepared) {
     }
 }
 
-/// Everything but the facts: one statement per table and kind of write, all sent together.
-async fn write(session: &Session, fitting: &[(usize, &Prepared)], rows: &Rows) -> Result<(), Undone> {
+/// Everything but the facts: one statement per table and kind of write, all sent together. In which state the jobs were before.
+async fn write(session: &Session, fitting: &[(usize, &Prepared)], rows: &Rows) -> Result<Before, Undone> {
     let (mut new_jobs, mut jobs) = (Columnar::new(), Columnar::new());
     let (mut new_operations, mut operations) = (Columnar::new(), Columnar::new());
     let (mut new_agenda, mut agenda) = (Columnar::new(), Columnar::new());
@@ -365,6 +382,7 @@ async fn write(session: &Session, fitting: &[(usize, &Prepared)], rows: &Rows) -
     writes.all(UPDATE_AGENDA, &agenda).await?;
     if !purged.is_empty() {
         writes.one(REMOVE_BODIES, vec![&purged]).await?;
+        writes.one(REMOVE_CHUNKS, vec![&purged]).await?;
     }
     writes.all(INSERT_BODIES, &bodies).await?;
     if !gone.is_empty() {
@@ -379,13 +397,27 @@ async fn write(session: &Session, fitting: &[(usize, &Prepared)], rows: &Rows) -
     }
     // The last of them, so that its count is the last.
     writes.all(INSERT_KEYS, &keys).await?;
-    let counts = writes.send().await?;
-    if keys.is_empty() || counts.last() == Some(&(keys.len() as u64)) {
-        return Ok(());
+    let Sent { last, returned } = writes.send().await?;
+    if keys.is_empty() || last == keys.len() as u64 {
+        let before = returned.iter().map(|row| {
+            let state = text(row, 1)?;
+            let state = JobStateName::parse(&state)
+                .ok_or_else(|| Unfit::new(1, format_args!("{state:?} is no state of a job")))?;
+            Ok((text(row, 0)?, state))
+        });
+        return Ok(before.collect::<Result<_, Unfit>>()?);
     }
     // As the unique index itself would say it.
     let told = "another node was first with an idempotency key".to_owned();
     Err(PostgresError::Refused { code: tokio_postgres::error::SqlState::UNIQUE_VIOLATION, told }.into())
+}
+
+/// What came of statements that were sent together.
+struct Sent {
+    /// How many rows the last one touched.
+    last: u64,
+    /// The rows that any of them returned.
+    returned: Vec<Row>,
 }
 
 /// Statements that are sent together.
@@ -409,9 +441,21 @@ impl<'a> Writes<'a> {
     }
 
     /// In this order. After the first that fails the server refuses the rest; the first says why.
-    async fn send(self) -> Result<Vec<u64>, PostgresError> {
-        let sent = self.statements.iter().map(|(statement, given)| self.session.execute(statement, given));
-        futures::future::join_all(sent).await.into_iter().collect()
+    async fn send(self) -> Result<Sent, PostgresError> {
+        let sent = self.statements.iter().map(|(statement, given)| async {
+            if statement.columns().is_empty() {
+                return Ok((self.session.execute(statement, given).await?, Vec::new()));
+            }
+            let rows = self.session.rows(statement, given).await?;
+            Ok::<_, PostgresError>((rows.len() as u64, rows))
+        });
+        let mut all = Sent { last: 0, returned: Vec::new() };
+        for one in futures::future::join_all(sent).await {
+            let (touched, rows) = one?;
+            all.last = touched;
+            all.returned.extend(rows);
+        }
+        Ok(all)
     }
 }
 
@@ -419,6 +463,7 @@ impl<'a> Writes<'a> {
 async fn end(
     session: &Session,
     fitting: &[(usize, &Prepared)],
+    before: &Before,
     answers: &mut [Option<Result<Answer, StoreError>>],
     ledger_lock: i64,
 ) -> Result<(), Undone> {
@@ -432,8 +477,12 @@ async fn end(
             gone_at = gone_at.max(Some(commit.commit.at));
         }
     }
-    let [lock_ledger, insert_facts, remove_facts] = [
+    let moved = Moved::by(fitting, before);
+    let tallies = moved.rows();
+    let [lock_ledger, move_tallies, forget_tallies, insert_facts, remove_facts] = [
         session.prepare(LOCK_LEDGER).await?,
+        session.prepare(MOVE_TALLIES).await?,
+        session.prepare(FORGET_TALLIES).await?,
         session.prepare(INSERT_FACTS).await?,
         session.prepare(REMOVE_FACTS).await?,
     ];
@@ -441,6 +490,10 @@ async fn end(
     let lock = async {
         if facts.is_empty() { Ok(Vec::new()) } else { session.rows(&lock_ledger, &[&ledger_lock]).await }
     };
+    let tally = async {
+        if tallies.is_empty() { Ok(0) } else { session.execute(&move_tallies, &tallies.parameters()).await }
+    };
+    let forget = async { if gone.is_empty() { Ok(0) } else { session.execute(&forget_tallies, &[]).await } };
     let insert =
         async { if facts.is_empty() { Ok(Vec::new()) } else { session.rows(&insert_facts, &columns).await } };
     let remove =
@@ -449,9 +502,11 @@ async fn end(
         // Rare, and therefore not worth to be sent with the rest.
         floor::keep_time(session, at).await?;
     }
-    let (locked, inserted, removed, ended) = futures::join!(lock, insert, remove, session.run("COMMIT"));
+    let (locked, tallied, forgotten, inserted, removed, ended) =
+        futures::join!(lock, tally, forget, insert, remove, session.run("COMMIT"));
     // The first that failed says why; the server refuses what comes after it.
-    let written = locked.and(inserted).and_then(|rows| removed.and(ended).map(|()| rows));
+    let written =
+        locked.and(tallied).and(forgotten).and(inserted).and_then(|rows| removed.and(ended).map(|()| rows));
     let rows = written.map_err(|error| {
         // Once any of them was lost, so was what became of the last.
         let in_doubt = matches!(error, PostgresError::Lost(_));

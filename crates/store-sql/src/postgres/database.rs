@@ -7,6 +7,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use super::failure::PostgresError;
 use super::session::{Parameter, Session};
+use super::tally;
 use crate::database::{Columns, Database, Ending, Given, Purpose, Unfit, Value};
 use crate::dialect::Sql;
 
@@ -47,6 +48,14 @@ impl Database for Session {
             Ending::Commit => self.run_without_limit("COMMIT").await,
             Ending::RollBack => self.run("ROLLBACK").await,
         }
+    }
+
+    async fn count_anew(&self) -> Result<(), PostgresError> {
+        tally::count_anew(self).await
+    }
+
+    async fn miscounts(&self) -> Result<Vec<String>, PostgresError> {
+        tally::miscounts(self).await
     }
 
     fn read_failed(error: PostgresError) -> StoreError {

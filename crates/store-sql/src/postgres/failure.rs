@@ -41,6 +41,14 @@ impl PostgresError {
         }
     }
 
+    /// Whether a new connection may find the database otherwise: what a session may write is settled when it begins.
+    pub(super) fn is_of_the_session(&self) -> bool {
+        match self {
+            Self::Refused { code, .. } => *code == SqlState::READ_ONLY_SQL_TRANSACTION,
+            Self::Lost(_) | Self::Skewed(_) | Self::Unfit(_) => false,
+        }
+    }
+
     /// What the caller is told about a request of which nothing was written.
     pub(super) fn told(self) -> StoreError {
         match self {
@@ -49,6 +57,9 @@ impl PostgresError {
             Self::Refused { ref code, .. } if *code == SqlState::DISK_FULL => StoreError::Full,
             Self::Refused { ref code, .. } if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
                 StoreError::Unavailable(format!("the database is read-only: {self}"))
+            }
+            Self::Refused { ref code, .. } if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+                StoreError::Unavailable(format!("the user of the database may not do that: {self}"))
             }
             Self::Refused { ref code, .. } if is_of_the_statement(code) => {
                 StoreError::Broken(self.to_string())

@@ -9,6 +9,7 @@ pub struct PostgresFigures {
     requests: AtomicU64,
     connections: AtomicU64,
     doubts: AtomicU64,
+    repeats: AtomicU64,
 }
 
 impl PostgresFigures {
@@ -23,6 +24,10 @@ impl PostgresFigures {
 
     pub(super) fn doubt(&self) {
         self.doubts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn repeated(&self, commits: u64) {
+        self.repeats.fetch_add(commits, Ordering::Relaxed);
     }
 
     /// Batches so far.
@@ -40,8 +45,13 @@ impl PostgresFigures {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Commits whose end was unknown at first.
+    /// Transactions whose end was unknown at first.
     pub fn doubts(&self) -> u64 {
         self.doubts.load(Ordering::Relaxed)
+    }
+
+    /// Commits that were found to be written already when they were asked again.
+    pub fn repeats(&self) -> u64 {
+        self.repeats.load(Ordering::Relaxed)
     }
 }

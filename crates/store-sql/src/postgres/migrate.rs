@@ -22,7 +22,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 4] = [
+const MIGRATIONS: [Migration; 6] = [
     Migration {
         up: include_str!("../../migrations/postgres/0001_core.up.sql"),
         down: include_str!("../../migrations/postgres/0001_core.down.sql"),
@@ -38,6 +38,14 @@ const MIGRATIONS: [Migration; 4] = [
     Migration {
         up: include_str!("../../migrations/postgres/0004_nodes.up.sql"),
         down: include_str!("../../migrations/postgres/0004_nodes.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0005_job_tallies.up.sql"),
+        down: include_str!("../../migrations/postgres/0005_job_tallies.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0006_artifact_chunks.up.sql"),
+        down: include_str!("../../migrations/postgres/0006_artifact_chunks.down.sql"),
     },
 ];
 
@@ -61,6 +69,7 @@ pub(super) async fn prepare(
         Readiness::BringUpToDate => {
             locked(session, address, async || {
                 migrate(session, address, SCHEMA_VERSION).await?;
+                check_rights(session, address).await?;
                 bring_views_up_to_date(session, address).await
             })
             .await
@@ -181,7 +190,8 @@ async fn migrate(session: &Session, address: &PostgresAddress, target: i64) -> R
 // By the names that the first migration makes; in the schema where it would make them.
 static OUR_NAMES: Sql = Sql::new(
     "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema() AND table_name IN \
-     ('meta', 'facts', 'bodies', 'agenda', 'jobs', 'operations', 'idempotency_keys', 'tokens') ORDER BY table_name",
+     ('meta', 'facts', 'bodies', 'agenda', 'jobs', 'operations', 'idempotency_keys', 'tokens', \
+      'job_tallies', 'artifact_chunks') ORDER BY table_name",
 );
 static MARKS: Sql = Sql::new("SELECT name, value FROM meta WHERE name IN ('application', 'schema')");
 
@@ -209,6 +219,27 @@ async fn schema_version(session: &Session, address: &PostgresAddress) -> Result<
     match (mark("application"), mark("schema")) {
         (Some(APPLICATION_ID), Some(version)) => Ok(version),
         _ => Err(foreign("meta")),
+    }
+}
+
+// What the writers do. Nobody changes a fact.
+static MISSING_RIGHT: Sql = Sql::new(
+    "SELECT name || ': ' || privilege FROM UNNEST(ARRAY['meta', 'facts', 'bodies', 'agenda', 'jobs', 'operations', \
+     'idempotency_keys', 'tokens', 'job_tallies', 'artifact_chunks']) AS name, \
+     UNNEST(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege \
+     WHERE NOT has_table_privilege(name, privilege) AND (name, privilege) <> ('facts', 'UPDATE') \
+     UNION ALL SELECT 'fact_positions: USAGE' WHERE NOT has_sequence_privilege('fact_positions', 'USAGE') LIMIT 1",
+);
+
+/// A store that cannot be written to is refused now, and not by its first commit.
+async fn check_rights(session: &Session, address: &PostgresAddress) -> Result<(), OpenError> {
+    let missing = one(session, &MISSING_RIGHT, &[], |row| text(row, 0)).await;
+    match missing.map_err(|error| OpenError::refused(address, &error))? {
+        None => Ok(()),
+        Some(missing) => Err(OpenError::Rights {
+            address: address.to_string(),
+            reason: format!("the user has no right to {missing}"),
+        }),
     }
 }
 

@@ -67,6 +67,15 @@ impl Session {
         Ok(session)
     }
 
+    /// The same, for batches: everything that they touch they name. Statements are planned once, while the tables may be empty, and a
+    /// plan that looks at all of a small table would be kept while it grows.
+    pub(super) async fn connect_to_write(address: &PostgresAddress) -> Result<Self, OpenError> {
+        let session = Self::connect(address, None).await?;
+        let by_index = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+        session.run(by_index).await.map_err(|error| OpenError::refused(address, &error))?;
+        Ok(session)
+    }
+
     /// Whether it must not be used again.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed) || self.client.is_closed()
@@ -182,8 +191,15 @@ async fn drive<S, T>(
 fn refused(address: &PostgresAddress, error: tokio_postgres::Error) -> OpenError {
     if error.as_db_error().is_none() {
         let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
-        let reason = format!("{error}{}", source.unwrap_or_default());
-        return OpenError::Unreachable { address: address.to_string(), reason };
+        let (address, reason) = (address.to_string(), format!("{error}{}", source.unwrap_or_default()));
+        // The driver tells these apart in words alone.
+        return if reason.contains("TLS") {
+            OpenError::Encryption { address, reason }
+        } else if reason.contains("password missing") {
+            OpenError::Rights { address, reason }
+        } else {
+            OpenError::Unreachable { address, reason }
+        };
     }
     OpenError::refused(address, &PostgresError::from(error))
 }

@@ -31,7 +31,7 @@ pub(super) const UPDATE_JOBS: &str = concat!(
      view = given.view FROM UNNEST($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], \
      $7::text[], $8::text[]) AS given (",
     job_columns!(),
-    ") WHERE jobs.id = given.id"
+    ") JOIN jobs AS before USING (id) WHERE jobs.id = given.id RETURNING jobs.id, before.state"
 );
 
 pub(super) const INSERT_OPERATIONS: &str = concat!(
@@ -70,7 +70,8 @@ pub(super) const INSERT_BODIES: &str = "INSERT INTO bodies (record_id, name, sha
      SELECT * FROM UNNEST($1::text[], $2::text[], $3::bytea[], $4::bytea[]) ON CONFLICT DO NOTHING";
 
 pub(super) const REMOVE_BODIES: &str = "DELETE FROM bodies WHERE record_id = ANY ($1::text[])";
-pub(super) const REMOVE_JOBS: &str = "DELETE FROM jobs WHERE id = ANY ($1::text[])";
+pub(super) const REMOVE_CHUNKS: &str = "DELETE FROM artifact_chunks WHERE record_id = ANY ($1::text[])";
+pub(super) const REMOVE_JOBS: &str = "DELETE FROM jobs WHERE id = ANY ($1::text[]) RETURNING id, state";
 pub(super) const REMOVE_OPERATIONS: &str = "DELETE FROM operations WHERE id = ANY ($1::text[])";
 pub(super) const REMOVE_AGENDA: &str = "DELETE FROM agenda WHERE record_id = ANY ($1::text[])";
 pub(super) const REMOVE_FACTS: &str = "DELETE FROM facts WHERE stream = ANY ($1::text[])";
@@ -97,6 +98,12 @@ pub(super) const INSERT_KEYS: &str = "INSERT INTO idempotency_keys \
 
 // Held to the end of the transaction: whoever gets it next gives its positions after ours are seen by everyone.
 pub(super) const LOCK_LEDGER: &str = "SELECT pg_advisory_xact_lock($1)";
+// Under the lock of the ledger, so that nobody waits for these rows, least of all in a circle.
+pub(super) const MOVE_TALLIES: &str = "INSERT INTO job_tallies (state, executor, jobs) \
+     SELECT * FROM UNNEST($1::text[], $2::text[], $3::bigint[]) \
+     ON CONFLICT (state, executor) DO UPDATE SET jobs = job_tallies.jobs + excluded.jobs";
+// Executors come and go with the jobs that name them.
+pub(super) const FORGET_TALLIES: &str = "DELETE FROM job_tallies WHERE jobs = 0";
 pub(super) const INSERT_FACTS: &str = concat!(
     "INSERT INTO facts (",
     fact_columns!(),

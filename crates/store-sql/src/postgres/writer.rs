@@ -119,14 +119,15 @@ impl Writer {
 
     async fn transact(&mut self, requests: &[&Request], asked: Asked) -> Result<Answers, Undone> {
         if self.session.as_ref().is_none_or(Session::is_lost) {
-            let connected = Session::connect(&self.address, None).await;
+            let connected = Session::connect_to_write(&self.address).await;
             self.session = Some(connected.map_err(|error| PostgresError::Lost(error.to_string()))?);
             self.figures.connection();
         }
         let session = self.session.as_ref().expect("it was connected above");
         match batch::transact(session, requests, asked, self.ledger_lock).await {
-            Ok(Done { answers, concerns_others, time }) => {
+            Ok(Done { answers, concerns_others, repeated, time }) => {
                 self.time.send_replace(Some(time));
+                self.figures.repeated(repeated);
                 if concerns_others {
                     self.hints.give();
                 }
@@ -136,7 +137,8 @@ impl Writer {
                 if let PostgresError::Skewed(told) = &undone.error {
                     self.stop.send_replace(Some(told.clone()));
                 }
-                if session.is_lost() || session.run("ROLLBACK").await.is_err() {
+                let is_over = session.is_lost() || undone.error.is_of_the_session();
+                if is_over || session.run("ROLLBACK").await.is_err() {
                     self.session = None;
                 }
                 Err(undone)

@@ -10,7 +10,7 @@ fn digest(name: &str) -> Digest {
     sha256(name.as_bytes())
 }
 
-fn token(name: &str, seconds: u64) -> Token {
+pub fn token(name: &str, seconds: u64) -> Token {
     Token {
         id: format!("token-{name}"),
         sha256: digest(name),

@@ -1,17 +1,23 @@
 //! The files that attempts leave: `<dir>/<job>/<attempt>/<name>`, as long as their job has its bodies.
 //!
 //! Removal follows the commit that retires or purges a job, on a thread of its own. Whoever is killed in between leaves the files; `jobs` lists
-//! what is there, so that a start can remove what the store no longer knows. Does not ask the store itself.
+//! what is there, so that a start can remove what the store no longer knows. Does not ask the store itself, but for what nodes share:
+//! there, a file that is done is kept in chunks before the result names it, and removed by the store.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use domain::{AttemptId, JobId, RecordId};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
-use store::{Commit, Committed, Removal};
+use store::{
+    ARTIFACT_CHUNK_BYTES, ArtifactName, Commit, Committed, MAX_SHARED_ARTIFACT_BYTES, Removal,
+    SharedArtifacts, StoreError,
+};
+use tokio::io::AsyncReadExt;
 
 use crate::CommitWatch;
 
@@ -29,6 +35,7 @@ const DIRECTORIES_ABOVE: usize = 3;
 pub struct Artifacts {
     dir: PathBuf,
     removals: SyncSender<JobId>,
+    shared: Option<Arc<dyn SharedArtifacts>>,
 }
 
 impl Artifacts {
@@ -41,7 +48,36 @@ impl Artifacts {
         std::thread::Builder::new()
             .name("remove_artifacts".to_owned())
             .spawn(move || remove_as_asked(&of_thread, &asked))?;
-        Ok(Self { dir, removals })
+        Ok(Self { dir, removals, shared: None })
+    }
+
+    /// The same, and what is not too large is kept for other nodes too.
+    #[must_use]
+    pub fn shared_through(self, store: Arc<dyn SharedArtifacts>) -> Self {
+        Self { shared: Some(store), ..self }
+    }
+
+    /// The rest of a piece of one that another node may have kept, from an offset on; none if nobody has.
+    pub async fn shared_piece(
+        &self,
+        artifact: ArtifactName<'_>,
+        offset: u64,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        match &self.shared {
+            Some(store) => store.piece(artifact, offset).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Keeps a file that is done for other nodes. What cannot be kept, or is too large, stays here alone.
+    pub(super) async fn share(&self, artifact: ArtifactName<'_>, path: &Path, bytes: u64) {
+        let Some(store) = &self.shared else { return };
+        if bytes > MAX_SHARED_ARTIFACT_BYTES {
+            return;
+        }
+        if let Err(error) = keep_all(&**store, artifact, path).await {
+            tracing::warn!(job = %artifact.job_id, "{} stays on this node: {error}", artifact.name);
+        }
     }
 
     /// Where they are.
@@ -116,6 +152,20 @@ impl CommitWatch for Artifacts {
             }
         }
     }
+}
+
+async fn keep_all(store: &dyn SharedArtifacts, artifact: ArtifactName<'_>, path: &Path) -> io::Result<()> {
+    let mut file = tokio::fs::File::open(path).await?;
+    let mut chunk = Vec::with_capacity(ARTIFACT_CHUNK_BYTES);
+    for number in 0..=MAX_SHARED_ARTIFACT_BYTES / ARTIFACT_CHUNK_BYTES as u64 {
+        chunk.clear();
+        (&mut file).take(ARTIFACT_CHUNK_BYTES as u64).read_to_end(&mut chunk).await?;
+        if chunk.is_empty() {
+            break;
+        }
+        store.keep_chunk(artifact, number, &chunk).await.map_err(io::Error::other)?;
+    }
+    Ok(())
 }
 
 /// A new file, with the directories above it.

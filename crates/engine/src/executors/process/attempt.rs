@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use store::ArtifactName;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -57,6 +58,12 @@ pub(super) async fn run(
         relay(launched.progress, link.clone(), is_over.clone()),
         feed(launched.stdin, std::mem::take(&mut command.stdin), is_over),
     );
+    for (name, path, captured) in [(STDOUT, &stdout_path, &stdout), (STDERR, &stderr_path, &stderr)] {
+        if let Some(done) = &captured.kept {
+            let artifact = ArtifactName { job_id, attempt_id, name };
+            host.artifacts.share(artifact, &kept(path), done.bytes).await;
+        }
+    }
     let outputs =
         Outputs { dir: host.artifacts.dir(), stdout_path, stdout, stderr_path, stderr, dropped_progress };
     produced(ending, outputs, &command).await

@@ -2,19 +2,22 @@
 //!
 //! `LONGHAUL_LOSSES` says how many connections are killed.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use store::{Store, StoreError};
 use store_sql::{PostgresAddress, PostgresOptions, PostgresStore};
 
 use super::database::{Database, soon};
+use super::drill::{Drill, compare};
 use super::proxy::Proxy;
 use crate::given::*;
+use crate::tokens::token;
 
 const LOSSES: u64 = 40;
-const WRITERS: usize = 6;
+const WRITERS: usize = 16;
+/// The most commits between two of them.
+const MOST_BETWEEN: u64 = 60;
 
 fn losses() -> u64 {
     match std::env::var("LONGHAUL_LOSSES") {
@@ -23,66 +26,31 @@ fn losses() -> u64 {
     }
 }
 
-/// Every commit is repeated word for word until it is known.
-pub async fn until_known(store: &dyn Store, step: store::Commit) -> u64 {
-    loop {
-        match store.commit(step.clone()).await {
-            Ok(committed) => return committed.position,
-            Err(StoreError::OutcomeUnknown | StoreError::Unavailable(_)) => {}
-            Err(other) => panic!("{other}"),
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn killed_connections_lose_and_double_nothing() {
     let database = Database::missing().await;
     let store = Arc::new(database.open().await);
-    let over = Arc::new(AtomicBool::new(false));
-    let written = Arc::new(AtomicU64::new(0));
-    let mut writers = Vec::new();
-    for writer in 0..WRITERS {
-        let (store, over, written) = (store.clone(), over.clone(), written.clone());
-        writers.push(tokio::spawn(async move {
-            let mut made = Vec::new();
-            while !over.load(Ordering::Relaxed) {
-                let id = job(&format!("{writer}-{}", made.len()));
-                let mut step = commit(vec![creation(&id, created(), at(0))], at(0));
-                step.keys = vec![kept(key(id.as_str()), &id, b"created")];
-                let position = until_known(&*store, step).await;
-                made.push((id, position));
-                written.fetch_add(1, Ordering::Relaxed);
-            }
-            made
-        }));
-    }
+    let drill = Drill::start(&store, WRITERS);
     let raw = database.raw().await;
-    let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-                WHERE pid <> pg_backend_pid() AND application_name = $1 AND state <> 'idle'";
+    // One that is in the middle of something, after another number of commits each time.
+    let kill = "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity \
+                WHERE pid <> pg_backend_pid() AND application_name = $1 AND state <> 'idle' ORDER BY random() LIMIT 1) AS one";
+    let random = RandomState::new();
     let mut killed = 0;
-    soon(async {
-        while killed < losses() {
-            let count: i64 = raw.query_one(kill, &[&database.schema.name()]).await.unwrap().get(0);
-            killed += u64::try_from(count).unwrap();
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
-    over.store(true, Ordering::Relaxed);
-    let mut all = Vec::new();
-    for writer in writers {
-        all.extend(soon(writer).await.unwrap());
+    while killed < losses() {
+        drill.reach(drill.written() + random.hash_one(killed) % MOST_BETWEEN).await;
+        let count: i64 = raw.query_one(kill, &[&database.schema.name()]).await.unwrap().get(0);
+        killed += u64::try_from(count).unwrap();
     }
-    assert!(store.figures().connections() > 1, "no connection was opened again");
-    let count: i64 = raw.query_one("SELECT count(*) FROM facts", &[]).await.unwrap().get(0);
-    assert_eq!(usize::try_from(count).unwrap(), all.len());
-    for (id, position) in &all {
-        let facts = store.facts_of(id, 0, 10).await.unwrap();
-        assert_eq!(facts.iter().map(|fact| fact.position).collect::<Vec<_>>(), [*position], "{id}");
-        assert!(store.key(&key(id.as_str())).await.unwrap().is_some(), "{id}");
-    }
-    assert!(database.verified().await.differences.is_empty());
-    println!("{killed} connections killed, {} commits, {} in doubt", all.len(), store.figures().doubts());
+    let acknowledged = drill.end().await;
+    compare(&database, &*store, &acknowledged).await;
+    let figures = store.figures();
+    assert!(figures.connections() > 1, "no connection was opened again");
+    let (doubts, repeats) = (figures.doubts(), figures.repeats());
+    let commits: usize = acknowledged.values().map(Vec::len).sum();
+    println!(
+        "{killed} connections killed, {commits} commits, {doubts} transactions in doubt, {repeats} commits were there"
+    );
 }
 
 /// The connection dies after the server has committed and before it says so: what a restart at the wrong moment does.
@@ -116,7 +84,23 @@ async fn commit_whose_answer_is_lost_is_repeated_and_not_doubled() {
         assert_eq!(store.load(&id).await.unwrap().unwrap().claim, Some(renewed.claim));
     }
     assert_eq!(store.figures().doubts(), 3 * TIMES);
+    assert_eq!(store.figures().repeats(), TIMES);
     assert!(database.verified().await.differences.is_empty());
+}
+
+#[tokio::test]
+async fn token_whose_keeping_was_not_answered_is_kept_once() {
+    let database = Database::lived_in().await;
+    let proxy = Proxy::before(&database.schema.address).await;
+    let address = PostgresAddress::parse(&proxy.address).unwrap();
+    let store = PostgresStore::open(&PostgresOptions::at(address)).await.unwrap();
+    let token = token("a", 1);
+    proxy.lose_the_next_commit();
+    assert_eq!(soon(store.keep_token(token.clone())).await, Ok(()));
+    assert_eq!(store.figures().doubts(), 1);
+    assert_eq!(store.tokens().await, Ok(vec![token.clone()]));
+    // Whoever asks for the same anew is told so.
+    assert_eq!(store.keep_token(token).await, Err(StoreError::Conflict));
 }
 
 #[tokio::test]

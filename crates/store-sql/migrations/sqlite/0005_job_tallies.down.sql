@@ -1,0 +1,1 @@
+-- Nothing: a file has one writer, which knows how many jobs are in each state. Here for the number alone.

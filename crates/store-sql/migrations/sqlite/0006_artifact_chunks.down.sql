@@ -1,0 +1,1 @@
+-- Nothing: a file has one node, which keeps artifacts in files. Here for the number alone.
