@@ -37,12 +37,14 @@ async fn work_that_outlives_its_host_is_listed_with_its_age_and_without_anything
     orphans(&world, 1).await;
     world.clock.advance_seconds(60);
     // The service was asked to stop, and said no.
+    let mut ledger = world.daemon.ledger();
     let orphan = loop {
+        ledger.borrow_and_update();
         let orphan = orphans(&world, 1).await.remove(0);
         if orphan["cancel_tries"] == 1 {
             break orphan;
         }
-        world.daemon.ledger().changed().await.expect("the daemon lives");
+        ledger.changed().await.expect("the daemon lives");
     };
     assert_eq!(orphan["job_id"], id.as_str());
     assert_eq!((&orphan["kind"], &orphan["reason"]), (&json!("defers"), &json!("expired_while_live")));
