@@ -57,7 +57,7 @@ pub async fn on(store: Arc<dyn Store>, callers: usize, jobs: usize) -> Result<f6
                 while wake.try_recv().is_ok() {}
                 loop {
                     let take = take(&owner, engine.clock().now(), TAKE_BATCH);
-                    let batch = engine.store().take_ready(EXECUTOR, take).await?;
+                    let batch = engine.store().take_ready(EXECUTOR.into(), take).await?;
                     let full = batch.len() == TAKE_BATCH;
                     for one in batch {
                         give.send(one).await?;

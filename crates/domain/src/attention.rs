@@ -1,7 +1,8 @@
 //! When a record next needs someone: the pure function of its state that every commit writes into the agenda.
 //!
 //! A held record is left to its owner until the lease ends or the record's own limit passes. A free record is due
-//! at a time, or is ready in a lane, or waits for someone outside (then only its limit is due).
+//! at a time, or is ready in a lane, or waits for someone outside (then only its limit is due). Held, it keeps its place:
+//! so the limit of a lane is counted.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::{Record, Timestamp};
 pub struct Attention {
     /// Whether an owner's lease governs it.
     pub holding: Holding,
-    /// Where it queues for an executor, if it does.
+    /// Where it queues for an executor, if it does; held, where it came from.
     pub place: Option<Place>,
     /// When a free record needs someone by itself.
     pub due_at: Option<Timestamp>,
@@ -86,13 +87,19 @@ impl Attention {
         Self { holding: Holding::Free, place: None, due_at: limit_at, limit_at }
     }
 
+    /// When the place of a free record may be taken.
+    pub fn queues_until(&self) -> Option<Timestamp> {
+        match self.holding {
+            Holding::Free => self.place.as_ref().map(|place| place.ready_at),
+            Holding::LeaseBound => None,
+        }
+    }
+
     /// The agenda row at this time: a place whose time has come is ready, a later one is due then.
     pub fn entry(self, now: Timestamp) -> Entry {
-        let ready = self.place.as_ref().is_some_and(|place| place.ready_at <= now);
-        let queued_until = match &self.place {
-            Some(place) if !ready => Some(place.ready_at),
-            Some(_) | None => None,
-        };
+        let ready_at = self.queues_until();
+        let ready = ready_at.is_some_and(|ready_at| ready_at <= now);
+        let queued_until = ready_at.filter(|_| !ready);
         Entry {
             holding: self.holding,
             ready,

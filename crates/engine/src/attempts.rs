@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::policy::HostPolicy;
 use domain::{JobId, Lease, OwnerId, Record, RecordId, Timestamp};
-use store::{Commit, Committed, Taken};
+use store::{Commit, Committed, Lane, Taken};
 use tokio::sync::{Notify, watch};
 
 use crate::{
@@ -140,7 +140,12 @@ impl Attempts {
         self.strangers_from
     }
 
-    /// How many attempts may begin in this lane now.
+    /// The lane with the limit that all nodes together keep to, if it has one of its own.
+    pub(crate) fn lane<'a>(&self, name: &'a str) -> Lane<'a> {
+        Lane { name, limit: self.lane_limits.get(name).copied() }
+    }
+
+    /// How many attempts may begin in this lane here now.
     pub fn free_slots(&self, lane: &str) -> usize {
         let limit = match (self.lane_limits.get(lane), self.executors.concurrency(lane)) {
             (Some(limit), _) => *limit,
@@ -191,6 +196,10 @@ impl Attempts {
             }
         }
         drop(running);
+        if self.lane_limits.contains_key(&**lane) {
+            // Others may have filled it when we asked last, and be gone.
+            self.wakes.ready(lane);
+        }
         self.wakes.slot_freed();
         self.ended.notify_waiters();
     }

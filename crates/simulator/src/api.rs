@@ -222,7 +222,7 @@ async fn take_report(node: &Node, report: Reported) -> Say {
 
 /// A peer pulls: the claim is its own, taken in its name.
 async fn pull(node: &Node, owner: OwnerId) -> Say {
-    let Ok(taken) = node.store().take_ready(PEER_LANE, node.take_for(owner.clone(), 1)).await else {
+    let Ok(taken) = node.store().take_ready(PEER_LANE.into(), node.take_for(owner.clone(), 1)).await else {
         return Say::Unknown;
     };
     let Some(taken) = taken.into_iter().next() else { return Say::No };

@@ -1,7 +1,7 @@
 //! What a call does at the store, and the check of it.
 
 use domain::{Fence, RecordId};
-use store::{Commit, Committed, Reply, Store, StoreError, Taken, fact_kind};
+use store::{Commit, Committed, Lane, Reply, Store, StoreError, Taken, fact_kind};
 
 use crate::counters::Sometimes;
 use crate::invariants::{From, Taking};
@@ -29,8 +29,8 @@ impl World {
                 self.check_taken(&Taking { taken: &taken, take, from: From::Due(*kind) });
                 Ok(Answer::Many(taken))
             }
-            Request::TakeReady(lane, take) => {
-                let taken = at_once(store.take_ready(lane, take.clone()))?;
+            Request::TakeReady(lane, limit, take) => {
+                let taken = at_once(store.take_ready(Lane { name: lane, limit: *limit }, take.clone()))?;
                 self.check_taken(&Taking { taken: &taken, take, from: From::Lane(lane) });
                 Ok(Answer::Many(taken))
             }
@@ -111,7 +111,7 @@ pub(crate) fn describe(request: &Request) -> String {
         Request::ReadyLanes => "asks which lanes are ready".to_owned(),
         Request::EarliestDue(kind) => format!("asks when a {} is due", kind.as_str()),
         Request::TakeDue(kind, _) => format!("takes due {}s", kind.as_str()),
-        Request::TakeReady(lane, _) => format!("takes ready in {lane}"),
+        Request::TakeReady(lane, ..) => format!("takes ready in {lane}"),
         Request::Take(id, _) => format!("takes {id}"),
         Request::Renew(id, fence, ..) => format!("renews {id} at claim {}", fence.claim_version),
         Request::HandBack(id, ..) => format!("hands back {id}"),

@@ -186,7 +186,7 @@ async fn dispatch(node: &Node) {
         if room == 0 {
             return;
         }
-        let Ok(taken) = node.store().take_ready(lane, node.take(room)).await else { continue };
+        let Ok(taken) = node.store().take_ready(lane.into(), node.take(room)).await else { continue };
         for taken in taken {
             let Some(slot) = node.slot() else { break };
             node.spawn(run(node.clone(), taken, slot));

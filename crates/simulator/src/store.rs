@@ -5,8 +5,8 @@ use std::sync::Arc;
 use domain::job::JobStateName;
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Node, OpenJobs, OrphanCursor, Page, Reply,
-    Store, StoreError, StoredFact, Take, Taken, Taking, Token,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs, OrphanCursor, Page,
+    Reply, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
 };
 
 use crate::wire::{Answer, Request};
@@ -56,8 +56,8 @@ impl Store for SimStore {
         self.ask(Request::TakeDue(kind, take), many)
     }
 
-    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {
-        self.ask(Request::TakeReady(lane.to_owned(), take), many)
+    fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>> {
+        self.ask(Request::TakeReady(lane.name.to_owned(), lane.limit, take), many)
     }
 
     fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {

@@ -32,8 +32,8 @@ pub enum Request {
     EarliestDue(RecordKind),
     /// Take what is due.
     TakeDue(RecordKind, Take),
-    /// Take what is ready in a lane.
-    TakeReady(String, Take),
+    /// Take what is ready in a lane, within its limit.
+    TakeReady(String, Option<usize>, Take),
     /// Take one record.
     Take(RecordId, Take),
     /// Prolong a lease.

@@ -3,6 +3,7 @@
 use store::Take;
 use store::limits::MAX_PAGE;
 
+use crate::database::{Database, integer, one};
 use crate::dialect::Sql;
 use crate::rows::{agenda_columns, signed};
 
@@ -55,7 +56,22 @@ pub(crate) static HELD: Sql = Sql::new(concat!(
     " FROM agenda WHERE kind = $1 AND due_at <= $2 AND held = 1 ORDER BY due_at"
 ));
 
+/// How many of a lane are held.
+pub(crate) static HELD_IN_LANE: Sql = Sql::new("SELECT count(*) FROM agenda WHERE held = 1 AND lane = $1");
+
 /// How many are taken at most.
 pub(crate) fn take_limit(take: &Take) -> i64 {
     signed(take.limit.min(MAX_PAGE) as u64)
+}
+
+/// How many the limit of a lane leaves to take. On PostgreSQL the lane is locked: nobody else takes of it meanwhile.
+pub(crate) async fn left_by<D: Database>(
+    database: &D,
+    lane: &str,
+    limit: Option<usize>,
+    take: &Take,
+) -> Result<i64, D::Error> {
+    let Some(limit) = limit else { return Ok(take_limit(take)) };
+    let held = one(database, &HELD_IN_LANE, &[lane.into()], |row| integer(row, 0)).await?;
+    Ok(take_limit(take).min(signed(limit as u64) - held.unwrap_or_default()).max(0))
 }

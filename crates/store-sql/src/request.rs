@@ -26,6 +26,7 @@ pub(crate) enum ClaimRequest {
     },
     TakeReady {
         lane: String,
+        limit: Option<usize>,
         take: Take,
     },
     Take {

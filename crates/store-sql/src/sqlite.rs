@@ -23,8 +23,8 @@ use domain::attention::Retention;
 use domain::job::JobStateName;
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, Node, OpenJobs, OrphanCursor, Page, Reply,
-    Store, StoreError, StoredFact, Take, Taken, Taking, Token, Urgency,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs, OrphanCursor, Page,
+    Reply, Store, StoreError, StoredFact, Take, Taken, Taking, Token, Urgency,
 };
 use tokio::sync::{oneshot, watch};
 
@@ -302,8 +302,9 @@ impl Store for SqliteStore {
         self.claim(ClaimRequest::TakeDue { kind, take }, Answer::taken)
     }
 
-    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {
-        self.claim(ClaimRequest::TakeReady { lane: lane.to_owned(), take }, Answer::taken)
+    fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>> {
+        let Lane { name, limit } = lane;
+        self.claim(ClaimRequest::TakeReady { lane: name.to_owned(), limit, take }, Answer::taken)
     }
 
     fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {

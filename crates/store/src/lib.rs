@@ -82,8 +82,8 @@ pub trait Store: Send + Sync {
 
     /// Takes records that are due: a lease each, oldest first.
     fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>>;
-    /// Takes jobs that are ready in a lane: a lease each, by priority and age.
-    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>>;
+    /// Takes jobs that are ready in a lane: a lease each, by priority and age, and no more than its limit leaves.
+    fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>>;
     /// Takes one record, if nobody holds it.
     fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken>;
     /// Prolongs a lease; the fence that comes back replaces the old one.
@@ -119,6 +119,22 @@ pub trait Store: Send + Sync {
     fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool>;
     /// A node has ended.
     fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()>;
+}
+
+/// A lane, and its limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Lane<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// How many of its jobs may be held at the same time, whoever holds them; none if only their takers know.
+    pub limit: Option<usize>,
+}
+
+impl<'a> From<&'a str> for Lane<'a> {
+    /// A lane without a limit.
+    fn from(name: &'a str) -> Self {
+        Self { name, limit: None }
+    }
 }
 
 /// Who takes, when, for how long, and how many at most.

@@ -17,7 +17,7 @@ use domain::{BodyRef, Digest, Fact, Fence, JobId, Lease, Record, RecordId, Recor
 use crate::commit::limits::{MAX_FACT_BYTES, MAX_PAGE};
 use crate::query::Head;
 use crate::{
-    AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Leading,
+    AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Lane, Leading,
     Loaded, Node, OpenJobs, OrphanCursor, Page, PageWalk, Removal, Reply, Store, StoreError, StoredFact,
     Take, Taken, Taking, Token, encode_fact,
 };
@@ -346,18 +346,21 @@ impl Store for MemoryStore {
         ready(Ok(tables.take(ids, &take)))
     }
 
-    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {
+    fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>> {
         let mut tables = self.tables();
+        let in_lane = |row: &&AgendaRow| row.place.as_ref().is_some_and(|place| &*place.lane == lane.name);
+        let held = tables.agenda.values().filter(in_lane).filter(|row| row.held).count();
+        let free = lane.limit.map_or(usize::MAX, |limit| limit.saturating_sub(held));
         let mut waiting: Vec<_> = tables
             .agenda
             .iter()
             .filter(|(_, row)| row.ready)
             .filter_map(|(id, row)| row.place.as_ref().map(|place| (place, id)))
-            .filter(|(place, _)| &*place.lane == lane)
+            .filter(|(place, _)| &*place.lane == lane.name)
             .map(|(place, id)| ((-place.priority, place.sequence), id.clone()))
             .collect();
         waiting.sort();
-        waiting.truncate(take.limit.min(MAX_PAGE));
+        waiting.truncate(take.limit.min(MAX_PAGE).min(free));
         ready(Ok(tables.take(waiting.into_iter().map(|(_, id)| id), &take)))
     }
 

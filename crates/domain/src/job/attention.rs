@@ -20,7 +20,8 @@ impl Job {
             JobState::Running if self.resume_pending => self.queued(self.updated_at, limit_at),
             JobState::Running if self.attempts.is_empty() => Attention::waiting(limit_at),
             JobState::Dispatching | JobState::Delivered | JobState::Running => {
-                Attention { holding: Holding::LeaseBound, place: None, due_at: limit_at, limit_at }
+                let place = Some(self.place(self.created_at));
+                Attention { holding: Holding::LeaseBound, place, due_at: limit_at, limit_at }
             }
             JobState::AwaitingInput | JobState::AwaitingExternal { .. } | JobState::Blocked => {
                 Attention::waiting(limit_at)
@@ -53,13 +54,17 @@ impl Job {
     }
 
     fn queued(&self, ready_at: Timestamp, limit_at: Option<Timestamp>) -> Attention {
-        let place = Place {
+        let place = Some(self.place(ready_at));
+        Attention { holding: Holding::Free, place, due_at: limit_at, limit_at }
+    }
+
+    fn place(&self, ready_at: Timestamp) -> Place {
+        Place {
             lane: Arc::from(self.spec.lane()),
             priority: self.spec.priority,
             sequence: self.created_at.micros(),
             ready_at,
-        };
-        Attention { holding: Holding::Free, place: Some(place), due_at: limit_at, limit_at }
+        }
     }
 
     fn kept_for(&self, seconds: u64) -> Attention {

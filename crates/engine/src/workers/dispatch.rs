@@ -81,7 +81,7 @@ impl DispatchJobs {
                 continue;
             }
             let take = Take { owner: self.owner.clone(), now, lease: self.attempts.lease(), limit };
-            let taken = match self.engine.store().take_ready(lane, take).await {
+            let taken = match self.engine.store().take_ready(self.attempts.lane(lane), take).await {
                 Ok(taken) => taken,
                 Err(error) => {
                     // Some may have been taken all the same: the ends of their leases bring them back.

@@ -2,7 +2,7 @@
 
 use domain::{Command, Fence, Lease, OwnerId, RecordId, RecordKind, Timestamp};
 use engine::Order;
-use store::{Take, Taken};
+use store::{Lane, Take, Taken};
 
 use crate::chance::Chance;
 use crate::orders::{self, LANES};
@@ -15,7 +15,7 @@ pub enum Step {
     /// Attends to what was taken, now or long ago.
     Attend(Taken),
     TakeDue(RecordKind, Taking),
-    TakeReady(&'static str, Taking),
+    TakeReady(Lane<'static>, Taking),
     Take(RecordId, Taking),
     Renew(RecordId, Fence),
     HandBack(RecordId, Fence, Timestamp),
@@ -48,6 +48,9 @@ fn needs_claim(order: &Order) -> bool {
 /// Around the ends of leases, backoffs, cancels, lives and retentions.
 const WAITS: [u32; 11] = [0, 1, 2, 5, 20, 29, 30, 60, 61, 900, 8 * 86_400];
 
+/// None, full at once, soon full, never full.
+const LIMITS: [Option<usize>; 4] = [None, Some(0), Some(2), Some(1_000)];
+
 impl Steps {
     pub fn new(seed: u64) -> Self {
         Self { chance: Chance::new(seed), taken: Vec::new() }
@@ -57,7 +60,10 @@ impl Steps {
         match self.chance.below(100) {
             0..=9 => Step::Wait(self.chance.pick(&WAITS)),
             10..=15 => Step::TakeDue(self.chance.pick(&RecordKind::ALL), self.taking()),
-            16..=21 => Step::TakeReady(self.chance.pick(&LANES), self.taking()),
+            16..=21 => {
+                let lane = Lane { name: self.chance.pick(&LANES), limit: self.chance.pick(&LIMITS) };
+                Step::TakeReady(lane, self.taking())
+            }
             22..=24 => Step::Take(self.chance.pick(&orders::every_id()), self.taking()),
             25..=35 if !self.taken.is_empty() => {
                 let taken = self.any_taken();

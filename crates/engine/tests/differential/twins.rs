@@ -72,7 +72,7 @@ impl Side {
             Step::Order(order) => executed(self.engine.execute((**order).clone()).await),
             Step::Attend(taken) => executed(self.engine.attend(taken, Arc::from("worker")).await),
             Step::TakeDue(kind, take) => taken(store.take_due(*kind, take.at(now)).await),
-            Step::TakeReady(lane, take) => taken(store.take_ready(lane, take.at(now)).await),
+            Step::TakeReady(lane, take) => taken(store.take_ready(*lane, take.at(now)).await),
             Step::Take(id, take) => taken(store.take(id, take.at(now)).await.map(|one| vec![one])),
             Step::Renew(id, fence) => {
                 let renewed = store.renew(id, fence.clone(), now, Lease::DEFAULT).await;

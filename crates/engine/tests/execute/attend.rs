@@ -21,12 +21,12 @@ async fn attend(world: &World, kind: RecordKind) -> Outcome {
 async fn job_whose_time_has_come_gets_its_place_in_the_lane() {
     on_every_store(async |world| {
         world.done(job("a"), create(|new| new.due_at = Some(at(30)))).await;
-        assert!(world.store.take_ready(LANE, world.taker("node-a")).await.unwrap().is_empty());
+        assert!(world.store.take_ready(LANE.into(), world.taker("node-a")).await.unwrap().is_empty());
         world.wait(30);
         assert!(matches!(attend(&world, RecordKind::Job).await, Outcome::AlreadySo { .. }));
         assert_eq!(world.kinds(job("a")).await, ["job.created"]);
         assert_eq!(world.store.earliest_due(RecordKind::Job).await, Ok(None));
-        let ready = world.store.take_ready(LANE, world.taker("node-a")).await.unwrap();
+        let ready = world.store.take_ready(LANE.into(), world.taker("node-a")).await.unwrap();
         assert_eq!(ready.len(), 1);
         assert_eq!(ready[0].claim.claim_version, 1);
     })
@@ -59,7 +59,7 @@ async fn job_whose_lease_ended_is_queued_again_and_unavailable_when_no_attempt_i
         // The wait before the second attempt, then the promotion to the lane.
         world.wait(10);
         attend(&world, RecordKind::Job).await;
-        assert_eq!(world.store.take_ready(LANE, world.taker("node-a")).await.unwrap().len(), 1);
+        assert_eq!(world.store.take_ready(LANE.into(), world.taker("node-a")).await.unwrap().len(), 1);
         world.done(job("a"), dispatch(2, Trigger::Automatic)).await;
         world.wait(60);
         attend(&world, RecordKind::Job).await;

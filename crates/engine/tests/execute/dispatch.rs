@@ -88,7 +88,7 @@ async fn dispatchers_that_share_a_lane_begin_one_attempt_per_job() {
             let taker = world.taker(&format!("node-{node}"));
             tasks.spawn(async move {
                 loop {
-                    let batch = store.take_ready(LANE, taker.clone()).await.unwrap();
+                    let batch = store.take_ready(LANE.into(), taker.clone()).await.unwrap();
                     if batch.is_empty() {
                         return;
                     }

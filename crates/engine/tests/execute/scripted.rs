@@ -7,8 +7,8 @@ use domain::job::JobStateName;
 use domain::{BodyRef, Digest, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
 use engine::{Engine, Order};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, Node, Page, Reply, Store,
-    StoreError, StoredFact, Take, Taken, Taking, Token,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, MemoryStore, Node, Page, Reply,
+    Store, StoreError, StoredFact, Take, Taken, Taking, Token,
 };
 
 /// What becomes of one commit.
@@ -119,7 +119,7 @@ impl Store for Scripted {
         self.inner.take_due(kind, take)
     }
 
-    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {
+    fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>> {
         self.inner.take_ready(lane, take)
     }
 

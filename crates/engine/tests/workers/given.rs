@@ -17,8 +17,8 @@ use engine::{
     ManualClock, Order, OrderBody, Produced, RandomIds, Specialist,
 };
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Loaded, MemoryStore, NewBody, Node, Page, Reply,
-    Store, StoreError, StoredFact, Take, Taken, Taking, Token, body_ref,
+    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, MemoryStore, NewBody, Node, Page,
+    Reply, Store, StoreError, StoredFact, Take, Taken, Taking, Token, body_ref,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -457,7 +457,7 @@ impl Store for Counted {
         })
     }
 
-    fn take_ready<'a>(&'a self, lane: &'a str, take: Take) -> Reply<'a, Vec<Taken>> {
+    fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>> {
         self.count();
         self.inner.take_ready(lane, take)
     }

@@ -18,7 +18,7 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
   lease: { seconds: 60, renew_every_seconds: 20 }
   retention: { completed_seconds: 604800, other_seconds: 2592000 }
   lanes:
-    gpu: { limit: 1 }           # attempts at the same time
+    gpu: { limit: 1 }           # attempts at the same time, on all nodes together
   connectors: [printing.yaml]   # slow HTTP services, a file each; see `longhaul connector --help`
                                 # one of a circle: { file: printing.yaml, circle: acme }
   policy:                       # what work outside is granted, whatever its service says

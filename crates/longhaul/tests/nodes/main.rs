@@ -7,6 +7,7 @@
 mod given;
 
 mod cluster;
+mod lanes;
 mod lists;
 mod losses;
 mod proxy;

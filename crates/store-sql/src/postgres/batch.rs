@@ -103,6 +103,7 @@ pub(super) async fn transact(
         }
     }
     let before = write(session, &fitting, &rows).await?;
+    claims::lock_lanes(session, requests).await?;
     for (request, answer) in requests.iter().zip(&mut answers) {
         match request {
             Request::Claim(request) if answer.is_none() => {

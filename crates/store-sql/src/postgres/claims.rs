@@ -1,5 +1,7 @@
 //! Taking, renewing and handing back: only agenda rows, never a fact. The rules are the row's own.
 
+use std::collections::BTreeSet;
+
 use domain::{Lease, RecordId, RecordKind};
 use store::{AgendaRow, StoreError, Take, Taken};
 
@@ -7,10 +9,10 @@ use super::batch::Asked;
 use super::columnar::Columnar;
 use super::failure::PostgresError;
 use super::session::{Parameter, Session};
-use super::statements::{LOCK_ROWS, UPDATE_AGENDA};
-use crate::agenda::{DUE, HELD, READY, take_limit};
+use super::statements::{LOCK_LANES, LOCK_ROWS, UPDATE_AGENDA};
+use crate::agenda::{DUE, HELD, READY, left_by, take_limit};
 use crate::database::Database;
-use crate::request::{Answer, ClaimRequest};
+use crate::request::{Answer, ClaimRequest, Request};
 use crate::rows::{agenda_values, agenda_with_id};
 
 /// The record that a request names.
@@ -71,6 +73,21 @@ fn done_before(request: &ClaimRequest, row: &AgendaRow) -> Option<domain::Claim>
     ours.then(|| claim.clone())
 }
 
+/// Locks the lanes whose limits the requests ask to be kept, until the end of the transaction: of those who take from a lane at
+/// once, each counts what the others have taken. Always in the same order, and after the rows that the batch names.
+pub(super) async fn lock_lanes(session: &Session, requests: &[&Request]) -> Result<(), PostgresError> {
+    let limited = requests.iter().filter_map(|request| match request {
+        Request::Claim(ClaimRequest::TakeReady { lane, limit: Some(_), .. }) => Some(lane.as_str()),
+        Request::Claim(_) | Request::Commit(_) | Request::Token(_) | Request::Node(_) => None,
+    });
+    let lanes: Vec<&str> = limited.collect::<BTreeSet<_>>().into_iter().collect();
+    if !lanes.is_empty() {
+        let statement = session.prepare(LOCK_LANES).await?;
+        session.rows(&statement, &[&lanes]).await?;
+    }
+    Ok(())
+}
+
 /// Takes what is due or ready. What an unfinished transaction may have taken before comes back when its lease ends.
 pub(super) async fn take(
     session: &Session,
@@ -81,8 +98,9 @@ pub(super) async fn take(
             let given = [kind.as_str().into(), take.now.micros().into(), take_limit(take).into()];
             take_all(session, session.query(&DUE, &given, agenda_with_id).await?, take).await
         }
-        ClaimRequest::TakeReady { lane, take } => {
-            let given = [lane.as_str().into(), take_limit(take).into()];
+        ClaimRequest::TakeReady { lane, limit, take } => {
+            let left = left_by(session, lane, *limit, take).await?;
+            let given = [lane.as_str().into(), left.into()];
             take_all(session, session.query(&READY, &given, agenda_with_id).await?, take).await
         }
         ClaimRequest::EndLeases { owners, now } => {

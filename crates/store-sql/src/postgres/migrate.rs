@@ -22,7 +22,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 6] = [
+const MIGRATIONS: [Migration; 7] = [
     Migration {
         up: include_str!("../../migrations/postgres/0001_core.up.sql"),
         down: include_str!("../../migrations/postgres/0001_core.down.sql"),
@@ -46,6 +46,10 @@ const MIGRATIONS: [Migration; 6] = [
     Migration {
         up: include_str!("../../migrations/postgres/0006_artifact_chunks.up.sql"),
         down: include_str!("../../migrations/postgres/0006_artifact_chunks.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0007_held_by_lane.up.sql"),
+        down: include_str!("../../migrations/postgres/0007_held_by_lane.down.sql"),
     },
 ];
 

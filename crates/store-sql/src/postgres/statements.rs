@@ -96,6 +96,9 @@ pub(super) const INSERT_KEYS: &str = "INSERT INTO idempotency_keys \
      FROM UNNEST($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::bytea[], $7::bigint[]) \
      AS given (principal, route, key, request_sha256, record_id, answer, keep_until) ON CONFLICT DO NOTHING";
 
+// One key after the other, as they are given; held to the end of the transaction.
+pub(super) const LOCK_LANES: &str = "SELECT pg_advisory_xact_lock(hashtextextended(\
+     'longhaul lane ' || current_schema() || ' ' || lane, 0)) FROM UNNEST($1::text[]) AS lane";
 // Held to the end of the transaction: whoever gets it next gives its positions after ours are seen by everyone.
 pub(super) const LOCK_LEDGER: &str = "SELECT pg_advisory_xact_lock($1)";
 // Under the lock of the ledger, so that nobody waits for these rows, least of all in a circle.

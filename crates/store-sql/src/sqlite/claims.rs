@@ -6,7 +6,7 @@ use store::{AgendaRow, StoreError, Take, Taken};
 
 use super::apply::update_agenda;
 use super::check::agenda_row;
-use crate::agenda::{DUE, HELD, READY, take_limit};
+use crate::agenda::{DUE, HELD, READY, left_by, take_limit};
 use crate::database::{Database, at_once};
 use crate::request::{Answer, ClaimRequest};
 use crate::rows::agenda_with_id;
@@ -18,7 +18,9 @@ pub(crate) fn carry_out(
 ) -> rusqlite::Result<Result<Answer, StoreError>> {
     match request {
         ClaimRequest::TakeDue { kind, take } => take_all(connection, due(connection, *kind, take)?, take),
-        ClaimRequest::TakeReady { lane, take } => take_all(connection, ready(connection, lane, take)?, take),
+        ClaimRequest::TakeReady { lane, limit, take } => {
+            take_all(connection, ready(connection, lane, *limit, take)?, take)
+        }
         ClaimRequest::Take { id, take } => change(connection, id, |row| {
             let claim = row.take(&take.owner, take.now, take.lease)?;
             Ok(Answer::Taken(vec![Taken { id: id.clone(), claim }]))
@@ -40,8 +42,14 @@ fn due(connection: &Connection, kind: RecordKind, take: &Take) -> rusqlite::Resu
     at_once(connection.query(&DUE, &given, agenda_with_id))
 }
 
-fn ready(connection: &Connection, lane: &str, take: &Take) -> rusqlite::Result<Vec<(String, AgendaRow)>> {
-    at_once(connection.query(&READY, &[lane.into(), take_limit(take).into()], agenda_with_id))
+fn ready(
+    connection: &Connection,
+    lane: &str,
+    limit: Option<usize>,
+    take: &Take,
+) -> rusqlite::Result<Vec<(String, AgendaRow)>> {
+    let left = at_once(left_by(connection, lane, limit, take))?;
+    at_once(connection.query(&READY, &[lane.into(), left.into()], agenda_with_id))
 }
 
 fn take_all(
@@ -104,13 +112,19 @@ fn end_leases(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agenda::HELD_IN_LANE;
 
     // conforms: L70
     #[test]
     fn ready_and_due_records_are_found_through_an_index_and_come_in_its_order() {
         let mut connection = Connection::open_in_memory().unwrap();
         crate::migrate_to(&mut connection, crate::SCHEMA_VERSION).unwrap();
-        for (statement, index) in [(&DUE, "agenda_due"), (&HELD, "agenda_due"), (&READY, "agenda_ready")] {
+        for (statement, index) in [
+            (&DUE, "agenda_due"),
+            (&HELD, "agenda_due"),
+            (&READY, "agenda_ready"),
+            (&HELD_IN_LANE, "agenda_held"),
+        ] {
             let explained = format!("EXPLAIN QUERY PLAN {}", statement.sqlite());
             let mut explained = connection.prepare(&explained).unwrap();
             let parameters = vec![0_i64; explained.parameter_count()];

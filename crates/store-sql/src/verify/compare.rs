@@ -89,7 +89,7 @@ pub(super) fn agenda(stream: &Stream, record: &Record, found: &StoredAgenda, dif
 }
 
 fn due(record: &Record, asked: &Attention, row: &AgendaRow, differs: Tell<'_>) {
-    let queued_until = asked.place.as_ref().filter(|_| !row.ready).map(|place| place.ready_at);
+    let queued_until = asked.queues_until().filter(|_| !row.ready);
     let own = [asked.due_at, queued_until].into_iter().flatten().min();
     let Some(due_at) = row.due_at else {
         if row.held || asked.holding == Holding::LeaseBound || own.is_some() {

@@ -1,7 +1,7 @@
 //! The agenda: who may take what, when, for how long, and in which order.
 
 use domain::{Lease, Record, RecordKind};
-use store::StoreError;
+use store::{Lane, StoreError};
 use tokio::task::JoinSet;
 
 use crate::given::*;
@@ -71,13 +71,13 @@ async fn ready_jobs_are_taken_by_lane_then_priority_then_age() {
             });
             write(&*store, &job(name), vec![fact], at(second)).await;
         }
-        let first = store.take_ready("render", take("node-a", at(9), 3)).await.unwrap();
+        let first = store.take_ready("render".into(), take("node-a", at(9), 3)).await.unwrap();
         assert_eq!(ids(&first), ["work-high-1", "work-high-3", "work-plain-1"]);
-        let rest = store.take_ready("render", take("node-a", at(9), 3)).await.unwrap();
+        let rest = store.take_ready("render".into(), take("node-a", at(9), 3)).await.unwrap();
         assert_eq!(ids(&rest), ["work-plain-2", "work-low"]);
-        let other = store.take_ready("print", take("node-a", at(9), 3)).await.unwrap();
+        let other = store.take_ready("print".into(), take("node-a", at(9), 3)).await.unwrap();
         assert_eq!(ids(&other), ["work-other"]);
-        assert!(store.take_ready("nowhere", take("node-a", at(9), 3)).await.unwrap().is_empty());
+        assert!(store.take_ready("nowhere".into(), take("node-a", at(9), 3)).await.unwrap().is_empty());
     })
     .await;
 }
@@ -90,7 +90,7 @@ async fn record_that_another_holds_is_skipped_and_the_rest_is_taken() {
         taken(&*store, &made[1], "node-b", at(1)).await;
         let again = store.take(&made[1], take("node-a", at(1), 1)).await;
         assert_eq!(again, Err(StoreError::ClaimHeld));
-        let ready = store.take_ready(LANE, take("node-a", at(1), 10)).await.unwrap();
+        let ready = store.take_ready(LANE.into(), take("node-a", at(1), 10)).await.unwrap();
         assert_eq!(ids(&ready), ["work-a", "work-c"]);
         assert_eq!(store.load(&made[1]).await.unwrap().unwrap().claim.unwrap().owner, owner("node-b"));
     })
@@ -309,7 +309,7 @@ async fn dispatchers_that_take_batches_at_once_share_the_lane_without_doubles() 
                 let mut mine = Vec::new();
                 loop {
                     let batch =
-                        store.take_ready(LANE, take(&format!("node-{node}"), at(1), 3)).await.unwrap();
+                        store.take_ready(LANE.into(), take(&format!("node-{node}"), at(1), 3)).await.unwrap();
                     if batch.is_empty() {
                         return mine;
                     }
@@ -320,6 +320,49 @@ async fn dispatchers_that_take_batches_at_once_share_the_lane_without_doubles() 
         let mut all: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
         all.sort();
         assert_eq!(all, made);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn limit_of_a_lane_counts_what_is_held_of_it_until_it_ends_or_waits() {
+    on_every_store(async |store| {
+        create_jobs(&*store, ["a", "b", "c", "d", "e"].map(str::to_owned)).await;
+        let within = |limit| Lane { name: LANE, limit: Some(limit) };
+        let from = async |limit, asked| {
+            let taken = store.take_ready(within(limit), take("node-a", at(1), asked)).await.unwrap();
+            ids(&taken).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(from(2, 10).await, ["work-a", "work-b"]);
+        assert_eq!(from(2, 10).await, [""; 0], "both are held");
+        assert_eq!(from(3, 10).await, ["work-c"], "whoever allows more may take more");
+        // Under way they hold their slots; waiting for a service or over, they do not.
+        for name in ["a", "b", "c"] {
+            write(&*store, &job(name), vec![dispatched(1)], at(1)).await;
+        }
+        assert_eq!(from(3, 10).await, [""; 0], "three are under way");
+        write(&*store, &job("a"), vec![completed()], at(1)).await;
+        write(&*store, &job("b"), vec![deferred(&operation("b"))], at(1)).await;
+        assert_eq!(from(3, 1).await, ["work-d"], "no more than was asked for");
+        assert_eq!(from(3, 10).await, ["work-e"]);
+        assert_eq!(store.take_ready("other".into(), take("node-a", at(1), 10)).await, Ok(Vec::new()));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn takers_at_the_same_time_keep_to_the_limit_of_a_lane_together() {
+    on_every_store(async |store| {
+        create_jobs(&*store, (0..60).map(|number| format!("{number:02}"))).await;
+        let mut tasks = JoinSet::new();
+        for node in 0..16 {
+            let store = store.share();
+            tasks.spawn(async move {
+                let lane = Lane { name: LANE, limit: Some(7) };
+                store.take_ready(lane, take(&format!("node-{node}"), at(1), 3)).await.unwrap().len()
+            });
+        }
+        assert_eq!(tasks.join_all().await.into_iter().sum::<usize>(), 7);
     })
     .await;
 }
@@ -355,7 +398,7 @@ async fn nothing_is_due_in_an_empty_store() {
             assert_eq!(store.earliest_due(kind).await, Ok(None));
             assert!(store.take_due(kind, take("node-a", at(0), 10)).await.unwrap().is_empty());
         }
-        assert!(store.take_ready(LANE, take("node-a", at(0), 10)).await.unwrap().is_empty());
+        assert!(store.take_ready(LANE.into(), take("node-a", at(0), 10)).await.unwrap().is_empty());
     })
     .await;
 }
@@ -378,11 +421,11 @@ async fn job_that_waits_in_its_lane_is_due_only_at_its_own_limit() {
 async fn taken_job_is_no_longer_ready_until_a_commit_says_so() {
     on_every_store(async |store| {
         write(&*store, &job("a"), vec![created()], at(0)).await;
-        let claim = store.take_ready(LANE, take("node-a", at(0), 1)).await.unwrap().remove(0).claim;
+        let claim = store.take_ready(LANE.into(), take("node-a", at(0), 1)).await.unwrap().remove(0).claim;
         store.hand_back(&job("a"), claim.fence(), at(1), at(1)).await.unwrap();
-        assert!(store.take_ready(LANE, take("node-b", at(1), 1)).await.unwrap().is_empty());
+        assert!(store.take_ready(LANE.into(), take("node-b", at(1), 1)).await.unwrap().is_empty());
         write(&*store, &job("a"), vec![noted("back")], at(2)).await;
-        assert_eq!(ids(&store.take_ready(LANE, take("node-b", at(2), 1)).await.unwrap()), ["work-a"]);
+        assert_eq!(ids(&store.take_ready(LANE.into(), take("node-b", at(2), 1)).await.unwrap()), ["work-a"]);
     })
     .await;
 }

@@ -158,7 +158,7 @@ async fn commit_without_facts_only_brings_the_agenda_up_to_date() {
     on_every_store(async |store| {
         let later = created_with(|new| new.due_at = Some(at(60)));
         write(&*store, &job("a"), vec![later], at(0)).await;
-        assert!(store.take_ready(LANE, take("node-a", at(60), 10)).await.unwrap().is_empty());
+        assert!(store.take_ready(LANE.into(), take("node-a", at(60), 10)).await.unwrap().is_empty());
         let before = store.load(&job("a")).await.unwrap().unwrap();
 
         let promotion = change(&job("a"), Some(&before), Vec::new(), at(60));
@@ -166,7 +166,7 @@ async fn commit_without_facts_only_brings_the_agenda_up_to_date() {
         assert_eq!(written.position, 0);
         assert_eq!(store.load(&job("a")).await.unwrap().unwrap(), before);
         assert_eq!(store.facts_after(0, 10).await.unwrap().len(), 1);
-        let ready = store.take_ready(LANE, take("node-a", at(60), 10)).await.unwrap();
+        let ready = store.take_ready(LANE.into(), take("node-a", at(60), 10)).await.unwrap();
         assert_eq!(ids(&ready), ["work-a"]);
     })
     .await;

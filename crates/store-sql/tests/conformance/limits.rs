@@ -341,7 +341,7 @@ async fn id_that_could_not_be_read_back_is_refused_before_it_blocks_its_lane() {
         let long = job(&"x".repeat(MAX_ID_BYTES));
         assert_eq!(execute(&engine, &long, create(|_| {})).await, Err("too_large"));
         execute(&engine, &job("a"), create(|_| {})).await.unwrap();
-        assert_eq!(ids(&store.take_ready(LANE, take("node-a", at(0), 10)).await.unwrap()), ["work-a"]);
+        assert_eq!(ids(&store.take_ready(LANE.into(), take("node-a", at(0), 10)).await.unwrap()), ["work-a"]);
         assert_eq!(store.facts_after(0, 10).await.unwrap().len(), 1);
     })
     .await;

@@ -256,7 +256,7 @@ async fn no_read_and_no_take_gives_more_than_a_thousand_rows() {
             assert_eq!(store.facts_after(0, limit).await.unwrap().len(), MAX_PAGE);
             assert_eq!(store.facts_of(&job("0000"), 0, limit).await.unwrap().len(), MAX_PAGE);
         }
-        let ready = store.take_ready(LANE, take("node-a", at(1), usize::MAX)).await.unwrap();
+        let ready = store.take_ready(LANE.into(), take("node-a", at(1), usize::MAX)).await.unwrap();
         assert_eq!(ready.len(), MAX_PAGE);
         taken(&*store, &job("1000"), "node-a", at(1)).await;
         let due = store.take_due(RecordKind::Job, take("node-b", at(61), usize::MAX)).await.unwrap();

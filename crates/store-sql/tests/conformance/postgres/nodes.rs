@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::RecordKind;
-use store::{Node, Ready, SharedStore, Store, StoreError, StoredFact, Taking};
+use store::{Lane, Node, Ready, SharedStore, Store, StoreError, StoredFact, Taking};
 
 use super::database::{Database, soon};
 use crate::given::*;
@@ -80,7 +80,8 @@ async fn nodes_that_take_at_the_same_time_never_get_the_same_record() {
         takers.push(tokio::spawn(async move {
             let mut taken = Vec::new();
             loop {
-                let batch = store.take_ready(LANE, take(&format!("node-{node}"), at(1), 7)).await.unwrap();
+                let batch =
+                    store.take_ready(LANE.into(), take(&format!("node-{node}"), at(1), 7)).await.unwrap();
                 taken.extend(batch.iter().map(|taken| taken.id.clone()));
                 // A node that got none may have met others everywhere; it looks whether anything is left.
                 if batch.is_empty() && store.ready_lanes().await.unwrap().is_empty() {
@@ -95,6 +96,43 @@ async fn nodes_that_take_at_the_same_time_never_get_the_same_record() {
     }
     assert_eq!(all.len(), JOBS);
     assert_eq!(all.into_iter().collect::<BTreeSet<_>>().len(), JOBS);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nodes_that_take_at_the_same_time_keep_to_the_limit_of_a_lane_together() {
+    const JOBS: usize = 200;
+    const LIMIT: usize = 5;
+    const EACH: usize = 3;
+    let database = Database::missing().await;
+    let first = database.open().await;
+    for number in 0..JOBS {
+        write(&first, &job(&format!("{number:03}")), vec![created()], at(0)).await;
+    }
+    let (most, held) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut takers = Vec::new();
+    for node in 0..NODES {
+        let (store, most, held) = (database.open().await, most.clone(), held.clone());
+        takers.push(tokio::spawn(async move {
+            loop {
+                let lane = Lane { name: LANE, limit: Some(LIMIT) };
+                let batch = store.take_ready(lane, take(&format!("node-{node}"), at(1), EACH)).await.unwrap();
+                most.fetch_max(held.fetch_add(batch.len(), Ordering::SeqCst) + batch.len(), Ordering::SeqCst);
+                for taken in &batch {
+                    held.fetch_sub(1, Ordering::SeqCst);
+                    write(&store, &taken.id, vec![dispatched(1), completed()], at(1)).await;
+                }
+                if batch.is_empty() && store.ready_lanes().await.unwrap().is_empty() {
+                    return;
+                }
+            }
+        }));
+    }
+    for taker in takers {
+        soon(taker).await.unwrap();
+    }
+    let most = most.load(Ordering::SeqCst);
+    assert!(most > EACH, "only one node took at a time: {most}");
+    assert!(most <= LIMIT, "{most} were held at the same time");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -21,7 +21,7 @@ async fn growing_store_is_written_to_without_a_look_at_whole_tables() {
         taken(&store, &id, "node-a", at(1)).await;
         write(&store, &id, vec![dispatched(1), completed()], at(1)).await;
     }
-    assert_eq!(store.take_ready(LANE, take("node-a", at(2), 10)).await, Ok(Vec::new()));
+    assert_eq!(store.take_ready(LANE.into(), take("node-a", at(2), 10)).await, Ok(Vec::new()));
     // What a session has counted is told at the latest when it ends.
     store.close().await;
     let raw = database.raw().await;

@@ -92,7 +92,7 @@ async fn agenda_that_was_wiped_comes_back_and_lets_no_old_owner_in() {
     let mut change = next_change(&store, &job("queued"), vec![dispatched(1)], at(101)).await;
     change.fence = Some(old.fence());
     assert_eq!(store.commit(commit(vec![change], at(101))).await, Err(StoreError::Fenced));
-    let ready = store.take_ready(LANE, take("node-b", at(101), 10)).await.unwrap();
+    let ready = store.take_ready(LANE.into(), take("node-b", at(101), 10)).await.unwrap();
     assert_eq!(ids(&ready), ["work-queued"]);
     assert!(ready[0].claim.claim_version > old.claim_version);
 }

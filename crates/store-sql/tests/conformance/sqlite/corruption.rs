@@ -92,7 +92,7 @@ async fn agenda_row_that_cannot_be_read_is_told_and_blocks_only_its_own_record()
 async fn agenda_row_that_names_no_record_is_told_by_the_takes() {
     let rename = "UPDATE agenda SET record_id = 'x' WHERE record_id =";
     let (_file, store) = store_after(&format!("{rename} 'work-queued'")).await;
-    broken(store.take_ready(LANE, take("node-b", at(99), 10)).await, "ready");
+    broken(store.take_ready(LANE.into(), take("node-b", at(99), 10)).await, "ready");
     let (_file, store) = store_after(&format!("{rename} 'work-running'")).await;
     broken(store.take_due(RecordKind::Job, take("node-b", at(99), 10)).await, "due");
 }

@@ -137,7 +137,7 @@ async fn requests_that_change_nothing_cost_no_write() {
     let before = disk.operations();
     for _ in 0..3 {
         assert!(store.take_due(RecordKind::Job, take("node-b", at(1), 10)).await.unwrap().is_empty());
-        assert!(store.take_ready(LANE, take("node-b", at(1), 10)).await.unwrap().is_empty());
+        assert!(store.take_ready(LANE.into(), take("node-b", at(1), 10)).await.unwrap().is_empty());
         assert_eq!(store.take(&job("a"), take("node-b", at(1), 1)).await, Err(StoreError::ClaimHeld));
         let again = store.commit(creating("a", Urgency::NewWork)).await;
         assert_eq!(again, Err(StoreError::Conflict));

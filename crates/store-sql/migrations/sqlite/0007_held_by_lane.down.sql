@@ -1,0 +1,1 @@
+DROP INDEX agenda_held;
