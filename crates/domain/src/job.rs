@@ -30,6 +30,8 @@ pub use intent::{Intent, Resubmit};
 pub use spec::{JobSpec, MAX_PRIORITY, NewJob, UNASSIGNED_LANE};
 pub(crate) use state::is_false;
 pub use state::{AfterExternal, Job, JobState, JobStateName};
+#[cfg(test)]
+pub(crate) use why::waiting_outside;
 pub use why::{ExecutorHere, Explanation, LaneHere, Reason, Surroundings, why};
 
 /// Seconds that a cancel of dispatched work may wait to be confirmed.

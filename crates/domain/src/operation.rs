@@ -19,5 +19,5 @@ pub use decide::{decide, decide_new};
 pub use fact::{Accepted, Ending, ExpiryCause, OperationFact, Polled, Settlement};
 pub use state::{
     Diagnostic, Ended, How, Operation, OperationCancel, OperationLink, OperationStatus, OrphanReason,
-    ReportedStatus,
+    ReportedStatus, SPECIALIST_UNREGISTERED,
 };

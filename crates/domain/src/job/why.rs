@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::cancel::CancelAnswer;
 use super::state::{Job, JobState};
 use crate::Timestamp;
 use crate::operation::{Operation, OperationLink};
@@ -137,7 +138,7 @@ pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
 }
 
 /// For whom it waits, when they are asked next, and what they said last.
-fn waiting_outside(operation: &Operation) -> Reason {
+pub(crate) fn waiting_outside(operation: &Operation) -> Reason {
     let OperationLink { kind, .. } = &operation.link;
     let mut told =
         format!("it waits for {kind}, where it goes on as {}; it is asked next at this time", operation.id);
@@ -157,6 +158,14 @@ fn waiting_outside(operation: &Operation) -> Reason {
     }
     if let Some(hint) = &operation.progress_hint {
         let _ = write!(told, "; it says: {hint}");
+    }
+    if let Some(kept) = operation.cancel.as_ref().and_then(|cancel| cancel.answers.last()) {
+        let _ = match &kept.answer {
+            CancelAnswer::Cancelled => write!(told, "; asked to stop it, it said that it has"),
+            CancelAnswer::Accepted => write!(told, "; asked to stop it, it said that it will"),
+            CancelAnswer::Refused(why) => write!(told, "; asked to stop it, it refused: {why}"),
+            CancelAnswer::Unreachable => write!(told, "; asked to stop it, it did not answer"),
+        };
     }
     reason("awaiting_external", told, Some(operation.next_poll_at))
 }

@@ -175,7 +175,12 @@ pub enum OrphanReason {
     CancelUnconfirmed,
     /// Nobody knows whether its service ever took it.
     SubmitOutcomeUnknown,
+    /// Nobody was there who could have asked its service.
+    NobodyToAsk,
 }
+
+/// The error code of work whose executor nobody has: its service has said nothing of it.
+pub const SPECIALIST_UNREGISTERED: &str = "specialist_unregistered";
 
 /// The diagnostic of a status that came after the end.
 pub(super) const LATE_STATUS_IGNORED: &str = "late-status-ignored";
@@ -266,6 +271,11 @@ impl Operation {
             }
             How::Expired(_) => Some(OrphanReason::ExpiredWhileOpen),
             How::Resolved(Ending::Unknown) => Some(OrphanReason::Unknown),
+            How::Resolved(Ending::Failed { error_code: Some(code), .. })
+                if code == SPECIALIST_UNREGISTERED =>
+            {
+                Some(OrphanReason::NobodyToAsk)
+            }
             How::Resolved(Ending::Completed { .. } | Ending::Failed { .. } | Ending::TimedOut)
             | How::Cancelled => None,
         }
@@ -280,6 +290,7 @@ impl OrphanReason {
             Self::Unknown => "unknown",
             Self::CancelUnconfirmed => "cancel_unconfirmed",
             Self::SubmitOutcomeUnknown => "submit_outcome_unknown",
+            Self::NobodyToAsk => SPECIALIST_UNREGISTERED,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::job::{Details, Job, JobCommand, JobState, JobStateName, Report, Retryable, Trigger};
+use domain::operation::SPECIALIST_UNREGISTERED;
 use domain::{AttemptId, BodyName, Command, Fence, Record, RecordId, Refusal, Timestamp};
 use futures::FutureExt;
 use futures::future::{AbortHandle, abortable};
@@ -84,7 +85,7 @@ impl Attempt {
         let Some(executor) = self.attempts.executors.find(job.spec.circle.as_deref(), executor).cloned()
         else {
             let message = format!("no executor is named {executor:?}");
-            let failure = Failure::permanent("specialist_unregistered", message);
+            let failure = Failure::permanent(SPECIALIST_UNREGISTERED, message);
             return self.report(&job, &attempt_id, Produced::Failed(failure)).await;
         };
         let assignment = self.assignment(&job, &attempt_id).await?;

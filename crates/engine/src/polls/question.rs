@@ -8,7 +8,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::job::CancelAnswer;
-use domain::operation::{Operation, OperationCommand, Poll, PollAnswer, PollError, PollHints};
+use domain::operation::{
+    Operation, OperationCommand, Poll, PollAnswer, PollError, PollHints, SPECIALIST_UNREGISTERED,
+};
 use domain::policy::Hint;
 use domain::{Command, Record, Refusal, Timestamp};
 use futures::FutureExt;
@@ -254,7 +256,7 @@ impl<'a> Question<'a> {
             return Ok(Settled::Done);
         }
         let message = format!("no executor is named {:?}", operation.link.kind);
-        let failure = Failure::permanent("specialist_unregistered", message);
+        let failure = Failure::permanent(SPECIALIST_UNREGISTERED, message);
         self.record(operation, self.answer(operation, Polled::Failed(failure))).await
     }
 

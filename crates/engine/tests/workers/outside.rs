@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::job::JobStateName;
-use domain::operation::{Ending, How, OperationFact, OperationStatus};
+use domain::operation::{Ending, How, OperationFact, OperationStatus, OrphanReason};
 use domain::{Fact, Timestamp};
 use engine::{Clock, Failure, Output, Outside, Polled, Produced};
 use store::Store;
@@ -172,6 +172,8 @@ async fn an_operation_whose_executor_nobody_has_fails_its_job_after_the_grace_pe
     given.clock.advance_seconds(given::GRACE_SECONDS);
     let failed = given.until(&id, JobStateName::Failed).await;
     assert_eq!(failed.state_reason.as_deref(), Some("specialist_unregistered"));
+    let operation = given.operation_of(&id).await;
+    assert_eq!(operation.orphan(), Some(OrphanReason::NobodyToAsk), "it may go on outside");
 }
 
 // conforms: L57 L58 L83

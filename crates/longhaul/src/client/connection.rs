@@ -87,7 +87,7 @@ impl Connection {
     fn may_be_dead(&self, daemon: &DaemonFile) -> String {
         let (data_dir, pid) = (self.data_dir.display(), daemon.pid);
         format!(
-            "{data_dir}/daemon.json names process {pid}, which may have been killed; start it again with `{}`",
+            "{data_dir}/daemon.json names process {pid}, which may have been killed; start it again with `{}` and the --config and --connector it had",
             self.start()
         )
     }

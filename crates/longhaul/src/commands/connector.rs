@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use domain::Timestamp;
 use engine::SystemClock;
-use engine::http::{Connector, Exchange, replay};
+use engine::http::{Connector, Exchange, Secrets, replay};
 
 use crate::show::say;
 
@@ -63,6 +63,10 @@ pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
                 connector.name(),
                 modes.support.as_str()
             ));
+            // Where a file is checked is seldom where it is used.
+            if let Err(missing) = Secrets::read(connector.secrets(), &|name| std::env::var(name).ok()) {
+                say(format_args!("not from here: {missing}"));
+            }
         }
         Verb::Test { file, exchange } => {
             let connector = Connector::read(file)?;

@@ -10,11 +10,11 @@ pub(super) fn where_it_goes_on(outside: &Outside<'_>) -> String {
     format!("{status} at {service} ({operation_id}), asked {times}{next}, given up at {}", outside.expires_at)
 }
 
-/// What they said last for people.
+/// What they said last for people, and when, unless they were asked in vain since then.
 pub(super) fn last_answer(outside: &Outside<'_>) -> Option<String> {
     let hint = outside.progress_hint.as_deref()?;
     let at = outside.last_polled_at.as_deref().unwrap_or(&outside.dispatched_at);
-    Some(format!("{hint} ({at})"))
+    Some(if outside.last_error.is_some() { hint.to_owned() } else { format!("{hint} ({at})") })
 }
 
 /// Why they could not be asked.
@@ -44,8 +44,14 @@ mod tests {
             where_it_goes_on(&outside),
             "running at press (op-7), asked 3 times, next at T4, given up at T9"
         );
-        assert_eq!(last_answer(&outside).as_deref(), Some("page 2 of 9 (T3)"));
+        assert_eq!(last_answer(&outside).as_deref(), Some("page 2 of 9"));
         assert_eq!(last_error(&outside).as_deref(), Some("service_busy: later (2 in a row)"));
+    }
+
+    #[test]
+    fn an_answer_has_the_time_of_the_last_question_if_that_was_answered() {
+        let answered = Outside { last_error: None, ..outside() };
+        assert_eq!(last_answer(&answered).as_deref(), Some("page 2 of 9 (T3)"));
     }
 
     #[test]

@@ -149,7 +149,7 @@ fn connector_is_checked_and_tried_without_a_daemon() {
     let recipe = root.join("accepted-location.yaml");
     let recipe = recipe.to_str().unwrap();
     let said = expect(0, &longhaul(dir.path(), &["connector", "check", recipe]));
-    assert!(said.contains("can be used"), "{said}");
+    assert!(said.contains("can be used") && said.contains("needs the variable"), "{said}");
     let exchange = root.join("exchanges/accepted-location.yaml");
     let replayed = expect(
         0,

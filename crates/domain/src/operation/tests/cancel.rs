@@ -194,3 +194,11 @@ fn what_is_said_with_a_cancel_has_limits() {
         check(&[accepted()], when, Decision::refuse(Refusal::TooLarge { what, limit }));
     }
 }
+
+#[test]
+fn a_refusal_to_stop_is_told_to_whoever_asks_why() {
+    let refused = answered(CancelAnswer::Refused("already printing".to_owned()), None);
+    let operation = operation(&[accepted(), cancel_requested(), refused]);
+    let told = crate::job::waiting_outside(&operation).detail;
+    assert!(told.ends_with("; asked to stop it, it refused: already printing"), "{told}");
+}
