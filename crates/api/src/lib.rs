@@ -4,6 +4,7 @@
 //! 64-bit integers and everything else survive word for word.
 
 pub mod batch;
+pub mod capability;
 pub mod deferred;
 pub mod facts;
 pub mod job;
@@ -17,6 +18,7 @@ pub mod token;
 pub mod why;
 
 pub use batch::{BatchAnswer, BatchVerdict, CreateBatch};
+pub use capability::{Capability, CapabilityList, DeferredProfile};
 pub use facts::{Fact, FactList};
 pub use job::{
     AnswerJob, Attempt, CancelJob, CreateJob, JobCreated, JobEnd, JobList, JobResult, JobStatus, Outside,

@@ -34,6 +34,8 @@ pub struct Orphan {
     pub next_cancel_at: Option<String>,
     /// `stopped` if its service has stopped it, `by_hand` if somebody has looked; `null` as long as nobody knows.
     pub settled: Option<String>,
+    /// What whoever looked has found.
+    pub settled_note: Option<String>,
 }
 
 /// What a service answered when it was asked to stop.

@@ -166,6 +166,12 @@ impl Executors {
         Some(named.common.iter().chain(named.by_circle.values()).map(|one| one.concurrency).sum())
     }
 
+    /// What whoever named an executor that is not here may have meant: `; did you mean "…"?`, or nothing if no name is near.
+    pub fn near(&self, circle: Option<&str>, name: &str) -> String {
+        let known: Vec<&str> = self.names().filter(|name| self.find(circle, name).is_some()).collect();
+        crate::hint(name, &known)
+    }
+
     /// Their names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)

@@ -14,7 +14,7 @@ mod request;
 mod sent;
 mod tls;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +23,7 @@ use http::header::{ACCEPT_ENCODING, HOST, USER_AGENT};
 use http::{HeaderValue, Request};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use url::{Host, Url};
 
 pub use allow::{InvalidTarget, Target};
 pub use error::OutboundError;
@@ -118,6 +119,24 @@ impl Outbound {
         let body = body::read(&head.headers, stream, limits).await?;
         Ok(Answer { status: head.status.as_u16(), url: request.url.clone(), headers, body })
     }
+}
+
+/// What the host of a URL is, if it is written as an address that is not public and nobody allows it. A name is looked up only when
+/// it is connected; of those, `localhost` alone is known before.
+pub(crate) fn closed_to(url: &Url, allow: &[Target]) -> Option<&'static str> {
+    let (host, port) = (url.host()?, url.port_or_known_default()?);
+    let addresses: Vec<IpAddr> = match &host {
+        Host::Ipv4(address) => vec![(*address).into()],
+        Host::Ipv6(address) => vec![(*address).into()],
+        Host::Domain("localhost") => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+        Host::Domain(_) => return None,
+    };
+    let name = host.to_string();
+    let allowed = |ip: &IpAddr| allow.iter().any(|target| target.covers(&name, *ip, port));
+    if addresses.iter().any(allowed) {
+        return None;
+    }
+    addresses.first().and_then(|ip| address::closed(*ip))
 }
 
 fn built(request: &OutboundRequest, sent: &Sent) -> Result<Request<MarkedBody>, OutboundError> {

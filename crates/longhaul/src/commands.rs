@@ -4,6 +4,7 @@ pub mod completions;
 pub mod config;
 pub mod connector;
 pub mod demo;
+pub mod executors;
 pub mod export;
 pub mod jobs;
 pub mod nodes;

@@ -116,10 +116,12 @@ impl Config {
         if name.starts_with(server::OWN_PREFIX) {
             return Err(format!("names that begin with {:?} are the host's own", server::OWN_PREFIX));
         }
+        if builtin::NAMES.contains(&name) {
+            return Err(format!("name: every daemon has an executor named {name:?}; choose another"));
+        }
         let process = |executor: &ExecutorConfig| executor.name == name && executor.circle == circle;
         let connected = |one: &OpenedConnector| one.connector.name() == name && one.circle == circle;
-        let taken = builtin::NAMES.contains(&name)
-            || self.executors.iter().any(|executor| process(&executor.value))
+        let taken = self.executors.iter().any(|executor| process(&executor.value))
             || self.opened.iter().any(connected);
         if taken {
             return Err(two_of(name, circle.as_deref()));

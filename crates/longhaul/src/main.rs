@@ -36,6 +36,7 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs list                              what there is
   longhaul jobs wait work-0123                    until it is over
   longhaul jobs logs work-0123 --follow           what its command says
+  longhaul executors                              what --executor may name
   longhaul orphans list                           what may still run outside
   longhaul nodes                                  who works on this store
   longhaul verify                                 compare every stored row with the ledger
@@ -54,6 +55,7 @@ enum Command {
     Run(commands::run::Run),
     Jobs(commands::jobs::Jobs),
     Token(commands::token::TokenArguments),
+    Executors(commands::executors::Executors),
     Orphans(commands::orphans::OrphansArguments),
     Nodes(commands::nodes::NodesArguments),
     Purge(commands::purge::Purge),
@@ -159,6 +161,7 @@ fn main() -> ExitCode {
         Command::Run(run) => commands::run::run(run),
         Command::Jobs(jobs) => commands::jobs::run(jobs),
         Command::Token(token) => commands::token::run(token),
+        Command::Executors(executors) => commands::executors::run(&executors),
         Command::Orphans(orphans) => commands::orphans::run(orphans),
         Command::Nodes(nodes) => commands::nodes::run(nodes),
         Command::Purge(purge) => commands::purge::run(&purge),

@@ -16,7 +16,7 @@ mod waited;
 pub(crate) use capability::{Admissions, Capability};
 pub(crate) use handle::{
     DIRECTIVE_ASYNC, DIRECTIVE_KIND, DIRECTIVE_REJECTED, DIRECTIVE_SYNC, OWN_SOURCES, is_directive,
-    job_id_under,
+    job_id_under, kind_of,
 };
 pub(crate) use invoke::{Call, Came, Source, carry_out, invoke};
 pub(crate) use read::{applied, job_id_named, list, read_detail, read_status, result_of};

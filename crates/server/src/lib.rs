@@ -8,6 +8,7 @@ mod asked;
 mod audit;
 mod authorise;
 mod callback;
+mod capabilities;
 mod clock_text;
 mod deferred;
 mod door;

@@ -13,6 +13,9 @@ use crate::clock_text::text;
 use crate::problem::of_store;
 use crate::serve::Server;
 
+/// The state of a node that takes work.
+pub(crate) const RUNNING: &str = "running";
+
 pub(crate) async fn list(server: &Server) -> Result<Response, Problem> {
     Ok(answer::json(&NodeList { nodes: nodes(server).await? }))
 }
@@ -32,7 +35,8 @@ pub(crate) async fn tell(server: &Server, asked: Asked, taking: Taking) -> Resul
     Ok(answer::json(&NodeAnswer { node: node.ok_or_else(unknown)? }))
 }
 
-async fn nodes(server: &Server) -> Result<Vec<api::Node>, Problem> {
+/// Everyone who was heard of.
+pub(crate) async fn nodes(server: &Server) -> Result<Vec<api::Node>, Problem> {
     let now = server.now();
     let nodes = server.store().nodes().await.map_err(|error| of_store(&error))?;
     Ok(nodes.into_iter().map(|node| shown(server, node, now)).collect())
@@ -49,7 +53,7 @@ fn shown(server: &Server, mut node: Node, now: Timestamp) -> api::Node {
     let state = match (node.is_silent(now), node.taking) {
         (true, _) => "silent",
         (false, Taking::Drains) => "draining",
-        (false, Taking::Takes) => "running",
+        (false, Taking::Takes) => RUNNING,
     };
     api::Node {
         id: node.id,

@@ -142,6 +142,7 @@ fn parameters(route: &Route) -> Value {
         | Operation::ReadWhy
         | Operation::CancelOrphan
         | Operation::SettleOrphan
+        | Operation::ListCapabilities
         | Operation::ReadOutcome
         | Operation::ReadDeferred
         | Operation::ReadDeferredStatus
@@ -256,6 +257,7 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ReadWhy
         | Operation::StreamFacts
         | Operation::ListOrphans
+        | Operation::ListCapabilities
         | Operation::ReadOutcome
         | Operation::ListDeferred
         | Operation::ReadDeferred
@@ -297,6 +299,7 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ListOrphans => schemas.add::<api::OrphanList>(),
         Operation::CancelOrphan => schemas.add::<api::OrphanAnswer>(),
         Operation::SettleOrphan => schemas.add::<api::OrphanAnswer>(),
+        Operation::ListCapabilities => schemas.add::<api::CapabilityList>(),
         Operation::InvokeCapability => json!({ "anyOf": [
             schemas.add::<api::deferred::InvokeOutcome>(),
             schemas.add::<api::sensorium::DirectiveResult>(),

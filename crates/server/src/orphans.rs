@@ -18,7 +18,7 @@ use crate::asked::Asked;
 use crate::audit::Verdict;
 use crate::authorise;
 use crate::clock_text::text;
-use crate::problem::{no_such_job, of_engine, of_refusal, of_store};
+use crate::problem::{no_such_operation, of_engine, of_refusal, of_store};
 use crate::serve::Server;
 
 const DEFAULT_REASON: &str = "orphaned";
@@ -69,7 +69,7 @@ async fn give(
     let order = Order::new(id, command(Some(by)), asked.principal.actor.clone());
     let outcome =
         server.daemon.engine().execute(order).await.map_err(|error| of_engine(&error, &asked.id))?;
-    let Some(operation) = operation_of(outcome.record()) else { return Err(no_such_job(&asked.id)) };
+    let Some(operation) = operation_of(outcome.record()) else { return Err(no_such_operation(&asked.id)) };
     Ok(answer::json(&OrphanAnswer { orphan: shown(operation, server.now()) }))
 }
 
@@ -77,7 +77,7 @@ async fn give(
 async fn visible(server: &Server, asked: &Asked) -> Result<(RecordId, Arc<Record>), Problem> {
     let turned_away = |verdict| {
         server.audit.note(&asked.principal.actor, asked.operation.name(), &asked.id, verdict);
-        no_such_job(&asked.id)
+        no_such_operation(&asked.id)
     };
     let Ok(id @ RecordId::Operation(_)) = RecordId::parse(&asked.id) else {
         return Err(turned_away(Verdict::Absent));
@@ -146,6 +146,10 @@ fn shown(operation: &Operation, now: Timestamp) -> Orphan {
                 Settlement::ByHand { .. } => "by_hand",
             }
             .to_owned()
+        }),
+        settled_note: operation.settled.as_ref().and_then(|settled| match settled {
+            Settlement::Stopped => None,
+            Settlement::ByHand { note, .. } => Some(note.clone()),
         }),
     }
 }

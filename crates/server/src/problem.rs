@@ -46,6 +46,12 @@ pub(crate) fn no_such_job(id: &str) -> Problem {
     ProblemCode::NotFound.because(format!("{what}: {echoed}"))
 }
 
+/// There is no such work outside, or it is not the caller's: both read alike.
+pub(crate) fn no_such_operation(id: &str) -> Problem {
+    let echoed: String = id.chars().take(MAX_ECHOED_ID).collect();
+    ProblemCode::NotFound.because(format!("No operation: {echoed}"))
+}
+
 /// What an order on a job came to instead of a change.
 pub(crate) fn of_engine(error: &EngineError, id: &str) -> Problem {
     match error {

@@ -66,6 +66,7 @@ pub enum Operation {
     ListOrphans,
     CancelOrphan,
     SettleOrphan,
+    ListCapabilities,
     InvokeCapability,
     ReadOutcome,
     ListDeferred,
@@ -155,6 +156,7 @@ pub const ROUTES: &[Route] = &[
         Access::Needs(May::Settle),
         Body::Json(SMALL),
     ),
+    route(Verb::Get, "/v1/capabilities", Op::ListCapabilities, Access::Needs(May::Read), Body::None),
     route(
         Verb::Post,
         "/v1/capabilities/{id}/invoke",
@@ -242,7 +244,7 @@ const fn route(verb: Verb, path: &'static str, operation: Operation, access: Acc
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -261,6 +263,7 @@ impl Operation {
         Self::ListOrphans,
         Self::CancelOrphan,
         Self::SettleOrphan,
+        Self::ListCapabilities,
         Self::InvokeCapability,
         Self::ReadOutcome,
         Self::ListDeferred,
@@ -302,6 +305,7 @@ impl Operation {
             Self::ListOrphans => "list_orphans",
             Self::CancelOrphan => "cancel_orphan",
             Self::SettleOrphan => "settle_orphan",
+            Self::ListCapabilities => "list_capabilities",
             Self::InvokeCapability => "invoke_capability",
             Self::ReadOutcome => "read_outcome",
             Self::ListDeferred => "list_deferred_operations",
@@ -344,6 +348,7 @@ impl Operation {
             Self::ListOrphans => "Work that may still run outside although it is over here, oldest first",
             Self::CancelOrphan => "Ask the service of an orphan to stop it, again",
             Self::SettleOrphan => "Vouch that nothing of an orphan runs outside any more",
+            Self::ListCapabilities => "The executors that jobs may name, and how each may be invoked",
             Self::InvokeCapability => {
                 "Invoke an executor and wait for its result within bounds, or take a handle"
             }

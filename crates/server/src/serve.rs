@@ -27,8 +27,8 @@ use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
 use crate::{
-    callback, deferred, door, facts, health, jobs, listen, nodes, openapi, orphans, problem, sensorium,
-    tokens, wait,
+    callback, capabilities, deferred, door, facts, health, jobs, listen, nodes, openapi, orphans, problem,
+    sensorium, tokens, wait,
 };
 
 /// How a server is set up.
@@ -288,6 +288,7 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::ListOrphans => orphans::list(server, asked).await,
         Operation::CancelOrphan => orphans::cancel(server, asked).await,
         Operation::SettleOrphan => orphans::settle(server, asked).await,
+        Operation::ListCapabilities => capabilities::list(server, asked).await,
         Operation::InvokeCapability => match sensorium::Name::parse(&asked.id) {
             Some(name) => sensorium::carry_out(server, name, asked, slot).await,
             None => deferred::invoke(server, asked, slot).await,

@@ -95,6 +95,7 @@ impl Slots {
             | Operation::ListOrphans
             | Operation::CancelOrphan
             | Operation::SettleOrphan
+            | Operation::ListCapabilities
             | Operation::InvokeCapability
             | Operation::ReadOutcome
             | Operation::ListDeferred

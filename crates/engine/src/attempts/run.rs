@@ -82,9 +82,9 @@ impl Attempt {
         let Some(executor) = &job.spec.executor else {
             return self.report(&job, &attempt_id, Produced::Unavailable(nobody_to_do(&job))).await;
         };
-        let Some(executor) = self.attempts.executors.find(job.spec.circle.as_deref(), executor).cloned()
-        else {
-            let message = format!("no executor is named {executor:?}");
+        let (executors, circle) = (&self.attempts.executors, job.spec.circle.as_deref());
+        let Some(executor) = executors.find(circle, executor).cloned() else {
+            let message = format!("no executor is named {executor:?}{}", executors.near(circle, executor));
             let failure = Failure::permanent(SPECIALIST_UNREGISTERED, message);
             return self.report(&job, &attempt_id, Produced::Failed(failure)).await;
         };

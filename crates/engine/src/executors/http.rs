@@ -16,6 +16,7 @@ mod interpret;
 mod load;
 mod mask;
 mod members;
+mod places;
 mod replay;
 mod secrets;
 mod submit;

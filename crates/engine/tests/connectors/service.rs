@@ -66,11 +66,21 @@ impl Reply {
 impl Service {
     /// Runs on a thread of its own: it outlives whatever process of ours talks to it.
     pub fn start(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), answer)
+    }
+
+    /// An address of this machine where nobody listens, and nobody else will: it is none that others choose from.
+    pub fn no_address() -> SocketAddr {
+        let listener = std::net::TcpListener::bind("127.0.77.9:0").unwrap();
+        listener.local_addr().unwrap()
+    }
+
+    pub fn start_at(at: SocketAddr, answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
         let (told, asked) = watch::channel(Vec::new());
         let (bound, address) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(serve(Arc::new(answer), told, bound));
+            runtime.block_on(serve(at, Arc::new(answer), told, bound));
         });
         Self { address: address.recv().unwrap(), asked }
     }
@@ -96,11 +106,12 @@ impl Service {
 }
 
 async fn serve(
+    at: SocketAddr,
     answer: Arc<dyn Fn(&Asked) -> Reply + Send + Sync>,
     told: watch::Sender<Vec<Asked>>,
     bound: std::sync::mpsc::Sender<SocketAddr>,
 ) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = TcpListener::bind(at).await.unwrap();
     bound.send(listener.local_addr().unwrap()).unwrap();
     let told = Arc::new(Mutex::new(told));
     while let Ok((mut stream, _)) = listener.accept().await {

@@ -1,9 +1,10 @@
 //! Giving work to a service: what its answers mean, and what a crash or silence around it leads to.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use domain::job::JobStateName;
+use domain::job::{JobState, JobStateName};
 use domain::operation::{Cancelability, OrphanReason};
 use serde_json::json;
 
@@ -12,6 +13,10 @@ use crate::world::World;
 
 /// A connector to this service, with these lines under `submit`.
 pub fn connector(service: &Service, submit: &str) -> String {
+    connector_to(service.address, submit)
+}
+
+fn connector_to(address: SocketAddr, submit: &str) -> String {
     format!(
         r#"
 name: render
@@ -45,7 +50,6 @@ read:
   error: answer.body.message
 states: {{ queued: pending, rendering: running, done: completed, broken: failed, stopped: cancelled, slow: timed-out }}
 "#,
-        address = service.address
     )
 }
 
@@ -180,6 +184,36 @@ async fn a_target_that_nobody_allowed_is_not_reached_and_not_tried_again() {
     let failed = world.until_state(&id, JobStateName::Failed).await;
     assert_eq!(failed.state_reason.as_deref(), Some("refused_address"));
     assert!(service.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_service_that_is_away_for_three_minutes_gets_the_work_when_it_is_back_by_default() {
+    let address = Service::no_address();
+    let yaml = connector_to(address, "  idempotent: false");
+    let world = World::new(&yaml);
+    let retry = world.daemon.executors().find(None, "render").unwrap().retry;
+    let id = world.create_with("render", INPUT, retry).await;
+    let back_at = world.job(&id).created_at.plus_seconds(180);
+    let mut back = None;
+    for attempt in 1..retry.max_attempts {
+        queued_after(&world, &id, attempt).await;
+        let job = world.job(&id);
+        let JobState::Queued { due_at } = job.state else { unreachable!("it was queued just now") };
+        assert_eq!(
+            job.attempts.last().unwrap().end.as_ref().unwrap().reason.as_deref(),
+            Some("connect_failed")
+        );
+        if due_at >= back_at {
+            back =
+                Some(Service::start_at(address, |_| reply(202, json!({ "id": "r-1", "state": "queued" }))));
+        }
+        world.clock.set(due_at);
+        if back.is_some() {
+            break;
+        }
+    }
+    world.until_state(&id, JobStateName::AwaitingExternal).await;
+    assert_eq!(back.unwrap().asked_for("POST", "/renders").len(), 1, "it was given the work once");
 }
 
 /// Submits in a process that dies before the answer comes, and returns what is left.

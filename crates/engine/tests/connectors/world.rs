@@ -111,8 +111,12 @@ impl World {
     }
 
     pub async fn create_for(&self, executor: &str, input: &str, max_attempts: u32) -> JobId {
-        let id = RandomIds.job_id();
         let retry = RetryPolicy { max_attempts, backoff_seconds: 30, max_backoff_seconds: 60 };
+        self.create_with(executor, input, retry).await
+    }
+
+    pub async fn create_with(&self, executor: &str, input: &str, retry: RetryPolicy) -> JobId {
+        let id = RandomIds.job_id();
         let spec = JobSpec { title: "a job".to_owned(), ..JobSpec::plain(Some(executor), retry) };
         let body = body_ref(BodyName::Input, input.as_bytes());
         let new = NewJob { spec, due_at: None, bodies: vec![body] };

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use domain::Timestamp;
 use engine::SystemClock;
 use engine::http::{Connector, Exchange, Secrets, replay};
 
-use crate::show::say;
+use crate::config::Config;
+use crate::exit::FAILED;
+use crate::show::{plain, say};
 
 const EXAMPLES: &str = "A connector makes an executor of a slow HTTP service: one file says how it takes work, how it is asked, how it is \
 stopped, and where in its answers the id, the state, the progress and the result are. Recipes are in examples/connectors.
@@ -56,15 +58,21 @@ pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
     match &arguments.verb {
         Verb::Check { file } => {
             let connector = Connector::read(file)?;
-            let modes = connector.modes();
-            say(format_args!(
-                "{} can be used: executor {:?}, {}",
-                file.display(),
-                connector.name(),
-                modes.support.as_str()
-            ));
+            for doubt in connector.doubts() {
+                eprintln!("longhaul: {doubt}");
+            }
             // Where a file is checked is seldom where it is used.
-            if let Err(missing) = Secrets::read(connector.secrets(), &|name| std::env::var(name).ok()) {
+            let missing = Secrets::read(connector.secrets(), &|name| std::env::var(name).ok()).err();
+            let (name, mode) = (connector.name().to_owned(), connector.modes().support.as_str());
+            let refused = !connector.doubts().is_empty();
+            Config::default()
+                .connect(None, connector)
+                .map_err(|told| anyhow!("{}: {told}", file.display()))?;
+            if refused {
+                return Ok(ExitCode::from(FAILED));
+            }
+            say(format_args!("{} can be used: executor {name:?}, {mode}", file.display()));
+            if let Some(missing) = missing {
                 say(format_args!("not from here: {missing}"));
             }
         }
@@ -74,6 +82,9 @@ pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
             let clock = Arc::new(SystemClock::starting_at(Timestamp::default()));
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             for step in runtime.block_on(replay(connector, exchange, clock))? {
+                for line in &step.wire {
+                    say(format_args!("step {}: {}", step.step, plain(line)));
+                }
                 say(format_args!("step {}: {}", step.step, step.outcome));
             }
         }

@@ -1,6 +1,7 @@
 //! `longhaul demo`: a daemon with work to look at, and what to try next.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -113,13 +114,11 @@ fn guide(data_dir: &Path) -> Result<()> {
     let connection = Connection { url: None, token: None, data_dir: data_dir.to_owned() };
     let client = connection.client()?;
     let open = open_jobs(&client)?;
-    let followed = match open.first() {
-        Some(id) => {
-            println!("\n{} jobs were open when this data directory was last used; they go on.", open.len());
-            id.clone()
-        }
-        None => submit(&client)?,
-    };
+    if let Some(count) = NonZero::new(open.len()) {
+        println!("\n{count} jobs were open when this data directory was last used; they go on.");
+    }
+    let first = submit(&client)?;
+    let followed = open.into_iter().next().unwrap_or(first);
     print_hints(data_dir, &followed)?;
     let mut live = Live::new();
     let end = follow(&connection, &followed, None, &mut |status| {
@@ -141,7 +140,8 @@ fn open_jobs(client: &Client) -> Result<Vec<String>> {
     Ok(open.map(|job| job.job_id.to_string()).collect())
 }
 
-/// Gives the daemon its work; the id of the first job.
+/// Gives the daemon its work under names of its own: a data directory has each of it once, however often the demo is started, and
+/// wherever it was killed. The id of the first job.
 fn submit(client: &Client) -> Result<String> {
     let mut table = Table::new(&["ID", "Title"]);
     let mut first = None;
@@ -154,7 +154,9 @@ fn submit(client: &Client) -> Result<String> {
             input: Some(input),
             ..CreateJob::titled(title)
         };
-        let created: JobCreated<'static> = client.call(Call::post("/jobs", &job))?;
+        let key = format!("demo: {title}");
+        let call = Call { idempotency_key: Some(&key), ..Call::post("/jobs", &job) };
+        let created: JobCreated<'static> = client.call(call)?;
         table.row(&[&created.job_id, title]);
         first = first.or(Some(created.job_id.to_string()));
     }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use crate::client::{Call, CallError, Connection, segment};
 use crate::exit::{FAILED, Failed};
-use crate::show::{Table, say};
+use crate::show::{Table, plain, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul orphans list                    what may still run outside, oldest first
@@ -87,9 +87,14 @@ pub fn run(arguments: OrphansArguments) -> Result<ExitCode> {
         Verb::Settle { id, note } => {
             let path = format!("/orphans/{}/settle", segment(&id));
             let sent = SettleOrphan { note };
-            let _: OrphanAnswer =
+            let answer: OrphanAnswer =
                 client.call(Call::post(&path, &sent)).map_err(|error| failed("settle", &error))?;
-            say(format_args!("Settled {id}"));
+            let note = answer.orphan.settled_note.unwrap_or_default();
+            say(format_args!(
+                "Settled {id}: {}; `longhaul jobs why {}` shows it",
+                plain(&note),
+                answer.orphan.job_id
+            ));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -62,6 +62,9 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
     let mut config = config(serve.config.as_deref())?;
     for path in &serve.connector {
         let connector = Connector::read(path)?;
+        for doubt in connector.doubts() {
+            eprintln!("warning: {doubt}");
+        }
         config.connect(None, connector).map_err(|told| anyhow!("{}: {told}", path.display()))?;
     }
     let options = DaemonOptions {

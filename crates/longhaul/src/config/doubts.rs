@@ -32,6 +32,7 @@ impl Config {
                 doubts.push(Mistake::at(path.display(), &lane.defined, told));
             }
         }
+        doubts.extend(self.opened.iter().flat_map(|opened| opened.connector.doubts()).cloned());
         doubts
     }
 }

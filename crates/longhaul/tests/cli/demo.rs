@@ -1,6 +1,9 @@
 //! `longhaul demo`: killed with -9 and started again, its jobs finish.
 
-use crate::given::{Daemon, ended, expect, json, longhaul, stderr, until, until_told, verify};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::given::{Daemon, binary, ended, expect, json, longhaul, stderr, until, until_told, verify};
 
 #[test]
 fn demo_that_was_killed_goes_on_where_it_was() {
@@ -31,7 +34,25 @@ fn demo_that_was_killed_goes_on_where_it_was() {
     assert_eq!(facts.matches("job.submit_intended/1").count(), 1);
     let list = json(dir.path(), &["jobs", "list"]);
     assert_eq!(list["work"].as_array().unwrap().len(), 3, "the second start gave it new work");
+    // Nor does a start that finds them all over.
+    for other in list["work"].as_array().unwrap() {
+        let other = other["job_id"].as_str().unwrap();
+        if other != job {
+            expect(0, &longhaul(dir.path(), &["jobs", "cancel", other, "--reason", "enough"]));
+            until(dir.path(), other, "cancelled");
+        }
+    }
     daemon.kill();
+    let mut third = binary(&["demo", "--data-dir", dir.path().to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let lines = BufReader::new(third.stdout.take().expect("it is ours")).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.starts_with("Still up.")));
+    let list = json(dir.path(), &["jobs", "list"]);
+    assert_eq!(list["work"].as_array().unwrap().len(), 3, "the third start gave it new work");
+    third.kill().expect("it lives");
+    third.wait().expect("it is ours");
     // And `serve` knows the same executors.
     let _daemon = Daemon::start(dir.path());
     expect(0, &longhaul(dir.path(), &["jobs", "list"]));

@@ -86,7 +86,7 @@ fn why_and_facts_tell_what_keeps_a_job_and_what_happened_to_it() {
 }
 
 #[test]
-fn pipe_sees_the_final_state_only_and_watch_tells_machines_every_change() {
+fn who_waits_sees_the_final_state_only_and_who_watches_every_change() {
     let dir = tempfile::tempdir().unwrap();
     let _daemon = Daemon::start(dir.path());
     let slow = |name| create(dir.path(), &[name, "--executor", "slow", "--input", r#"{"seconds":3}"#]);
@@ -95,10 +95,35 @@ fn pipe_sees_the_final_state_only_and_watch_tells_machines_every_change() {
     let changes: Vec<Value> = changes.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(changes.iter().any(|status| status["progress"]["of"] == 3), "{changes:?}");
     assert_eq!(changes.last().unwrap()["state"], "completed");
+    let id = slow("watched by a pipe");
+    let lines = expect(0, &longhaul(dir.path(), &["jobs", "watch", &id]));
+    for change in ["  running  {\"done\":", "  completed"] {
+        assert!(lines.lines().any(|line| line.contains(change)), "{change}: {lines}");
+    }
     let id = slow("waited for");
     let waited = longhaul(dir.path(), &["jobs", "wait", &id]);
     assert!(expect(0, &waited).starts_with(&format!("Job {id}\n  title: waited for\n  state: completed")));
     assert_eq!(crate::given::stderr(&waited), "");
+}
+
+#[test]
+fn executors_are_listed_and_a_misspelt_one_is_warned_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let table = expect(0, &longhaul(dir.path(), &["executors"]));
+    for name in ["command", "noop", "slow"] {
+        assert!(table.lines().any(|line| line.starts_with(name) && line.contains("yes")), "{name}: {table}");
+    }
+    let created = longhaul(dir.path(), &["jobs", "create", "t", "--executor", "nop"]);
+    expect(0, &created);
+    let warned = crate::given::stderr(&created);
+    assert!(
+        warned.starts_with(r#"warning: no executor is named "nop"; did you mean "noop"?; known: command, "#),
+        "{warned}"
+    );
+    let right = longhaul(dir.path(), &["jobs", "create", "t", "--executor", "noop", "--backoff", "7s"]);
+    expect(0, &right);
+    assert_eq!(crate::given::stderr(&right), "");
 }
 
 #[test]

@@ -155,13 +155,38 @@ fn connector_is_checked_and_tried_without_a_daemon() {
         0,
         &longhaul(dir.path(), &["connector", "test", recipe, "--exchange", exchange.to_str().unwrap()]),
     );
-    assert!(replayed.contains("step 1: "), "{replayed}");
+    assert!(replayed.contains("step 1: {\"deferred\""), "{replayed}");
+    assert!(
+        replayed.contains(r#"step 1: sends POST https://reports.example.com/v1/reports {"month":"2026-10"}"#),
+        "{replayed}"
+    );
+    assert!(replayed.contains(r#"step 2: is answered 202 {"message":"counting"}"#), "{replayed}");
+    assert!(!replayed.contains("report-token-1"), "{replayed}");
     let broken = dir.path().join("broken.yaml");
     std::fs::write(&broken, "name: press\nsubmitt: {}\n").unwrap();
     let refused = longhaul(dir.path(), &["connector", "check", broken.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(1));
     let told = String::from_utf8_lossy(&refused.stderr);
     assert!(told.contains("broken.yaml:2:1") && told.contains("submit"), "{told}");
+}
+
+#[test]
+fn a_connector_that_cannot_work_does_not_pass_its_check() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("press.yaml");
+    for (name, url, told) in [
+        ("press", "htp//press.example.com/", r#"submit.url: "htp//press.example.com/" does not begin with"#),
+        ("press", "http://127.0.0.1:9000/", "unless the key allow lists 127.0.0.1:9000"),
+        ("noop", "https://press.example.com/", r#"name: every daemon has an executor named "noop""#),
+    ] {
+        let text = format!("name: {name}\nsubmit: {{ url: \"{url}\", idempotent: false }}\n");
+        std::fs::write(&file, text).unwrap();
+        let checked = longhaul(dir.path(), &["connector", "check", file.to_str().unwrap()]);
+        let said = String::from_utf8_lossy(&checked.stderr);
+        assert_eq!(checked.status.code(), Some(1), "{said}");
+        assert!(said.contains(told), "{said}");
+        assert!(checked.stdout.is_empty(), "it cannot be used");
+    }
 }
 
 #[test]

@@ -114,6 +114,7 @@ fn every_verb_teaches_with_examples() {
         &["token", "create", "--help"],
         &["token", "list", "--help"],
         &["token", "revoke", "--help"],
+        &["executors", "--help"],
         &["orphans", "--help"],
         &["orphans", "list", "--help"],
         &["orphans", "cancel", "--help"],

@@ -26,7 +26,7 @@ pub(crate) const OWN_SOURCES: [&str; 4] = [SOURCE_KIND, DIRECTIVE_ASYNC, DIRECTI
 const ID_DIGITS: usize = 32;
 
 /// The kind of work that an executor does, if its name can be one: lower-case letters, digits and `-`, in parts joined by dots.
-pub(super) fn kind_of(executor: &str) -> Option<String> {
+pub(crate) fn kind_of(executor: &str) -> Option<String> {
     let kind = executor.replace('_', "-");
     let fits = |part: &str| {
         part.starts_with(|first: char| first.is_ascii_lowercase())

@@ -189,6 +189,7 @@ impl Call<'_> {
                 .expect("an object in an object is one")
         });
         Ok(CreateJob {
+            title: self.capability.executor.clone(),
             kind: "capability".to_owned(),
             visibility: "circle".to_owned(),
             executor: Some(self.capability.executor.clone()),

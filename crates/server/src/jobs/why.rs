@@ -3,6 +3,7 @@
 use api::{Problem, Why};
 use axum::response::Response;
 use domain::job::{ExecutorHere, Job, JobState, LaneHere, Reason, Surroundings};
+use domain::operation::{OrphanReason, Settlement};
 use domain::{BodyName, Record};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -35,6 +36,10 @@ pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Probl
     let question = question(server, &visible).await?;
     let explanation = domain::job::why(job, around, server.now());
     let mut reasons: Vec<api::Reason> = explanation.reasons.into_iter().map(reason).collect();
+    let missing = reasons.iter_mut().find(|reason| reason.code == "executor_missing");
+    if let (Some(missing), Some(executor)) = (missing, &job.spec.executor) {
+        missing.detail.push_str(&server.daemon.executors().near(job.spec.circle.as_deref(), executor));
+    }
     reasons.extend(orphans(server, job).await?);
     Ok(answer::json(&Why {
         job_id: job.id.as_str().to_owned(),
@@ -57,14 +62,36 @@ async fn orphans(server: &Server, job: &Job) -> Result<Vec<api::Reason>, Problem
     Ok(left.iter().filter_map(|record| orphaned(record)).collect())
 }
 
+/// What an operation may have left outside and what can be done about it, or who vouched that it has left nothing.
 fn orphaned(record: &Record) -> Option<api::Reason> {
     let Record::Operation(operation) = record else { return None };
-    let (reason, id) = (operation.orphan()?.as_str(), &operation.id);
-    let detail = format!(
-        "{id} may still run outside ({reason}); POST /orphans/{id}/cancel asks its service again, POST /orphans/{id}/settle says that \
-         somebody has looked"
-    );
-    Some(api::Reason { code: "may_run_outside".to_owned(), detail, until: None })
+    let (id, kind) = (&operation.id, &operation.link.kind);
+    let told = |code: &str, detail: String| Some(api::Reason { code: code.to_owned(), detail, until: None });
+    if let Some(Settlement::ByHand { by, note }) = &operation.settled {
+        let by = by.as_deref().unwrap_or("somebody");
+        return told("settled_by_hand", format!("{id} was settled by {by}, who has looked: {note}"));
+    }
+    let reason = operation.orphan()?;
+    let settle = format!("`longhaul orphans settle {id} --note …` (POST /orphans/{id}/settle)");
+    let cancel = format!("`longhaul orphans cancel {id}` (POST /orphans/{id}/cancel)");
+    let what_to_do = match (operation.uncancelable_because(), reason) {
+        (Some(why), _) => {
+            format!(
+                "it cannot be asked to stop ({why}): look for it at {kind}, then say what was found with {settle}"
+            )
+        }
+        (None, OrphanReason::NobodyToAsk) => format!(
+            "start a daemon that has the executor {kind:?}, then {cancel} asks its service; {settle} says that somebody has looked"
+        ),
+        (
+            None,
+            OrphanReason::ExpiredWhileOpen
+            | OrphanReason::Unknown
+            | OrphanReason::CancelUnconfirmed
+            | OrphanReason::SubmitOutcomeUnknown,
+        ) => format!("{cancel} asks its service again; {settle} says that somebody has looked"),
+    };
+    told("may_run_outside", format!("{id} may still run outside ({}); {what_to_do}", reason.as_str()))
 }
 
 /// What the job waits to be answered, while it does.

@@ -46,6 +46,7 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ReadWhy
         | Operation::StreamFacts
         | Operation::ListOrphans
+        | Operation::ListCapabilities
         | Operation::ReadOutcome
         | Operation::ListDeferred
         | Operation::ReadDeferred
@@ -102,6 +103,7 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::ListOrphans
         | Operation::CancelOrphan
         | Operation::SettleOrphan
+        | Operation::ListCapabilities
         | Operation::InvokeCapability
         | Operation::ReadOutcome
         | Operation::ListDeferred

@@ -16,6 +16,7 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::ReadFacts
         | Operation::ReadWhy
         | Operation::ListOrphans
+        | Operation::ListCapabilities
         | Operation::ReadOutcome
         | Operation::ListDeferred
         | Operation::ReadDeferred

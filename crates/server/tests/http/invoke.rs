@@ -50,7 +50,39 @@ async fn call_that_goes_on_is_answered_with_a_bounded_handle_at_once() {
     );
     let status = world.status(job).await;
     assert_eq!((&status["state"], &status["correlation_id"]), (&json!("queued"), &json!("order-9")));
+    assert_eq!(status["title"], "defers_only", "people find it in a list");
     assert!(!answer.body.contains("sesame"), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn executors_are_listed_by_name_with_how_they_may_be_invoked_and_nothing_else() {
+    let world = world().await;
+    let list = world.get("/v1/capabilities").send().await.ok();
+    let names: Vec<&str> =
+        list["capabilities"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert!(names.is_sorted() && names.contains(&"echo"), "{names:?}");
+    let one =
+        list["capabilities"].as_array().unwrap().iter().find(|one| one["name"] == "defers_only").unwrap();
+    assert_eq!(
+        *one,
+        json!({
+            "name": "defers_only",
+            "kind": "defers-only",
+            "execution_mode_support": "async-only",
+            "deferred_profile": { "preferred_retry_after_seconds": null, "preferred_max_ttl_seconds": null },
+            "available": true,
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_misspelt_executor_is_accepted_and_why_says_what_was_probably_meant() {
+    let world = world().await;
+    let created = world.post("/jobs", json!({ "title": "t", "executor": "ecko" })).send().await.ok();
+    let why = world.get(&format!("/jobs/{}/why", created["job_id"].as_str().unwrap())).send().await.ok();
+    let told = why["reasons"][0]["detail"].as_str().unwrap();
+    assert_eq!(why["reasons"][0]["code"], "executor_missing");
+    assert!(told.ends_with(r#"; did you mean "echo"?"#), "{told}");
 }
 
 // conforms: O39 O42

@@ -85,6 +85,7 @@ async fn answers_are_as_their_schemas_say() {
     check(&document, "JobList", &world.get("/jobs").send().await.ok());
     check(&document, "JobList", &world.get("/jobs?view=summary").send().await.ok());
     check(&document, "TokenCreated", &world.post("/tokens", json!({ "role": "viewer" })).send().await.ok());
+    check(&document, "CapabilityList", &world.get("/v1/capabilities").send().await.ok());
     check(&document, "TokenList", &world.get("/tokens").send().await.ok());
     check(
         &document,

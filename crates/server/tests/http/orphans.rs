@@ -83,6 +83,14 @@ async fn cancel_is_tried_again_and_an_orphan_that_was_stopped_leaves_the_list() 
     assert_eq!(again["orphan"]["settled"], "stopped");
 }
 
+/// What `why` says of the job under this code.
+async fn reason(world: &World, id: &str, code: &str) -> String {
+    let why = world.get(&format!("/jobs/{id}/why")).send().await.ok();
+    let reasons = why["reasons"].as_array().unwrap();
+    let reason = reasons.iter().find(|reason| reason["code"] == code);
+    reason.unwrap_or_else(|| panic!("no {code}: {why}"))["detail"].as_str().unwrap().to_owned()
+}
+
 #[tokio::test]
 async fn orphan_that_somebody_has_looked_after_leaves_the_list_and_keeps_who() {
     let world = working_world().await;
@@ -94,9 +102,18 @@ async fn orphan_that_somebody_has_looked_after_leaves_the_list_and_keeps_who() {
     let orphan = orphans(&world, 1).await.remove(0);
     assert_eq!(orphan["cancel_unavailable_reason"], "the press has no brake");
     world.call("POST", &format!("/orphans/{open}/cancel")).send().await.problem(409, "refused");
+    // What cannot work is not proposed.
+    let told = reason(&world, &id, "may_run_outside").await;
+    assert!(told.contains("it cannot be asked to stop (the press has no brake)"), "{told}");
+    assert!(told.contains("orphans settle") && !told.contains("orphans cancel"), "{told}");
+    let nonsense = world.call("POST", "/orphans/op-nonsense/cancel").send().await.problem(404, "not_found");
+    assert_eq!(nonsense["detail"], "No operation: op-nonsense");
     world.post(&path, json!({})).send().await.problem(422, "invalid_request");
     let settled = world.post(&path, json!({ "note": "the press is cold" })).send().await.ok();
     assert_eq!(settled["orphan"]["settled"], "by_hand");
+    assert_eq!(settled["orphan"]["settled_note"], "the press is cold");
+    let told = reason(&world, &id, "settled_by_hand").await;
+    assert!(told.ends_with("who has looked: the press is cold"), "{told}");
     orphans(&world, 0).await;
     world.post(&path, json!({ "note": "still cold" })).send().await.ok();
 }

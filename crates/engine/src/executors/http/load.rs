@@ -17,16 +17,20 @@ use super::file::{
     ApprovalWord, AskFile, CancelFile, ConnectorFile, LimitsFile, ReadFile, SecretSource, State, SubmitFile,
 };
 use super::members::{Members, Stage};
+use super::places;
 use super::template::{self, REQUEST_NAMES};
 
 use crate::outbound::{OutboundLimits, Target};
-use crate::{Approval, Executors, Mistake, ModeSupport, Modes, Schema, hint};
+use crate::{Approval, Mistake, ModeSupport, Modes, Schema, hint};
 
 const MAX_FILE_BYTES: u64 = 262_144;
 const MAX_NESTING: usize = 32;
 const MAX_NODES: usize = 20_000;
 const MAX_CONCURRENCY: usize = 1_000;
 const DEFAULT_CONCURRENCY: usize = 4;
+/// For a service that is away for minutes: the last of these attempts is made three to seven minutes after the first.
+const DEFAULT_RETRY: RetryPolicy =
+    RetryPolicy { max_attempts: 8, backoff_seconds: 5, max_backoff_seconds: 120 };
 /// No answer may be larger: a body of the store cannot.
 const MAX_RESPONSE_BYTES: usize = domain::limits::MAX_BODY_BYTES;
 const MAX_TIMEOUT_MS: u32 = 600_000;
@@ -68,6 +72,7 @@ pub struct Connector {
     pub(super) signed_with: Option<String>,
     /// Whether a later request reads the input: then, and only then, it is kept in the handle.
     pub(super) keeps_input: bool,
+    pub(super) doubts: Vec<Mistake>,
 }
 
 impl Connector {
@@ -100,6 +105,11 @@ impl Connector {
     /// Targets that are not public and may be reached all the same.
     pub fn allowed(&self) -> &[Target] {
         &self.allow
+    }
+
+    /// What will not work although the file can be read.
+    pub fn doubts(&self) -> &[Mistake] {
+        &self.doubts
     }
 
     /// Where its secrets come from.
@@ -190,6 +200,8 @@ impl Loader<'_> {
         let hint = |seconds: Option<i64>| seconds.map_or(Hint::Absent, Hint::Seconds);
         let later = [&status, &result, &cancel];
         let gives_callback_url = submit.takes("operation", "callback_url");
+        let allow = self.targets(&file.allow)?;
+        let doubts = places::doubts(self.file, file, &allow)?;
         let keeps_input = later.into_iter().flatten().any(|call| call.reads("input"));
         Ok(Connector {
             name: file.name.value.clone(),
@@ -203,7 +215,7 @@ impl Loader<'_> {
             },
             approval: self.approval(file)?,
             secrets: self.secrets(file)?,
-            allow: self.targets(&file.allow)?,
+            allow,
             origins: self.origins(&file.origins)?,
             ca_file: file.tls.ca_file.clone(),
             policy,
@@ -226,6 +238,7 @@ impl Loader<'_> {
             keeps_input,
             gives_callback_url,
             signed_with: self.signed_with(file)?,
+            doubts,
         })
     }
 
@@ -424,7 +437,7 @@ impl Loader<'_> {
     }
 
     fn retry(&self, file: &ConnectorFile) -> Result<RetryPolicy, Mistake> {
-        let default = Executors::DEFAULT_RETRY;
+        let default = DEFAULT_RETRY;
         let Some(written) = &file.retry else { return Ok(default) };
         let backoff_seconds = written.value.backoff_seconds.unwrap_or(default.backoff_seconds);
         let usual_most = default.max_backoff_seconds.max(backoff_seconds);

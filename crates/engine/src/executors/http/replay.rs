@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::operation::{Cancelability, Operation, OperationLink};
 use domain::policy::Hint;
@@ -24,6 +24,8 @@ use crate::{Clock, Intended, Mistake, Outside, Polled, Produced};
 const KEY: &str = "op-replay";
 /// Steps of one exchange.
 const MAX_STEPS: usize = 1_000;
+/// What is told of a body.
+const MAX_EXCERPT_CHARS: usize = 500;
 
 /// A recorded exchange.
 #[derive(Clone, Debug, Deserialize)]
@@ -106,6 +108,8 @@ pub struct RecordedAnswer {
 pub struct Replayed {
     /// Which one, counted from 1.
     pub step: usize,
+    /// What would be sent, and what was answered, one line each, secrets masked.
+    pub wire: Vec<String>,
     /// What would be recorded.
     pub outcome: Value,
 }
@@ -181,7 +185,8 @@ async fn replayed(
         if let Some(then) = step.then.filter(|then| *then != outcome) {
             return Err(differs(format!("expected {then}, and it came to {outcome}")));
         }
-        replayed.push(Replayed { step: index + 1, outcome });
+        let wire = recording.wire().into_iter().map(|line| connector.masked(line)).collect();
+        replayed.push(Replayed { step: index + 1, wire, outcome });
     }
     Ok(replayed)
 }
@@ -189,17 +194,33 @@ async fn replayed(
 /// The network of a replay: the recorded pairs, in order.
 #[derive(Default)]
 struct Recording {
-    state: Mutex<(VecDeque<Pair>, Vec<String>)>,
+    state: Mutex<Recorded>,
+}
+
+#[derive(Default)]
+struct Recorded {
+    left: VecDeque<Pair>,
+    differences: Vec<String>,
+    wire: Vec<String>,
 }
 
 impl Recording {
     fn expect(&self, pairs: Vec<Pair>) {
-        *self.state.lock().expect("no holder of the lock panics") = (pairs.into(), Vec::new());
+        *self.lock() = Recorded { left: pairs.into(), ..Recorded::default() };
+    }
+
+    /// What went over it since then.
+    fn wire(&self) -> Vec<String> {
+        self.lock().wire.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recorded> {
+        self.state.lock().expect("no holder of the lock panics")
     }
 
     /// Whether everything that was recorded was asked for, and nothing else.
     fn settled(&self) -> Result<(), String> {
-        let (left, differences) = &*self.state.lock().expect("no holder of the lock panics");
+        let Recorded { left, differences, .. } = &*self.lock();
         match (differences.first(), left.front()) {
             (Some(difference), _) => Err(difference.clone()),
             (None, Some(pair)) => {
@@ -210,7 +231,7 @@ impl Recording {
     }
 
     fn answer(&self, request: &OutboundRequest) -> Result<Answer, OutboundError> {
-        let (left, differences) = &mut *self.state.lock().expect("no holder of the lock panics");
+        let Recorded { left, differences, wire } = &mut *self.lock();
         let Some(pair) = left.pop_front() else {
             differences.push(format!("{} {} is sent, and was not recorded", request.method, request.url));
             return Err(OutboundError::ConnectFailed { what: "nothing was recorded".to_owned() });
@@ -222,8 +243,15 @@ impl Recording {
             Some(Value::String(text)) => text.into_bytes(),
             Some(json) => json.to_string().into_bytes(),
         };
+        wire.push(format!("sends {} {} {}", request.method, request.url, excerpt(&request.body)));
+        wire.push(format!("is answered {} {}", pair.answer.status, excerpt(&body)));
         Ok(Answer { status: pair.answer.status, url: request.url.clone(), headers: headers.collect(), body })
     }
+}
+
+/// The beginning of a body.
+fn excerpt(body: &[u8]) -> String {
+    String::from_utf8_lossy(body).chars().take(MAX_EXCERPT_CHARS).collect()
 }
 
 impl Transport for Recording {

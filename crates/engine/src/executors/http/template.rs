@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 pub(super) const REQUEST_NAMES: [&str; 4] = ["input", "job", "operation", "secrets"];
 /// The names that expressions on answers may read.
 pub(super) const ANSWER_NAMES: [&str; 1] = ["answer"];
+/// What an answer has.
+const ANSWER_MEMBERS: [&str; 4] = ["status", "headers", "location", "body"];
 
 /// What one render may cost. Inputs and answers may be large; the templates themselves are a person's.
 const LIMITS: Limits = Limits {
@@ -61,9 +63,19 @@ pub(super) fn parse(json: &Value, names: &[&str]) -> Result<Template, String> {
 
 /// Parses an expression; anything but a text is a template.
 pub(super) fn parse_expression(json: &Value) -> Result<Template, String> {
-    match json.as_str() {
-        Some(expression) => parse(&json!({ "$eval": expression }), &ANSWER_NAMES),
-        None => parse(json, &ANSWER_NAMES),
+    let template = match json.as_str() {
+        Some(expression) => parse(&json!({ "$eval": expression }), &ANSWER_NAMES)?,
+        None => parse(json, &ANSWER_NAMES)?,
+    };
+    let unknown = |(of, member): &&(String, String)| {
+        ANSWER_NAMES.contains(&of.as_str()) && !ANSWER_MEMBERS.contains(&member.as_str())
+    };
+    match template.reads_members().iter().find(unknown) {
+        None => Ok(template),
+        Some((of, member)) => {
+            let (hint, known) = (crate::hint(member, &ANSWER_MEMBERS), ANSWER_MEMBERS.join(", "));
+            Err(format!("there is no {of}.{member}{hint}; {of} has: {known}"))
+        }
     }
 }
 

@@ -97,6 +97,22 @@ fn a_mistake_is_told_with_its_place_and_what_was_probably_meant() {
         ("${operation.remote_id}", "${job.title}", "there is no job.title here; job has: id, attempt_id"),
         ("answer.body.id", "secrets.key", r#"there is nothing named "secrets" here; known: answer"#),
         ("answer.body.id", "answer.body.", "SyntaxError"),
+        (
+            "answer.body.id",
+            "answer.locaton",
+            r#"there is no answer.locaton; did you mean "location"?; answer has: status, headers, location, body"#,
+        ),
+        (
+            "https://press.example.com/jobs\n",
+            "htp//press.example.com/jobs\n",
+            r#"press.yaml:19:8: submit.url: "htp//press.example.com/jobs" does not begin with https:// or http://"#,
+        ),
+        ("https://press.example.com/jobs\n", "press.example.com/jobs\n", "submit.url: "),
+        ("https://press.example.com/jobs\n", "ftp://press.example.com/\n", "does not begin with https://"),
+        ("https://press.example.com/jobs\n", "https:///jobs\n", "submit.url: "),
+        ("https://press.example.com/jobs\n", "https://me:it@press.example.com/\n", "use a header"),
+        ("status: { url: \"https://", "status: { url: \"htps://", "status.url: "),
+        ("status: { url: \"https://", "status: { url: \"https//", "status.url: "),
         ("method: DELETE", "method: STOP", r#""STOP" is not one of: GET, POST, PUT, PATCH, DELETE"#),
         ("X-Key:", "Host:", r#"the header "Host" is made by longhaul"#),
         (
@@ -206,4 +222,32 @@ fn a_secret_comes_from_its_file_or_variable_and_is_refused_when_it_cannot_be_mas
         r#"the secret "token" needs the variable PRESS_TOKEN, which is not set"#
     );
     assert!(read(Some("short")).unwrap_err().to_string().contains("fewer than 8 bytes"));
+}
+
+#[test]
+fn an_address_that_nobody_allows_is_told_before_it_is_refused() {
+    let told = |url: &str, allow: &str| {
+        let text = format!("name: echo\nallow: [{allow}]\nsubmit: {{ url: \"{url}\", idempotent: false }}\n");
+        let doubts = parse(&text).unwrap().doubts().iter().map(ToString::to_string).collect::<Vec<_>>();
+        doubts.join("\n")
+    };
+    assert_eq!(
+        told("http://127.0.0.1:9000/${input.what}", ""),
+        "press.yaml:3:16: submit.url: 127.0.0.1 is loopback: the request will be refused when it is made, \
+         unless the key allow lists 127.0.0.1:9000"
+    );
+    assert!(told("http://localhost:9000/", "").contains("localhost is loopback"));
+    assert!(told("https://10.1.2.3/", "").contains("10.1.2.3:443"));
+    assert!(told("https://[::1]/", "").contains("[::1]:443"));
+    for (url, allow) in [
+        ("http://127.0.0.1:9000/", "\"127.0.0.1:9000\""),
+        ("http://localhost:9000/", "\"127.0.0.1:9000\""),
+        ("http://localhost:9000/", "\"localhost:9000\""),
+        ("https://10.1.2.3/", "\"10.0.0.0/8\""),
+        ("https://echo.example.com/", ""),
+        ("${input.url}", ""),
+        ("https://${input.host}/", ""),
+    ] {
+        assert_eq!(told(url, allow), "", "{url}");
+    }
 }

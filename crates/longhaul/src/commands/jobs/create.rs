@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use api::{CreateJob, JobCreated, Retry};
+use api::{CapabilityList, CreateJob, JobCreated, Retry};
 use clap::Args;
 
 use super::{RawStatus, json_argument};
-use crate::client::{Call, Connection};
+use crate::client::{Call, Client, Connection};
 use crate::due_time::{duration, time};
 use crate::exit::Failed;
 use crate::show::{self, say};
@@ -28,7 +28,7 @@ pub struct Create {
     /// For people
     #[arg(value_name = "TITLE")]
     title: String,
-    /// The executor that shall do it: noop, slow, command, or one of longhaul.yaml
+    /// The executor that shall do it: `longhaul executors` lists them
     #[arg(long, value_name = "NAME")]
     executor: Option<String>,
     /// The executor's input: JSON, @file, or - for standard input
@@ -52,6 +52,9 @@ pub struct Create {
     /// Attempts in all; as the executor says if left out
     #[arg(long, value_name = "NUMBER")]
     max_attempts: Option<u32>,
+    /// The wait before the second attempt, doubled before each further one; as the executor says if left out
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    backoff: Option<std::time::Duration>,
     /// How long one attempt may run
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<std::time::Duration>,
@@ -127,7 +130,11 @@ pub fn run(connection: &Connection, create: Create) -> Result<ExitCode> {
     let (json, key) = (create.json, create.idempotency_key.clone());
     let sent = sent(create)?;
     let call = Call { idempotency_key: key.as_deref(), ..Call::post("/jobs", &sent) };
-    let text = connection.client()?.text(call).map_err(|error| Failed::job("create", "", &error))?;
+    let client = connection.client()?;
+    let text = client.text(call).map_err(|error| Failed::job("create", "", &error))?;
+    if let Some(executor) = &sent.executor {
+        warn_of_stranger(&client, executor);
+    }
     if json {
         say(format_args!("{}", serde_json::from_str::<RawStatus<'_>>(&text)?.status));
     } else {
@@ -135,6 +142,20 @@ pub fn run(connection: &Connection, create: Create) -> Result<ExitCode> {
         say(format_args!("{}", show::job("Created job", &created.status)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A job may name an executor that a node gets later; more often it is a slip of the pen.
+fn warn_of_stranger(client: &Client, executor: &str) {
+    // The job is accepted whatever comes of this question.
+    let Ok(list) = client.call::<CapabilityList>(Call::get("/v1/capabilities")) else { return };
+    let names: Vec<&str> = list.capabilities.iter().map(|one| one.name.as_str()).collect();
+    if !names.contains(&executor) {
+        eprintln!(
+            "warning: no executor is named {executor:?}{}; known: {}; the job fails unless one comes",
+            engine::hint(executor, &names),
+            names.join(", ")
+        );
+    }
 }
 
 fn sent(create: Create) -> Result<CreateJob> {
@@ -146,7 +167,10 @@ fn sent(create: Create) -> Result<CreateJob> {
         (prompt, _) => prompt,
     };
     let input = create.input.map(|text| json_argument("--input", &text)).transpose()?;
-    let retry = create.max_attempts.map(|max| Retry { max_attempts: Some(max), ..Retry::default() });
+    let backoff_seconds = create.backoff.map(|wait| u32::try_from(wait.as_secs()).unwrap_or(u32::MAX));
+    let asks = create.max_attempts.is_some() || backoff_seconds.is_some();
+    let retry =
+        asks.then(|| Retry { max_attempts: create.max_attempts, backoff_seconds, ..Retry::default() });
     Ok(CreateJob {
         kind: create.kind,
         executor: create.executor,

@@ -1,4 +1,4 @@
-//! `longhaul jobs watch | wait`: stays with a job to its end. On a terminal a line moves; a pipe gets the final state only.
+//! `longhaul jobs watch | wait`: stays with a job to its end. Every change of state or note is a line; on a terminal one line moves besides.
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use api::JobStatus;
 use clap::Args;
+use serde_json::value::RawValue;
 
 use crate::client::{Connection, Followed, follow};
 use crate::due_time::duration;
@@ -52,18 +53,21 @@ pub struct Wait {
 
 pub fn watch(connection: &Connection, watch: &Watch) -> Result<ExitCode> {
     let mut live = Live::new();
-    let terminal = std::io::stdout().is_terminal();
-    let mut last = (String::new(), String::new());
+    // A terminal has the line that moves for that.
+    let piped = !std::io::stdout().is_terminal();
+    let mut last = String::new();
     let followed = follow(connection, &watch.id, None, &mut |status| {
         if watch.json {
             say(format_args!("{}", serde_json::to_string(status).unwrap_or_default()));
             return ControlFlow::Continue(());
         }
-        let note = status.progress_events.as_deref().and_then(<[_]>::last);
-        let now = (status.state.to_string(), note.map(|note| note.note.to_string()).unwrap_or_default());
-        if terminal && now != last {
+        let progress = status.progress.as_deref().map(RawValue::get).filter(|text| piped && *text != "{}");
+        let note = status.progress_events.as_deref().and_then(<[_]>::last).map(|note| &*note.note);
+        let parts = [Some(&*status.state), progress, note];
+        let now = parts.into_iter().flatten().map(plain).collect::<Vec<_>>().join("  ");
+        if now != last {
             live.clear();
-            say(format_args!("{}  {}  {}", status.updated_at, now.0, plain(&now.1)));
+            say(format_args!("{}  {now}", status.updated_at));
             last = now;
         }
         live.show(status);
