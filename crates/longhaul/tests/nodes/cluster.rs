@@ -1,5 +1,6 @@
 //! A database, and nodes on it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,18 @@ impl Database {
         configured(&self.schema.address, config, &[])
     }
 
+    /// A node in the directory of one that has ended: on the machine where that was.
+    pub fn node_in(&self, dir: TempDir) -> Node {
+        started_in(dir, &self.schema.address, "", &[])
+    }
+
+    /// A token that all nodes know, and that may run commands: whoever has it is the same on each of them.
+    pub fn token(&self, node: &Node) -> String {
+        let arguments = ["token", "create", "--name", "everywhere", "--role", "admin", "--scope", "exec"];
+        let made = json(node.dir(), &arguments);
+        made["secret"].as_str().expect("it has a secret").to_owned()
+    }
+
     /// Carries a statement out beside the nodes.
     pub fn run(&self, statement: &str) {
         let runtime = tokio::runtime::Runtime::new().expect("there is room");
@@ -63,6 +76,19 @@ impl Database {
         let refused = refused.expect("the binary runs");
         expect(1, &refused);
         crate::given::stderr(&refused)
+    }
+
+    /// The jobs of the ledger, each with the kinds of its facts in their order.
+    pub fn histories(&self) -> BTreeMap<String, Vec<String>> {
+        let mut histories: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for fact in self.facts() {
+            let kind = fact["kind"].as_str().expect("it has a kind").to_owned();
+            if kind.starts_with("job.") {
+                let job = fact["stream"].as_str().expect("it has a stream").to_owned();
+                histories.entry(job).or_default().push(kind);
+            }
+        }
+        histories
     }
 
     /// The facts of one job that are of this kind.
@@ -87,7 +113,10 @@ pub fn node_at(address: &str, arguments: &[&str]) -> Node {
 }
 
 fn configured(address: &str, more: &str, arguments: &[&str]) -> Node {
-    let dir = tempfile::tempdir().expect("there is room");
+    started_in(tempfile::tempdir().expect("there is room"), address, more, arguments)
+}
+
+fn started_in(dir: TempDir, address: &str, more: &str, arguments: &[&str]) -> Node {
     let config = dir.path().join("longhaul.yaml");
     let text = format!("lease: {{ seconds: 30, renew_every_seconds: 10 }}\n{more}");
     std::fs::write(&config, text).expect("it can be written");

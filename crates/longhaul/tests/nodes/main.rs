@@ -7,8 +7,10 @@
 mod given;
 
 mod cluster;
+mod kills;
 mod lanes;
 mod lists;
 mod losses;
 mod proxy;
+mod repeats;
 mod together;

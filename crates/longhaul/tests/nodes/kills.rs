@@ -1,0 +1,157 @@
+//! Nodes are killed again and again under load: all that was accepted ends, once, and nothing that has ended is run again.
+//!
+//! Most come back where they were, and end the leases of the one before by themselves; each tenth is lost with its machine, and
+//! whatever it held waits for its lease.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::cluster::{Database, LEASE, Node, knob};
+use crate::given::longhaul;
+
+const NODES: usize = 3;
+/// Whoever asks for work, at the same time.
+const CLIENTS: usize = 2;
+/// From one kill to the next.
+const EVERY: Duration = Duration::from_secs(2);
+/// Of so many nodes that are killed one is never seen again.
+const ONE_OF_THEM_IS_LOST: usize = 10;
+/// Times that one create is sent before the test gives up: far more than there are nodes.
+const MAX_SENDS: usize = 200;
+
+/// Attempts that each job is given: more than can be killed under one.
+const ENOUGH: &str = "20";
+
+/// What is asked for while nodes die.
+struct Load<'a> {
+    token: &'a str,
+    effects: &'a Path,
+    /// Where nodes may be found.
+    dirs: Mutex<Vec<PathBuf>>,
+    over: AtomicBool,
+    keys: AtomicUsize,
+    /// Creates that were not answered and were sent again under their key.
+    repeated: AtomicUsize,
+}
+
+// conforms: A32 A38
+#[test]
+fn nodes_that_are_killed_every_few_seconds_lose_no_job_and_run_no_ended_one() {
+    let database = Database::new();
+    let mut nodes: Vec<Node> = (0..NODES).map(|_| database.node()).collect();
+    let (kills, token) = (knob("LONGHAUL_NODE_KILLS", 7), database.token(&nodes[0]));
+    let effects = tempfile::NamedTempFile::new().expect("there is room");
+    let load = Load {
+        token: &token,
+        effects: effects.path(),
+        dirs: Mutex::new(nodes.iter().map(|node| node.dir().to_owned()).collect()),
+        over: AtomicBool::new(false),
+        keys: AtomicUsize::new(0),
+        repeated: AtomicUsize::new(0),
+    };
+    let accepted: BTreeSet<String> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| load.ask_until_over())).collect();
+        for kill in 1..=kills {
+            std::thread::sleep(EVERY);
+            let slot = kill % NODES;
+            let Node { dir, daemon } = nodes.remove(slot);
+            daemon.kill();
+            let next = if kill % ONE_OF_THEM_IS_LOST == 0 { database.node() } else { database.node_in(dir) };
+            load.dirs.lock().unwrap_or_else(PoisonError::into_inner)[slot] = next.dir().to_owned();
+            nodes.insert(slot, next);
+        }
+        load.over.store(true, Ordering::SeqCst);
+        clients.into_iter().flat_map(|client| client.join().expect("all is accepted")).collect()
+    });
+    assert_eq!(
+        accepted.len(),
+        load.keys.load(Ordering::SeqCst),
+        "each key is one job, and each job has one key"
+    );
+    let ended = |history: &[String]| history.iter().any(|kind| kind == "job.completed/1");
+    let mut open = Vec::new();
+    let (calm, limit) = (Instant::now(), LEASE * 2);
+    while calm.elapsed() < limit {
+        open = database.histories().into_iter().filter(|(_, history)| !ended(history)).collect();
+        if open.is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    assert!(open.is_empty(), "what was accepted has not ended within {limit:?}: {open:?}");
+    let took = calm.elapsed();
+    let histories = database.histories();
+    assert_eq!(histories.keys().cloned().collect::<BTreeSet<_>>(), accepted, "nothing else was made");
+    let mut taken_over = 0;
+    for (id, history) in &histories {
+        let (last, before) = history.split_last().expect("it has a history");
+        assert!(last == "job.completed/1" && !ended(before), "{id} goes on after its end: {history:?}");
+        let count = |kind: &str| history.iter().filter(|fact| *fact == kind).count();
+        assert_eq!(count("job.dispatched/1"), 1 + count("job.requeued/1"), "{id}: {history:?}");
+        taken_over += count("job.requeued/1");
+    }
+    let run = load.check_effects(&database);
+    println!(
+        "{kills} kills, {} jobs, {run} attempts with an effect, {taken_over} taken over, {} creates repeated, calm after {took:?}",
+        accepted.len(),
+        load.repeated.load(Ordering::SeqCst)
+    );
+    assert!(taken_over > 0, "no node died with work in its hands");
+    database.verify();
+}
+
+impl Load<'_> {
+    /// The jobs that were accepted.
+    fn ask_until_over(&self) -> Vec<String> {
+        let mut accepted = Vec::new();
+        while !self.over.load(Ordering::SeqCst) {
+            accepted.push(self.ask(self.keys.fetch_add(1, Ordering::SeqCst)));
+        }
+        accepted
+    }
+
+    /// One job, asked for until somebody has said that it is there.
+    fn ask(&self, number: usize) -> String {
+        let script = "echo $LONGHAUL_JOB_ID $LONGHAUL_ATTEMPT_NUMBER >> $0; sleep 0.3";
+        let (executor, input) = match number % 3 {
+            0 => ("noop", json!({})),
+            1 => ("slow", json!({ "seconds": 1 })),
+            _ => ("command", json!({ "argv": ["sh", "-c", script, self.effects] })),
+        };
+        let (key, input) = (format!("key-{number}"), input.to_string());
+        for send in 0..MAX_SENDS {
+            let dir =
+                self.dirs.lock().unwrap_or_else(PoisonError::into_inner)[(number + send) % NODES].clone();
+            let arguments = ["jobs", "create", "under fire", "--executor", executor, "--input", &input];
+            let named =
+                ["--idempotency-key", &key, "--max-attempts", ENOUGH, "--token", self.token, "--json"];
+            let answered = longhaul(&dir, &[&arguments[..], &named].concat());
+            if answered.status.success() {
+                let status: Value = serde_json::from_slice(&answered.stdout).expect("it is JSON");
+                return status["job_id"].as_str().expect("it has an id").to_owned();
+            }
+            self.repeated.fetch_add(1, Ordering::SeqCst);
+        }
+        panic!("{key} was never accepted");
+    }
+
+    /// No attempt has run twice, none that the ledger does not know of, and none after the one that ended its job.
+    fn check_effects(&self, database: &Database) -> usize {
+        let text = std::fs::read_to_string(self.effects).expect("it is there");
+        let begun: Vec<&str> = text.lines().collect();
+        assert_eq!(begun.iter().collect::<BTreeSet<_>>().len(), begun.len(), "an attempt has run twice");
+        let histories = database.histories();
+        for line in &begun {
+            let (id, attempt) = line.split_once(' ').expect("a job and its attempt");
+            let dispatched = histories[id].iter().filter(|kind| *kind == "job.dispatched/1").count();
+            let attempt: usize = attempt.parse().expect("it is a number");
+            assert!((1..=dispatched).contains(&attempt), "{id} ran {attempt} of {dispatched} attempts");
+        }
+        begun.len()
+    }
+}
