@@ -146,6 +146,11 @@ impl Counters {
         Sometimes::ALL.into_iter().zip(self.sometimes)
     }
 
+    /// How often this situation occurred.
+    pub fn count(&self, situation: Sometimes) -> u64 {
+        self.sometimes[situation as usize]
+    }
+
     /// How often each class of fault struck.
     pub fn faults(&self) -> impl Iterator<Item = (Struck, u64)> {
         Struck::ALL.into_iter().zip(self.struck)

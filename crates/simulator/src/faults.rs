@@ -10,6 +10,24 @@ pub const MAX_SKEW: i64 = SECOND / 2;
 /// The longest that a slow call takes one way: longer than the shortest lease.
 pub const MAX_SLOW: i64 = 75 * SECOND;
 
+/// What mostly goes wrong in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weather {
+    /// A little of everything.
+    Mixed,
+    /// A little of everything, and nodes with work in their hands stand still past their leases again and again.
+    Pauses,
+}
+
+/// Which nodes stand still, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pausing {
+    /// Any node, for up to three leases.
+    Anyone,
+    /// One that has work, and others beside it to take it over: for more than a lease.
+    WhoeverHasWork,
+}
+
 /// The rates of one run: parts of a thousand, and mean microseconds between strikes.
 #[derive(Clone, Debug)]
 pub struct Faults {
@@ -29,6 +47,8 @@ pub struct Faults {
     pub crash_in_recovery: u32,
     /// Nodes stand still for up to three leases, and go on with old beliefs.
     pub pause_every: Option<i64>,
+    /// Which of them.
+    pub pausing: Pausing,
     /// Nodes are cut off from the store.
     pub cut_every: Option<i64>,
     /// Clocks jump: a node's within the skew, the store's forward by up to an hour.
@@ -52,6 +72,8 @@ pub enum Fault {
     Start(usize),
     /// A node stands still.
     Pause,
+    /// This node, which stood still past its leases with work in its hands, goes on.
+    GoOn(usize),
     /// A node is cut off from the store.
     Cut,
     /// A clock jumps.
@@ -72,6 +94,7 @@ impl Faults {
             crash_every: None,
             crash_in_recovery: 0,
             pause_every: None,
+            pausing: Pausing::Anyone,
             cut_every: None,
             clock_every: None,
             connector: 0,
@@ -80,8 +103,19 @@ impl Faults {
         }
     }
 
-    /// The faults of one seed.
-    pub fn draw(rng: &mut Rng) -> Self {
+    /// The faults of one seed in this weather.
+    pub fn draw(rng: &mut Rng, weather: Weather) -> Self {
+        let mixed = Self::draw_mixed(rng);
+        match weather {
+            Weather::Mixed => mixed,
+            Weather::Pauses => {
+                let pause_every = Some(rng.within(6, 15) * SECOND);
+                Self { pause_every, pausing: Pausing::WhoeverHasWork, ..mixed }
+            }
+        }
+    }
+
+    fn draw_mixed(rng: &mut Rng) -> Self {
         let swarm = rng.chance(500);
         let rate = |rng: &mut Rng, most: u32| {
             let off = swarm && rng.chance(500);
@@ -106,6 +140,7 @@ impl Faults {
             crash_every: every(rng, 20, 400),
             crash_in_recovery,
             pause_every: every(rng, 15, 300),
+            pausing: Pausing::Anyone,
             cut_every: every(rng, 15, 300),
             clock_every: every(rng, 30, 300),
             connector,
@@ -121,7 +156,7 @@ impl Faults {
             Fault::Pause => self.pause_every,
             Fault::Cut => self.cut_every,
             Fault::Clock => self.clock_every,
-            Fault::CrashOf(_) | Fault::Start(_) | Fault::Calm => None,
+            Fault::CrashOf(_) | Fault::Start(_) | Fault::GoOn(_) | Fault::Calm => None,
         }?;
         Some(rng.within(every / 4, every + every / 2))
     }
@@ -137,12 +172,37 @@ impl World {
 
     /// Some node stands still, and will go on with old beliefs.
     pub(crate) fn pause(&mut self) {
-        let node = self.rng.index(self.nodes.len());
         let lease = self.setting.lease_micros;
-        let length = self.rng.within(0, 3 * lease);
+        let (node, shortest) = match self.faults.pausing {
+            Pausing::Anyone => (self.rng.index(self.nodes.len()), 0),
+            Pausing::WhoeverHasWork => {
+                let busy = self.busy_nodes();
+                if busy.is_empty() || self.setting.is_in_process() {
+                    return;
+                }
+                (self.rng.pick(&busy), lease + 1)
+            }
+        };
+        let length = self.rng.within(shortest, 3 * lease);
         self.counters.struck(Struck::Pause);
-        self.nodes[node].paused_until = self.heap.now() + length;
+        let until = self.heap.now() + length;
+        self.nodes[node].paused_until = until;
         if length > lease && self.nodes[node].running > 0 {
+            self.heap.at(until, Event::Fault(Fault::GoOn(node)));
+        }
+    }
+
+    /// The nodes that have work and do not stand still.
+    fn busy_nodes(&self) -> Vec<usize> {
+        let now = self.heap.now();
+        let busy =
+            self.nodes.iter().enumerate().filter(|(_, node)| node.running > 0 && node.paused_until <= now);
+        busy.map(|(number, _)| number).collect()
+    }
+
+    /// A node goes on that stood still past its leases, unless it died meanwhile or was paused anew.
+    pub(crate) fn go_on(&mut self, node: usize) {
+        if self.nodes[node].paused_until == self.heap.now() {
             self.counters.saw(Sometimes::ResumedAfterLease);
         }
     }

@@ -33,5 +33,6 @@ mod world;
 
 pub use batch::{Batch, batch};
 pub use counters::{Counters, Sometimes, Struck};
+pub use faults::Weather;
 pub use invariants::Violation;
-pub use run::{Failure, Report, Story, run};
+pub use run::{Failure, Report, Story, run, run_in};

@@ -110,20 +110,13 @@ impl Node {
 
     /// A place for one more job on this node, if there is one.
     pub fn slot(&self) -> Option<RunningJob> {
-        self.sim.with(|world| {
-            let node = &mut world.nodes[self.number];
-            (node.running < MAX_RUNNING).then(|| node.running += 1)
-        })?;
-        Some(RunningJob { sim: self.sim.clone(), node: self.number, boot: self.boot_number() })
+        let room = self.sim.with(|world| world.nodes[self.number].running < MAX_RUNNING);
+        room.then(|| RunningJob::on(&self.sim, self.number))
     }
 
     async fn rest(&self) {
         let idle = self.sim.with(|world| world.setting.idle);
         self.sim.doze(SECOND / 10, idle).await;
-    }
-
-    fn boot_number(&self) -> u32 {
-        self.sim.with(|world| world.nodes[self.number].boots)
     }
 }
 
@@ -132,6 +125,18 @@ pub struct RunningJob {
     sim: Sim,
     node: usize,
     boot: u32,
+}
+
+impl RunningJob {
+    /// One more on this node.
+    pub fn on(sim: &Sim, node: usize) -> Self {
+        let boot = sim.with(|world| {
+            let state = &mut world.nodes[node];
+            state.running += 1;
+            state.boots
+        });
+        Self { sim: sim.clone(), node, boot }
+    }
 }
 
 impl Drop for RunningJob {

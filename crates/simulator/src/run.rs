@@ -6,7 +6,7 @@ use std::task::{Context, Wake, Waker};
 
 use crate::api::handle;
 use crate::counters::{Counters, Sometimes, Struck};
-use crate::faults::{Fault, Faults};
+use crate::faults::{Fault, Faults, Weather};
 use crate::heap::{Event, SECOND};
 use crate::invariants::{Violation, broken};
 use crate::node::Node;
@@ -62,7 +62,12 @@ pub enum Story {
 
 /// Runs one seed.
 pub fn run(seed: u64, story: Story) -> Result<Report, Box<Failure>> {
-    let mut run = Run::new(seed, story);
+    run_in(Weather::Mixed, seed, story)
+}
+
+/// Runs one seed in this weather.
+pub fn run_in(weather: Weather, seed: u64, story: Story) -> Result<Report, Box<Failure>> {
+    let mut run = Run::new(weather, seed, story);
     match run.until_over() {
         Ok(()) => Ok(run.report()),
         Err(violation) => {
@@ -104,8 +109,8 @@ impl Wake for TaskWaker {
 }
 
 impl Run {
-    fn new(seed: u64, story: Story) -> Self {
-        let sim = Sim::new(seed, story == Story::Told);
+    fn new(weather: Weather, seed: u64, story: Story) -> Self {
+        let sim = Sim::new(seed, weather, story == Story::Told);
         let nodes = sim.with(|world| {
             let nodes = world.nodes.len();
             for node in 0..nodes {
@@ -262,6 +267,7 @@ impl Run {
         match fault {
             Fault::Start(node) => self.start(node),
             Fault::Calm => self.calm(),
+            Fault::GoOn(node) => self.sim.with(|world| world.go_on(node)),
             Fault::Crash | Fault::CrashOf(_) | Fault::Pause | Fault::Cut | Fault::Clock if calm => {}
             Fault::Crash => {
                 let node = self.sim.with(|world| world.rng.index(world.nodes.len()));

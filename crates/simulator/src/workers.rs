@@ -23,7 +23,7 @@ use crate::clock::SimClock;
 use crate::connector::Connector;
 use crate::heap::SECOND;
 use crate::invariants::{Effect, Produced as Proof};
-use crate::node::{LANES, MAX_RUNNING};
+use crate::node::{LANES, MAX_RUNNING, RunningJob};
 use crate::script::{Act, Script};
 use crate::world::Sim;
 
@@ -61,7 +61,7 @@ impl Workers {
         };
         let attempts = Arc::new(Attempts::new(
             engine.clone(),
-            executors(sim),
+            executors(sim, node),
             timer.clone(),
             Arc::new(OnNode { sim: sim.clone(), node }),
             wakes.clone(),
@@ -71,7 +71,7 @@ impl Workers {
         let engine = engine.watched_by(attempts.clone());
         let polls = Arc::new(Polls::new(
             engine.clone(),
-            executors(sim),
+            executors(sim, node),
             timer.clone(),
             Arc::new(OnNode { sim: sim.clone(), node }),
             wakes.clone(),
@@ -106,10 +106,10 @@ async fn look_again(sim: Sim, wakes: Arc<Wakes>) {
     }
 }
 
-fn executors(sim: &Sim) -> Executors {
+fn executors(sim: &Sim, node: usize) -> Executors {
     let mut executors = Executors::default();
     for lane in LANES {
-        let specialist = Arc::new(Scripted { sim: sim.clone(), lane });
+        let specialist = Arc::new(Scripted { sim: sim.clone(), node, lane });
         executors.register(
             lane,
             Executor {
@@ -138,6 +138,7 @@ impl Spawn for OnNode {
 /// A specialist whose answers are drawn.
 struct Scripted {
     sim: Sim,
+    node: usize,
     lane: &'static str,
 }
 
@@ -200,6 +201,7 @@ fn polled(answer: PollAnswer, connector: &Connector) -> Polled {
 
 impl Scripted {
     async fn perform(&self, assignment: Assignment, mut link: Link) -> Produced {
+        let _running = RunningJob::on(&self.sim, self.node);
         let (script, heeds) = self.sim.with(|world| {
             let script = Script::draw(world, self.lane);
             (script, world.rng.chance(700))

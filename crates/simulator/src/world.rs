@@ -12,7 +12,7 @@ use store::{MemoryStore, StoreError};
 use crate::api::Say;
 use crate::connector::Connector;
 use crate::counters::Counters;
-use crate::faults::{Faults, MAX_SKEW};
+use crate::faults::{Faults, MAX_SKEW, Weather};
 use crate::heap::{Event, Heap, SECOND};
 use crate::invariants::{Checker, Violation};
 use crate::messages::Message;
@@ -117,10 +117,10 @@ pub struct Polled {
 
 impl Sim {
     /// A world before its first event.
-    pub fn new(seed: u64, keep_story: bool) -> Self {
+    pub fn new(seed: u64, weather: Weather, keep_story: bool) -> Self {
         let mut rng = Rng::seeded(seed);
         let setting = Setting::draw(&mut rng);
-        let faults = Faults::draw(&mut rng);
+        let faults = Faults::draw(&mut rng, weather);
         let check = Checker::new(setting.retention, setting.policy.clone());
         Self(Arc::new(Mutex::new(World {
             heap: Heap::default(),

@@ -1,8 +1,12 @@
 //! Seeds that must hold. `LONGHAUL_SEEDS` says how many; the default takes seconds.
 
-use simulator::{Failure, Story, batch, run};
+use simulator::{Failure, Sometimes, Story, Weather, batch, run, run_in};
 
 const DEFAULT_SEEDS: u64 = 200;
+/// Seeds in which nodes stand still again and again.
+const PAUSING_SEEDS: u64 = 200;
+/// How often a node with work must have stood still past its lease in them.
+const LEAST_PAUSES: u64 = 1_000;
 
 // conforms: A21 A22 A24 A28 A30 A31 A32 R107
 #[test]
@@ -13,6 +17,23 @@ fn no_seed_breaks_an_invariant_and_every_situation_occurs() {
     }
     let missing = batch.counters.missing();
     assert!(missing.is_empty(), "the batch is void, it never saw {missing:?}");
+}
+
+// conforms: A32
+#[test]
+fn nodes_that_stand_still_past_their_lease_a_thousand_times_break_no_invariant() {
+    let (mut pauses, mut taken_over) = (0, 0);
+    for seed in 0..PAUSING_SEEDS {
+        let report = match run_in(Weather::Pauses, seed, Story::Told) {
+            Ok(report) => report,
+            Err(failure) => panic!("{}", story(&failure)),
+        };
+        pauses += report.counters.count(Sometimes::ResumedAfterLease);
+        taken_over += report.counters.count(Sometimes::TakeOverWhileHolderLives);
+    }
+    println!("{pauses} pauses past a lease, {taken_over} records taken from whoever lives");
+    assert!(pauses >= LEAST_PAUSES, "only {pauses} pauses past a lease");
+    assert!(taken_over >= LEAST_PAUSES, "only {taken_over} were taken over");
 }
 
 #[test]
