@@ -48,6 +48,18 @@ impl Failed {
             CallError::Unreachable { .. } | CallError::Unintelligible(_) => Self::from(error),
         }
     }
+
+    /// Another call did not succeed: what it was to do, in a few words.
+    pub fn to(what: &str, error: &CallError) -> Self {
+        match error {
+            CallError::Refused(problem) => {
+                Self { code: FAILED, message: format!("Failed to {what}: {}", problem.detail) }
+            }
+            CallError::NotFound(_) | CallError::Unreachable { .. } | CallError::Unintelligible(_) => {
+                Self::from(error)
+            }
+        }
+    }
 }
 
 impl From<&CallError> for Failed {

@@ -3,7 +3,7 @@
 use domain::Timestamp;
 use store::{MAX_NODES, Node, StoreError, Taking};
 
-use crate::database::{Columns, Database, Unfit, integer, text, unsigned};
+use crate::database::{Columns, Database, Given, Unfit, integer, text, unsigned};
 use crate::dialect::Sql;
 use crate::request::{Answer, NodeRequest};
 use crate::rows::{signed, time};
@@ -27,7 +27,7 @@ pub(crate) async fn carry_out<D: Database>(
 }
 
 static KEEP_NODE: Sql = Sql::new(
-    "INSERT INTO nodes (id, name, url, version, schema_version, executors, started_at, heartbeat_at, attempts, polls, drains) \
+    "INSERT INTO nodes (id, name, url, version, schema_version, executors, started_at, attempts, polls, heartbeat_at, drains) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0) ON CONFLICT (id) DO UPDATE \
      SET heartbeat_at = excluded.heartbeat_at, attempts = excluded.attempts, polls = excluded.polls",
 );
@@ -36,21 +36,25 @@ static REMOVE_NODE: Sql = Sql::new("DELETE FROM nodes WHERE id = $1");
 
 async fn keep<D: Database>(database: &D, node: &Node, forget_before: Timestamp) -> Result<(), D::Error> {
     let executors = node.encode_executors();
-    let given = [
+    let given = [&values(node, &executors)[..], &[node.heartbeat_at.micros().into()]].concat();
+    database.execute(&KEEP_NODE, &given).await?;
+    database.execute(&FORGET_NODES, &[forget_before.micros().into(), node.id.as_str().into()]).await?;
+    Ok(())
+}
+
+/// What a node says of itself, in this order; when it was heard of is said by whoever writes it down.
+pub(crate) fn values<'a>(node: &'a Node, executors: &'a str) -> [Given<'a>; 9] {
+    [
         node.id.as_str().into(),
         node.name.as_str().into(),
         node.url.as_str().into(),
         node.version.as_str().into(),
         node.schema_version.into(),
-        executors.as_str().into(),
+        executors.into(),
         node.started_at.micros().into(),
-        node.heartbeat_at.micros().into(),
         signed(node.attempts).into(),
         signed(node.polls).into(),
-    ];
-    database.execute(&KEEP_NODE, &given).await?;
-    database.execute(&FORGET_NODES, &[forget_before.micros().into(), node.id.as_str().into()]).await?;
-    Ok(())
+    ]
 }
 
 static TELL_NODE: Sql = Sql::new("UPDATE nodes SET drains = $2 WHERE id = $1");

@@ -6,8 +6,8 @@ use anyhow::Result;
 use api::{NodeAnswer, NodeList};
 use clap::{Args, Subcommand};
 
-use crate::client::{Call, CallError, Client, Connection, segment};
-use crate::exit::{FAILED, Failed};
+use crate::client::{Call, Client, Connection, segment};
+use crate::exit::Failed;
 use crate::show::{Table, say};
 
 const EXAMPLES: &str = "Examples:
@@ -67,7 +67,7 @@ pub fn run(arguments: NodesArguments) -> Result<ExitCode> {
 }
 
 fn list(client: &Client, json: bool) -> Result<()> {
-    let list: NodeList = client.call(Call::get("/nodes")).map_err(|error| failed("list", &error))?;
+    let list: NodeList = client.call(Call::get("/nodes")).map_err(|error| Failed::to("list", &error))?;
     if json {
         say(format_args!("{}", serde_json::to_string(&list)?));
     } else {
@@ -79,7 +79,7 @@ fn list(client: &Client, json: bool) -> Result<()> {
 fn tell(client: &Client, id: &str, verb: &str) -> Result<()> {
     let path = format!("/nodes/{}/{verb}", segment(id));
     let _: NodeAnswer =
-        client.call(Call::post(&path, &serde_json::json!({}))).map_err(|error| failed(verb, &error))?;
+        client.call(Call::post(&path, &serde_json::json!({}))).map_err(|error| Failed::to(verb, &error))?;
     Ok(())
 }
 
@@ -99,15 +99,4 @@ fn table(list: &NodeList) -> String {
         ]);
     }
     table.text()
-}
-
-fn failed(verb: &str, error: &CallError) -> Failed {
-    match error {
-        CallError::Refused(problem) => {
-            Failed { code: FAILED, message: format!("Failed to {verb}: {}", problem.detail) }
-        }
-        CallError::NotFound(_) | CallError::Unreachable { .. } | CallError::Unintelligible(_) => {
-            Failed::from(error)
-        }
-    }
 }

@@ -6,8 +6,8 @@ use anyhow::Result;
 use api::{OrphanAnswer, OrphanList, RetryCancel, SettleOrphan};
 use clap::{Args, Subcommand};
 
-use crate::client::{Call, CallError, Connection, segment};
-use crate::exit::{FAILED, Failed};
+use crate::client::{Call, Connection, segment};
+use crate::exit::Failed;
 use crate::show::{Table, plain, say};
 
 const EXAMPLES: &str = "Examples:
@@ -68,7 +68,8 @@ pub fn run(arguments: OrphansArguments) -> Result<ExitCode> {
     match arguments.verb {
         Verb::List { limit, json } => {
             let path = format!("/orphans?limit={limit}");
-            let list: OrphanList = client.call(Call::get(&path)).map_err(|error| failed("list", &error))?;
+            let list: OrphanList =
+                client.call(Call::get(&path)).map_err(|error| Failed::to("list", &error))?;
             if json {
                 say(format_args!("{}", serde_json::to_string(&list)?));
             } else {
@@ -79,7 +80,7 @@ pub fn run(arguments: OrphansArguments) -> Result<ExitCode> {
             let path = format!("/orphans/{}/cancel", segment(&id));
             let sent = RetryCancel { reason };
             let _: OrphanAnswer =
-                client.call(Call::post(&path, &sent)).map_err(|error| failed("cancel", &error))?;
+                client.call(Call::post(&path, &sent)).map_err(|error| Failed::to("cancel", &error))?;
             say(format_args!(
                 "Its service is asked again to stop {id}; `longhaul orphans list` shows what it says"
             ));
@@ -88,7 +89,7 @@ pub fn run(arguments: OrphansArguments) -> Result<ExitCode> {
             let path = format!("/orphans/{}/settle", segment(&id));
             let sent = SettleOrphan { note };
             let answer: OrphanAnswer =
-                client.call(Call::post(&path, &sent)).map_err(|error| failed("settle", &error))?;
+                client.call(Call::post(&path, &sent)).map_err(|error| Failed::to("settle", &error))?;
             let note = answer.orphan.settled_note.unwrap_or_default();
             say(format_args!(
                 "Settled {id}: {}; `longhaul jobs why {}` shows it",
@@ -115,15 +116,4 @@ fn table(list: &OrphanList) -> String {
         ]);
     }
     table.text()
-}
-
-fn failed(verb: &str, error: &CallError) -> Failed {
-    match error {
-        CallError::Refused(problem) => {
-            Failed { code: FAILED, message: format!("Failed to {verb}: {}", problem.detail) }
-        }
-        CallError::NotFound(_) | CallError::Unreachable { .. } | CallError::Unintelligible(_) => {
-            Failed::from(error)
-        }
-    }
 }

@@ -6,8 +6,8 @@ use anyhow::Result;
 use api::{CreateToken, Role, TokenCreated, TokenList, TokenRevoked};
 use clap::{Args, Subcommand};
 
-use crate::client::{Call, CallError, Connection, segment};
-use crate::exit::{FAILED, Failed};
+use crate::client::{Call, Connection, segment};
+use crate::exit::Failed;
 use crate::show::{Table, say};
 
 const EXAMPLES: &str = "Examples:
@@ -84,8 +84,9 @@ pub fn run(arguments: TokenArguments) -> Result<ExitCode> {
                 circle: create.circle,
                 peer_id: create.peer,
             };
-            let created: TokenCreated =
-                client.call(Call::post("/tokens", &sent)).map_err(|error| failed("create", &error))?;
+            let created: TokenCreated = client
+                .call(Call::post("/tokens", &sent))
+                .map_err(|error| Failed::to("create token", &error))?;
             if json {
                 say(format_args!("{}", serde_json::to_string(&created)?));
             } else {
@@ -98,7 +99,7 @@ pub fn run(arguments: TokenArguments) -> Result<ExitCode> {
         }
         Verb::List { json } => {
             let list: TokenList =
-                client.call(Call::get("/tokens")).map_err(|error| failed("list", &error))?;
+                client.call(Call::get("/tokens")).map_err(|error| Failed::to("list token", &error))?;
             if json {
                 say(format_args!("{}", serde_json::to_string(&list)?));
             } else {
@@ -108,7 +109,7 @@ pub fn run(arguments: TokenArguments) -> Result<ExitCode> {
         Verb::Revoke { id } => {
             let path = format!("/tokens/{}", segment(&id));
             let revoked: TokenRevoked =
-                client.call(Call::delete(&path)).map_err(|error| failed("revoke", &error))?;
+                client.call(Call::delete(&path)).map_err(|error| Failed::to("revoke token", &error))?;
             say(format_args!("Revoked token {}", revoked.id));
         }
     }
@@ -131,17 +132,6 @@ fn table(list: &TokenList) -> String {
         ]);
     }
     table.text()
-}
-
-fn failed(verb: &str, error: &CallError) -> Failed {
-    match error {
-        CallError::Refused(problem) => {
-            Failed { code: FAILED, message: format!("Failed to {verb} token: {}", problem.detail) }
-        }
-        CallError::NotFound(_) | CallError::Unreachable { .. } | CallError::Unintelligible(_) => {
-            Failed::from(error)
-        }
-    }
 }
 
 fn role(word: &str) -> Result<Role, String> {

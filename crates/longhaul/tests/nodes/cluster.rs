@@ -48,13 +48,6 @@ impl Database {
         started_in(dir, &self.schema.address, "", &[])
     }
 
-    /// A token that all nodes know, and that may run commands: whoever has it is the same on each of them.
-    pub fn token(&self, node: &Node) -> String {
-        let arguments = ["token", "create", "--name", "everywhere", "--role", "admin", "--scope", "exec"];
-        let made = json(node.dir(), &arguments);
-        made["secret"].as_str().expect("it has a secret").to_owned()
-    }
-
     /// Carries a statement out beside the nodes.
     pub fn run(&self, statement: &str) {
         let runtime = tokio::runtime::Runtime::new().expect("there is room");
@@ -129,6 +122,13 @@ fn started_in(dir: TempDir, address: &str, more: &str, arguments: &[&str]) -> No
 impl Node {
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// A token that all nodes know, and that may run commands: whoever has it is the same on each of them.
+    pub fn shared_token(&self) -> String {
+        let arguments = ["token", "create", "--name", "everywhere", "--role", "admin", "--scope", "exec"];
+        let made = json(self.dir(), &arguments);
+        made["secret"].as_str().expect("it has a secret").to_owned()
     }
 
     /// The id of this node, as it tells itself.

@@ -44,7 +44,7 @@ struct Load<'a> {
 fn nodes_that_are_killed_every_few_seconds_lose_no_job_and_run_no_ended_one() {
     let database = Database::new();
     let mut nodes: Vec<Node> = (0..NODES).map(|_| database.node()).collect();
-    let (kills, token) = (knob("LONGHAUL_NODE_KILLS", 7), database.token(&nodes[0]));
+    let (kills, token) = (knob("LONGHAUL_NODE_KILLS", 7), nodes[0].shared_token());
     let effects = tempfile::NamedTempFile::new().expect("there is room");
     let load = Load {
         token: &token,

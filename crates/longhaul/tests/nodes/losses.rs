@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::cluster::{Database, LEASE, knob, node_at, within};
+use crate::cluster::{Database, LEASE, Node, knob, node_at, within};
 use crate::given::{create, ended, json as json_of, show, until};
 use crate::proxy::Proxy;
 
@@ -41,29 +41,49 @@ fn work_of_a_killed_node_is_taken_over_within_its_lease_and_two_seconds() {
     database.verify();
 }
 
-/// Its command goes on while the node stands still, and ends: that end comes too late.
+/// All stand still at the same time, each with a command in its hands. The commands go on and end: those ends come too late.
 // conforms: A29 A32
 #[test]
-fn node_that_was_paused_past_its_lease_changes_nothing_afterwards() {
+fn nodes_that_were_paused_past_their_lease_change_nothing_afterwards() {
     let database = Database::new();
-    let (first, second) = (database.node(), database.node_with(&["--no-dispatch"]));
-    let other = second.id();
-    for _ in 0..knob("LONGHAUL_PAUSES", 1) {
-        let script = "sleep 5; echo done";
-        let input = json!({ "argv": ["sh", "-c", script] }).to_string();
-        let id = create(first.dir(), &["paused", "--executor", "command", "--input", &input]);
-        until(first.dir(), &id, "running");
-        first.daemon.signal(Signal::STOP);
-        let limit = LEASE + Duration::from_secs(5);
-        within(limit, "the lease is seen to be lost", || show(second.dir(), &id)["state"] == "queued");
-        json_of(second.dir(), &["jobs", "run", &id]);
-        assert_eq!(attempts(second.dir(), &id), 2);
-        first.daemon.signal(Signal::CONT);
-        ended(first.dir(), &id, "completed");
-        ended(second.dir(), &id, "completed");
-        let completed = database.facts_of(&id, "job.completed/1");
-        assert_eq!(completed.len(), 1, "{completed:?}");
-        let begun = database.facts_of(&id, "job.dispatched/1");
+    // None takes anything by itself: each runs what it is told to run.
+    let node = || database.node_with(&["--no-dispatch"]);
+    let (paused, awake): (Vec<Node>, Node) =
+        ((0..knob("LONGHAUL_PAUSES", 20)).map(|_| node()).collect(), node());
+    let other = awake.id();
+    // It says which attempt it was.
+    let script = r#"sleep 8; echo "{\"attempt\": $LONGHAUL_ATTEMPT_NUMBER}""#;
+    let input = json!({ "argv": ["sh", "-c", script] }).to_string();
+    let run_on = |node: &Node, id: &str| json_of(node.dir(), &["jobs", "run", id]);
+    let pause = |node: &Node| {
+        let id = create(node.dir(), &["paused", "--executor", "command", "--input", &input]);
+        assert_eq!(run_on(node, &id)["state"], "running");
+        node.daemon.signal(Signal::STOP);
+        id
+    };
+    let ids: Vec<String> = paused.iter().map(pause).collect();
+    let limit = LEASE + Duration::from_secs(5);
+    for id in &ids {
+        within(limit, "the lease is seen to be lost", || show(awake.dir(), id)["state"] == "queued");
+        run_on(&awake, id);
+        assert_eq!(attempts(awake.dir(), id), 2);
+    }
+    for node in &paused {
+        node.daemon.signal(Signal::CONT);
+    }
+    for (node, id) in paused.iter().zip(&ids) {
+        // Asked of the node that came back: it says what everybody says.
+        assert_eq!(ended(node.dir(), id, "completed")["data"]["attempt"], 2, "{id}");
+    }
+    let facts = database.facts();
+    for id in &ids {
+        let of = |kind: &str| {
+            let mut facts = facts.clone();
+            facts.retain(|fact| fact["stream"] == id.as_str() && fact["kind"] == kind);
+            facts
+        };
+        assert_eq!(of("job.completed/1").len(), 1, "{:?}", of("job.completed/1"));
+        let begun = of("job.dispatched/1");
         assert_eq!(begun.last().unwrap()["payload"]["dispatched"]["owner"], other.as_str(), "{begun:?}");
     }
     database.verify();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cluster::{Database, Node, node_at, within};
-use crate::given::{create, ended, expect, longhaul, show, until};
+use crate::given::{create, ended, expect, longhaul, show};
 use crate::proxy::Proxy;
 
 const NODES: usize = 4;
@@ -39,7 +39,7 @@ fn at_once(nodes: &[Node], order: impl Fn(usize, &Path) -> Output + Sync) -> Vec
 fn create_that_several_nodes_are_sent_at_once_and_again_later_makes_one_job() {
     let database = Database::new();
     let nodes: Vec<Node> = (0..NODES).map(|_| database.node()).collect();
-    let token = database.token(&nodes[0]);
+    let token = nodes[0].shared_token();
     let send = |key: &str, dir: &Path| {
         let arguments = ["jobs", "create", "once", "--executor", "noop", "--idempotency-key", key];
         longhaul(dir, &[&arguments[..], &["--token", &token, "--json"]].concat())
@@ -128,20 +128,27 @@ fn nodes_that_never_hear_of_each_other_end_all_work_and_do_nothing_twice() {
     let database = Database::new();
     let proxies: Vec<Proxy> = (0..2).map(|_| Proxy::without_hints_before(&database.schema.address)).collect();
     let deaf: Vec<Node> = proxies.iter().map(|proxy| node_at(&proxy.address, &[])).collect();
+    let make = |node: &Node, arguments: &[&str]| -> Vec<String> {
+        let noop = |_| create(node.dir(), &[&["found", "--executor", "noop"], arguments].concat());
+        (0..RACES).map(noop).collect()
+    };
+    let done = |ids: &[String]| {
+        for id in ids {
+            within(BY_THE_HEARTBEAT, "it is done", || show(deaf[0].dir(), id)["state"] == "completed");
+        }
+    };
+    // Whoever made them is gone when they are due, and nobody else has ever done anything: only the heartbeat tells of them.
+    let gone = database.node_with(&["--no-dispatch"]);
+    let due = make(&gone, &["--due-at", "in 3s"]);
+    gone.daemon.kill();
+    done(&due);
     let speaks = database.node_with(&["--no-dispatch"]);
-    let ready: Vec<String> =
-        (0..RACES).map(|_| create(speaks.dir(), &["ready", "--executor", "noop"])).collect();
-    let due: Vec<String> = (0..RACES)
-        .map(|_| create(speaks.dir(), &["due", "--executor", "noop", "--due-at", "in 3s"]))
-        .collect();
+    done(&make(&speaks, &[]));
     let slow = create(speaks.dir(), &["slow", "--executor", "slow", "--input", r#"{"seconds":120}"#]);
-    until(speaks.dir(), &slow, "running");
+    within(BY_THE_HEARTBEAT, "it runs", || show(speaks.dir(), &slow)["state"] == "running");
     expect(0, &longhaul(speaks.dir(), &["jobs", "cancel", &slow]));
     // A cancel that is not heard is settled without the executor after half a minute: that would be too late here.
     within(BY_THE_HEARTBEAT, "the cancel has arrived", || show(speaks.dir(), &slow)["state"] == "cancelled");
-    for id in ready.iter().chain(&due) {
-        within(BY_THE_HEARTBEAT, "it is done", || show(deaf[0].dir(), id)["state"] == "completed");
-    }
     for (id, history) in database.histories() {
         let count = |kind: &str| history.iter().filter(|fact| *fact == kind).count();
         assert_eq!(count("job.dispatched/1"), 1, "{id}: {history:?}");

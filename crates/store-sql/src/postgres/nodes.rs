@@ -14,8 +14,8 @@ use super::session::{Parameter, Session};
 use super::time::StoreTime;
 use super::versions::Versions;
 use crate::database::{Given, Unfit, bytes, integer, text, unsigned};
-use crate::nodes::taking;
-use crate::rows::{optional_time, signed, time};
+use crate::nodes::{taking, values};
+use crate::rows::{optional_time, time};
 
 /// A node that was not heard of for this long is forgotten: an hour.
 const FORGOTTEN_AFTER_MICROS: i64 = 3_600_000_000;
@@ -57,28 +57,19 @@ pub(super) struct Heard {
 
 pub(super) async fn beat(session: &Session, node: &Node) -> Result<Heard, PostgresError> {
     let executors = node.encode_executors();
-    let given: [Given<'_>; 13] = [
-        RecordKind::Job.as_str().into(),
-        RecordKind::Operation.as_str().into(),
-        UNASSIGNED_LANE.into(),
-        node.id.as_str().into(),
-        node.name.as_str().into(),
-        node.url.as_str().into(),
-        node.version.as_str().into(),
-        node.schema_version.into(),
-        executors.as_str().into(),
-        node.started_at.micros().into(),
-        signed(node.attempts).into(),
-        signed(node.polls).into(),
-        FORGOTTEN_AFTER_MICROS.into(),
-    ];
+    let given = [&pulse_values()[..], &values(node, &executors), &[FORGOTTEN_AFTER_MICROS.into()]].concat();
     ask(session, BEAT, &given).await
 }
 
 pub(super) async fn pulse(session: &Session, node_id: &str) -> Result<Heard, PostgresError> {
-    let kinds = [RecordKind::Job, RecordKind::Operation].map(RecordKind::as_str);
-    let given: [Given<'_>; 4] = [kinds[0].into(), kinds[1].into(), UNASSIGNED_LANE.into(), node_id.into()];
+    let given = [&pulse_values()[..], &[node_id.into()]].concat();
     ask(session, PULSE, &given).await
+}
+
+/// What a pulse is asked for with: the first three of every such statement.
+fn pulse_values() -> [Given<'static>; 3] {
+    let kinds = [RecordKind::Job, RecordKind::Operation].map(RecordKind::as_str);
+    [kinds[0].into(), kinds[1].into(), UNASSIGNED_LANE.into()]
 }
 
 async fn ask(
