@@ -174,5 +174,5 @@ fn body(id: &JobId, body: domain::BodyRef, bytes: &[u8]) -> OrderBody {
 }
 
 fn take(owner: &OwnerId, now: Timestamp, limit: usize) -> Take {
-    Take { owner: owner.clone(), now, lease: Lease::DEFAULT, limit }
+    Take::by(owner.clone(), now, Lease::DEFAULT, limit)
 }

@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod capability;
+pub mod claim;
 pub mod deferred;
 pub mod facts;
 pub mod job;
@@ -13,12 +14,14 @@ pub mod limits;
 pub mod node;
 pub mod orphan;
 pub mod problem;
+pub mod pull;
 pub mod sensorium;
 pub mod token;
 pub mod why;
 
 pub use batch::{BatchAnswer, BatchVerdict, CreateBatch};
 pub use capability::{Capability, CapabilityList, DeferredProfile};
+pub use claim::{AcquireClaim, ClaimAnswer, ClaimRecord, SwapClaim, UnderClaim};
 pub use facts::{Fact, FactList};
 pub use job::{
     AnswerJob, Attempt, CancelJob, CreateJob, JobCreated, JobEnd, JobList, JobResult, JobStatus, Outside,
@@ -29,6 +32,7 @@ pub use json::{JsonArray, JsonObject};
 pub use node::{Node, NodeAnswer, NodeList};
 pub use orphan::{Orphan, OrphanAnswer, OrphanCancelAnswer, OrphanList, RetryCancel, SettleOrphan};
 pub use problem::{FieldError, Problem, ProblemCode};
+pub use pull::{AskInput, CompleteJob, FailJob, Handed, HeartbeatAnswer, HeartbeatJob, PullJob, PulledJob};
 pub use token::{CreateToken, Role, Token, TokenCreated, TokenList, TokenRevoked};
 pub use why::{Reason, Why};
 

@@ -137,6 +137,8 @@ codes! {
     RecurringTemplate "recurring_template" 409 "A recurring template is not a job";
     /// Someone holds the record.
     LeaseHeld "lease_held" 409 "Someone holds the record";
+    /// The claim is another's by now, or has another version.
+    ClaimLost "claim_lost" 409 "The claim was lost";
     /// The rules said no in another way.
     Refused "refused" 409 "The state does not allow it";
     /// The same key with another request.

@@ -58,6 +58,11 @@ impl Lease {
         Ok(Self { seconds, renew_every_seconds })
     }
 
+    /// How often its owner renews it.
+    pub const fn renew_every_seconds(self) -> u64 {
+        self.renew_every_seconds as u64
+    }
+
     /// When a lease that starts now ends.
     pub fn expires_at(self, now: Timestamp) -> Timestamp {
         now.plus_seconds(u64::from(self.seconds))

@@ -10,6 +10,7 @@ mod details;
 mod ends;
 mod fact;
 mod intent;
+mod lane;
 mod report;
 mod spec;
 mod state;
@@ -27,7 +28,8 @@ pub use fact::{
     AnswerKept, CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability,
 };
 pub use intent::{Intent, Resubmit};
-pub use spec::{JobSpec, MAX_PRIORITY, NewJob, UNASSIGNED_LANE};
+pub use lane::{AFTER_PULLED, PULLED, Pull, is_pulled};
+pub use spec::{JobSpec, MAX_PRIORITY, NewJob};
 pub(crate) use state::is_false;
 pub use state::{AfterExternal, Job, JobState, JobStateName};
 #[cfg(test)]

@@ -17,8 +17,8 @@ use tokio::task::JoinHandle;
 
 use crate::membership::Member;
 use crate::{
-    Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, Ids, Membership, Next,
-    OnRuntime, PollOperations, Polls, RunOrder, Standing, Timer, Wakes, Worker,
+    Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, HandOutJobs, Ids,
+    Membership, Next, OnRuntime, PollOperations, Polls, Pulls, RunOrder, Standing, Timer, Wakes, Worker,
 };
 
 /// How long attempts may go on after a stop was asked for.
@@ -65,6 +65,7 @@ pub struct Daemon {
     engine: Engine,
     attempts: Arc<Attempts>,
     polls: Arc<Polls>,
+    pulls: Arc<Pulls>,
     changes: Arc<Changes>,
     wakes: Arc<Wakes>,
     timer: Arc<dyn Timer>,
@@ -101,6 +102,8 @@ impl Daemon {
         for watch in executors.watches() {
             base = base.watched_by(watch.clone());
         }
+        let pulls = Arc::new(Pulls::new(base.clone(), Arc::new(OnRuntime), wakes.clone(), &settings));
+        base = base.watched_by(pulls.clone());
         let attempts = Arc::new(Attempts::new(
             base.clone(),
             executors,
@@ -125,9 +128,11 @@ impl Daemon {
         let poll = PollOperations::new(engine.clone(), polls.clone(), wakes.clone());
         let attend = AttendJobs::new(engine.clone(), settings.owner.clone(), settings.lease, wakes.clone())
             .sparing(attempts.clone());
+        let hand_out = HandOutJobs::new(engine.clone(), pulls.clone());
         let mut loops = vec![
             tokio::spawn(drive(Arc::new(attend), timer.clone(), stage.clone(), Stage::Ended)),
             tokio::spawn(drive(Arc::new(poll), timer.clone(), stage.clone(), Stage::Draining)),
+            tokio::spawn(drive(Arc::new(hand_out), timer.clone(), stage.clone(), Stage::Draining)),
         ];
         if settings.dispatching == Dispatching::On {
             let strangers_from = timer.now().plus_seconds(settings.grace_seconds);
@@ -141,7 +146,7 @@ impl Daemon {
             loops.push(tokio::spawn(drive(Arc::new(dispatch), timer.clone(), stage, Stage::Draining)));
         }
         let loops = Mutex::new(loops);
-        Self { engine, attempts, polls, changes, wakes, timer, owner, standing, policy, stop, loops }
+        Self { engine, attempts, polls, pulls, changes, wakes, timer, owner, standing, policy, stop, loops }
     }
 
     /// Keeps this node among those that share its store, until the daemon ends.
@@ -152,6 +157,7 @@ impl Daemon {
             timer: self.timer.clone(),
             attempts: self.attempts.clone(),
             polls: self.polls.clone(),
+            pulls: self.pulls.clone(),
             wakes: self.wakes.clone(),
             changes: self.changes.clone(),
             standing: self.standing.clone(),
@@ -183,7 +189,13 @@ impl Daemon {
         if self.standing.told(taking) {
             tracing::info!(?taking, "told by an operator");
             self.wakes.look_again();
+            self.pulls.look_again();
         }
+    }
+
+    /// Those who pull work from here.
+    pub fn pulls(&self) -> &Arc<Pulls> {
+        &self.pulls
     }
 
     /// The questions to services that are under way here.

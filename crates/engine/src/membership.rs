@@ -12,7 +12,7 @@ use store::{Node, Pulse, Ready, Reply, SharedStore, StoreError};
 use tokio::sync::watch;
 
 use crate::attempts::Younger;
-use crate::{Attempts, Changes, Engine, Polls, Standing, Timer, Wakes};
+use crate::{Attempts, Changes, Engine, Polls, Pulls, Standing, Timer, Wakes};
 
 /// How often a node says that it lives.
 const BEAT_EVERY_SECONDS: u64 = 10;
@@ -44,6 +44,7 @@ pub(crate) struct Member {
     pub(crate) timer: Arc<dyn Timer>,
     pub(crate) attempts: Arc<Attempts>,
     pub(crate) polls: Arc<Polls>,
+    pub(crate) pulls: Arc<Pulls>,
     pub(crate) wakes: Arc<Wakes>,
     pub(crate) changes: Arc<Changes>,
     pub(crate) standing: Arc<Standing>,
@@ -126,9 +127,14 @@ impl Member {
             Ready::Some => self.wakes.look_at_lanes(),
             Ready::None => {}
         }
+        match pulse.pulled {
+            Ready::Some => self.pulls.look_again(),
+            Ready::None => {}
+        }
         if pulse.taking.is_some_and(|taking| self.standing.told(taking)) {
             tracing::info!(taking = ?self.standing.taking(), "told by an operator");
             self.wakes.look_again();
+            self.pulls.look_again();
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
+use domain::job::is_pulled;
 use domain::{Lease, OperationId, RecordKind, Timestamp};
 use store::{Commit, Committed};
 use tokio::sync::Notify;
@@ -149,8 +150,10 @@ impl Wakes {
                 }
                 continue;
             }
-            if let (Some(place), true) = (&change.agenda.place, change.agenda.ready) {
-                self.ready(&place.lane);
+            match &change.agenda.place {
+                // Whoever pulls is told by `Pulls`.
+                Some(place) if change.agenda.ready && !is_pulled(&place.lane) => self.ready(&place.lane),
+                Some(_) | None => {}
             }
             if let Some(due_at) = change.agenda.due_at {
                 self.due(due_at);

@@ -3,6 +3,7 @@
 mod attend;
 mod dispatch;
 mod due_times;
+mod hand_out;
 mod poll;
 
 use std::future::Future;
@@ -12,6 +13,7 @@ use domain::Timestamp;
 
 pub use attend::AttendJobs;
 pub use dispatch::DispatchJobs;
+pub use hand_out::HandOutJobs;
 pub use poll::PollOperations;
 
 use crate::{EngineError, MayTake};

@@ -54,7 +54,7 @@ impl Given {
     }
 
     fn take(&self, owner: &str) -> Take {
-        Take { owner: OwnerId::new(owner), now: self.clock.now(), lease: Lease::DEFAULT, limit: 10 }
+        Take::by(OwnerId::new(owner), self.clock.now(), Lease::DEFAULT, 10)
     }
 }
 

@@ -44,7 +44,7 @@ async fn filled(data_dir: &Path) -> Arc<SqliteStore> {
         let new = NewJob { spec, due_at: None, bodies: Vec::new() };
         execute(&engine, &id, JobCommand::Create(Box::new(new))).await;
         let owner = OwnerId::new("test");
-        let take = Take { owner: owner.clone(), now: clock.now(), lease: Lease::DEFAULT, limit: 1 };
+        let take = Take::by(owner.clone(), clock.now(), Lease::DEFAULT, 1);
         let taken = store.take(&id.clone().into(), take).await.expect("it is free");
         let attempt_id = RandomIds.attempt_id();
         let dispatch = Dispatch { attempt_id: attempt_id.clone(), owner, trigger: Trigger::Automatic };

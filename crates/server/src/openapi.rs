@@ -131,6 +131,9 @@ fn parameters(route: &Route) -> Value {
         | Operation::RetryJob
         | Operation::CancelJob
         | Operation::AnswerJob
+        | Operation::CompleteJob
+        | Operation::FailJob
+        | Operation::AskInput
         | Operation::InvokeCapability
         | Operation::PurgeJob => parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
@@ -140,6 +143,11 @@ fn parameters(route: &Route) -> Value {
         Operation::ReadStatus
         | Operation::ReadResult
         | Operation::ReadWhy
+        | Operation::PullJob
+        | Operation::HeartbeatJob
+        | Operation::AcquireClaim
+        | Operation::RenewClaim
+        | Operation::ReleaseClaim
         | Operation::CancelOrphan
         | Operation::SettleOrphan
         | Operation::ListCapabilities
@@ -239,6 +247,13 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         Operation::RunJob | Operation::RetryJob => Some(schemas.add::<api::RunJob>()),
         Operation::CancelJob => Some(schemas.add::<api::CancelJob>()),
         Operation::AnswerJob => Some(schemas.add::<api::AnswerJob>()),
+        Operation::PullJob => Some(schemas.add::<api::PullJob>()),
+        Operation::HeartbeatJob => Some(schemas.add::<api::HeartbeatJob>()),
+        Operation::CompleteJob => Some(schemas.add::<api::CompleteJob>()),
+        Operation::FailJob => Some(schemas.add::<api::FailJob>()),
+        Operation::AskInput => Some(schemas.add::<api::AskInput>()),
+        Operation::AcquireClaim => Some(schemas.add::<api::AcquireClaim>()),
+        Operation::RenewClaim | Operation::ReleaseClaim => Some(schemas.add::<api::SwapClaim>()),
         Operation::CancelOrphan => Some(schemas.add::<api::RetryCancel>()),
         Operation::SettleOrphan => Some(schemas.add::<api::SettleOrphan>()),
         Operation::InvokeCapability => Some(json!({ "anyOf": [
@@ -292,7 +307,15 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         | Operation::RetryJob
         | Operation::CancelJob
         | Operation::AnswerJob
+        | Operation::CompleteJob
+        | Operation::FailJob
+        | Operation::AskInput
         | Operation::PurgeJob => schemas.add::<api::StatusAnswer<'static>>(),
+        Operation::PullJob => schemas.add::<api::PulledJob<'static>>(),
+        Operation::HeartbeatJob => schemas.add::<api::HeartbeatAnswer<'static>>(),
+        Operation::AcquireClaim | Operation::RenewClaim | Operation::ReleaseClaim => {
+            schemas.add::<api::ClaimAnswer>()
+        }
         Operation::ReadResult => schemas.add::<api::ResultAnswer<'static>>(),
         Operation::ReadFacts => schemas.add::<api::FactList<'static>>(),
         Operation::ReadWhy => schemas.add::<api::Why>(),

@@ -27,8 +27,8 @@ use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
 use crate::{
-    callback, capabilities, deferred, door, facts, health, jobs, listen, nodes, openapi, orphans, problem,
-    sensorium, tokens, wait,
+    callback, capabilities, claims, deferred, door, facts, health, jobs, listen, nodes, openapi, orphans,
+    problem, pulled, sensorium, tokens, wait,
 };
 
 /// How a server is set up.
@@ -280,6 +280,14 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::RetryJob => jobs::run(server, asked, domain::job::Trigger::Retry).await,
         Operation::CancelJob => jobs::cancel(server, asked).await,
         Operation::AnswerJob => jobs::answer(server, asked).await,
+        Operation::PullJob => pulled::pull(server, asked, slot).await,
+        Operation::HeartbeatJob => pulled::heartbeat(server, asked).await,
+        Operation::CompleteJob => pulled::complete(server, asked).await,
+        Operation::FailJob => pulled::fail(server, asked).await,
+        Operation::AskInput => pulled::ask(server, asked).await,
+        Operation::AcquireClaim => claims::acquire(server, asked, slot).await,
+        Operation::RenewClaim => claims::renew(server, asked).await,
+        Operation::ReleaseClaim => claims::release(server, asked).await,
         Operation::PurgeJob => jobs::purge(server, asked).await,
         Operation::ReadFacts => facts::of_job(server, asked).await,
         Operation::ReadWhy => jobs::why(server, asked).await,

@@ -89,6 +89,14 @@ impl Slots {
             | Operation::RetryJob
             | Operation::CancelJob
             | Operation::AnswerJob
+            | Operation::PullJob
+            | Operation::HeartbeatJob
+            | Operation::CompleteJob
+            | Operation::FailJob
+            | Operation::AskInput
+            | Operation::AcquireClaim
+            | Operation::RenewClaim
+            | Operation::ReleaseClaim
             | Operation::PurgeJob
             | Operation::ReadFacts
             | Operation::ReadWhy

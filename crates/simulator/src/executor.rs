@@ -91,7 +91,7 @@ pub async fn begin(node: &Node, taken: Taken, trigger: Trigger) -> Option<Held> 
 pub async fn perform(node: &Node, held: &mut Held) {
     let id: RecordId = held.job.clone().into();
     let lane = node.sim.with(|world| match world.check.record(&id) {
-        Some(Record::Job(job)) => job.spec.lane().to_owned(),
+        Some(Record::Job(job)) => job.spec.lane().into_owned(),
         Some(Record::Operation(_)) | None => String::new(),
     });
     let script = node.sim.with(|world| Script::draw(world, &lane));

@@ -99,7 +99,7 @@ impl Node {
     /// A taking for someone.
     pub fn take_for(&self, owner: OwnerId, limit: usize) -> Take {
         let lease = self.sim.with(|world| world.setting.lease);
-        Take { owner, now: self.now(), lease, limit }
+        Take::by(owner, self.now(), lease, limit)
     }
 
     /// Prolongs a lease. The new fence replaces the old one, which is dead.

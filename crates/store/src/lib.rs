@@ -140,12 +140,35 @@ impl<'a> From<&'a str> for Lane<'a> {
 /// Who takes, when, for how long, and how many at most.
 #[derive(Clone, Debug)]
 pub struct Take {
-    /// Who takes.
+    /// Who takes; of several the first.
     pub owner: OwnerId,
+    /// Who else takes: one record each, in this order. Empty if the first takes all.
+    pub others: Vec<OwnerId>,
     /// The time of taking.
     pub now: Timestamp,
     /// The lease that the taker gets.
     pub lease: Lease,
     /// The most records.
     pub limit: usize,
+}
+
+impl Take {
+    /// By one taker.
+    pub fn by(owner: OwnerId, now: Timestamp, lease: Lease, limit: usize) -> Self {
+        Self { owner, others: Vec::new(), now, lease, limit }
+    }
+
+    /// One record for each of these, at most; none if there are none.
+    pub fn one_each(owners: impl IntoIterator<Item = OwnerId>, now: Timestamp, lease: Lease) -> Option<Self> {
+        let mut owners = owners.into_iter();
+        let owner = owners.next()?;
+        let others: Vec<OwnerId> = owners.collect();
+        let limit = others.len() + 1;
+        Some(Self { owner, others, now, lease, limit })
+    }
+
+    /// Who takes the record that so many were taken before.
+    pub fn owner_after(&self, taken: usize) -> &OwnerId {
+        taken.checked_sub(1).and_then(|nth| self.others.get(nth)).unwrap_or(&self.owner)
+    }
 }

@@ -194,7 +194,7 @@ impl Tables {
         for id in ids {
             let Some(row) = self.agenda.get_mut(&id) else { continue };
             // A record that someone else holds is skipped, never waited for.
-            if let Ok(claim) = row.take(&take.owner, take.now, take.lease) {
+            if let Ok(claim) = row.take(take.owner_after(taken.len()), take.now, take.lease) {
                 taken.push(Taken { id, claim });
             }
         }

@@ -61,8 +61,10 @@ pub struct Pulse {
     pub job_due_at: Option<Timestamp>,
     /// When the next operation is due.
     pub operation_due_at: Option<Timestamp>,
-    /// Whether a job is ready to be taken.
+    /// Whether a job is ready to be dispatched.
     pub ready: Ready,
+    /// Whether a job is ready to be pulled.
+    pub pulled: Ready,
     /// Whether the node that asks takes work; none if nothing is known of it.
     pub taking: Option<Taking>,
 }

@@ -107,6 +107,9 @@ pub struct CreateJob {
     /// The lane that it queues in; its executor's own if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<String>,
+    /// What whoever pulls it must have; for work without an executor and a lane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// How often and how soon it is tried again; as its executor says if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{JsonArray, JsonObject};
+use crate::{JsonArray, JsonObject, UnderClaim};
 
 /// Where the doer says that a job is. `state_reason` and `phase` are overwritten even when left out; everything else stays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct UpdateJob {
     /// The attempt that it is about; required once the job was dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt_id: Option<String>,
+    /// The claim under which it is reported, if its doer holds one: refused if it does not any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<UnderClaim>,
     /// Why, short and machine-readable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_reason: Option<String>,
@@ -55,6 +58,7 @@ impl UpdateJob {
         Self {
             state: state.into(),
             attempt_id: None,
+            claim: None,
             state_reason: None,
             phase: None,
             progress: None,

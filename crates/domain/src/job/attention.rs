@@ -60,7 +60,7 @@ impl Job {
 
     fn place(&self, ready_at: Timestamp) -> Place {
         Place {
-            lane: Arc::from(self.spec.lane()),
+            lane: Arc::from(&*self.spec.lane()),
             priority: self.spec.priority,
             sequence: self.created_at.micros(),
             ready_at,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::lane::is_pulled;
 use crate::body::BodyRef;
 use crate::limits::{
     MAX_BODIES, MAX_EXECUTION_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES,
@@ -37,6 +38,9 @@ pub struct JobSpec {
     /// The lane that it queues in; its executor's own if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<String>,
+    /// What whoever pulls it must have; for work without an executor and a lane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Higher goes first within a lane.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priority: i32,
@@ -92,8 +96,6 @@ pub struct JobSpec {
     pub execution: Option<Json>,
 }
 
-/// The lane of work that names nobody: no dispatcher asks it, only peers that pull.
-pub const UNASSIGNED_LANE: &str = "unassigned";
 /// Priorities lie between the negative and the positive of this.
 pub const MAX_PRIORITY: i32 = 1_000;
 
@@ -105,6 +107,7 @@ impl JobSpec {
             kind: general(),
             executor: executor.map(str::to_owned),
             lane: None,
+            label: None,
             priority: 0,
             retry,
             timeout_seconds: None,
@@ -125,15 +128,6 @@ impl JobSpec {
             execution: None,
         }
     }
-
-    /// The lane that it queues in. Work that names no executor is nobody's to dispatch, whatever lane it names.
-    pub fn lane(&self) -> &str {
-        match (&self.executor, &self.lane) {
-            (Some(_), Some(lane)) => lane,
-            (Some(executor), None) => executor,
-            (None, _) => UNASSIGNED_LANE,
-        }
-    }
 }
 
 impl NewJob {
@@ -146,6 +140,7 @@ impl NewJob {
         for (what, text, limit) in [
             ("executor", &spec.executor, MAX_LABEL_BYTES),
             ("lane", &spec.lane, MAX_LABEL_BYTES),
+            ("label", &spec.label, MAX_LABEL_BYTES),
             ("created_by_peer_id", &spec.created_by_peer_id, MAX_ID_BYTES),
             ("owner_peer_id", &spec.owner_peer_id, MAX_ID_BYTES),
             ("assigned_peer_id", &spec.assigned_peer_id, MAX_ID_BYTES),
@@ -172,7 +167,7 @@ impl NewJob {
         for body in &self.bodies {
             body.check()?;
         }
-        if [&spec.executor, &spec.lane].into_iter().any(|name| name.as_deref() == Some(UNASSIGNED_LANE)) {
+        if [&spec.executor, &spec.lane].into_iter().any(|name| name.as_deref().is_some_and(is_pulled)) {
             return Err(Refusal::InvalidPolicy { field: "lane" });
         }
         if !(-MAX_PRIORITY..=MAX_PRIORITY).contains(&spec.priority) {

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::cancel::CancelAnswer;
+use super::lane::Pull;
 use super::state::{Job, JobState};
 use crate::Timestamp;
 use crate::operation::{Operation, OperationLink};
@@ -198,14 +199,13 @@ fn queued(
     }
     let spec = &job.spec;
     let Some(executor) = &spec.executor else {
-        reasons.push(match (&spec.assigned_peer_id, &spec.path) {
-            (Some(peer), _) => {
-                reason("waits_for_peer", format!("it waits for the peer {peer} to pull or report it"), None)
-            }
-            (None, Some(path)) => {
-                reason("waits_for_peer", format!("it waits for a peer that works in {path}"), None)
-            }
-            (None, None) => reason(
+        let waits = |told: String| reason("waits_for_peer", told, None);
+        reasons.push(match spec.pull() {
+            Pull::Assigned(peer) => waits(format!("it waits for the peer {peer} to pull or report it")),
+            Pull::Lane(lane) => waits(format!("it waits for someone who pulls from the lane {lane:?}")),
+            Pull::Label(label) => waits(format!("it waits for someone who pulls with the label {label:?}")),
+            Pull::Folder(path) => waits(format!("it waits for a peer that works in {path}")),
+            Pull::Anyone => reason(
                 "names_nobody",
                 "it names no executor, peer or folder: it waits for a peer to pull it or for its doer to report",
                 None,

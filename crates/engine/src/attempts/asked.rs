@@ -53,7 +53,7 @@ impl Attempts {
         };
         let mut watched = self.changes.watch(&id);
         let (told, dispatched) = oneshot::channel();
-        self.begin(&Arc::from(job.spec.lane()), taken, Origin::Asked { trigger, order, told });
+        self.begin(&Arc::from(&*job.spec.lane()), taken, Origin::Asked { trigger, order, told });
         // An attempt that is gone without a word was ended with the process.
         let mut record = dispatched.await.unwrap_or(Err(EngineError::Contended))?;
         let limit = self.timer.now().plus_seconds(ANSWER_WITHIN_SECONDS);
@@ -88,7 +88,7 @@ impl Attempts {
                     Err(error) => return Err(error.into()),
                 }
             }
-            let take = Take { owner: self.owner.clone(), now, lease: self.lease, limit: 1 };
+            let take = Take::by(self.owner.clone(), now, self.lease, 1);
             match store.take(id, take).await {
                 Ok(taken) => return Ok((job.clone(), taken)),
                 Err(StoreError::ClaimHeld) => {}

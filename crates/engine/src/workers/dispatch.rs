@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::job::UNASSIGNED_LANE;
+use domain::job::is_pulled;
 use domain::{OwnerId, Timestamp};
 use store::Take;
 
@@ -55,7 +55,7 @@ impl DispatchJobs {
         let asked = std::mem::take(&mut self.lanes().maybe_ready);
         let mut next = Next::WhenWoken;
         for lane in &asked {
-            if &**lane == UNASSIGNED_LANE {
+            if is_pulled(lane) {
                 continue;
             }
             if now < self.strangers_from && !self.attempts.serves(lane) {
@@ -80,7 +80,7 @@ impl DispatchJobs {
                 self.lanes().maybe_ready.insert(lane.clone());
                 continue;
             }
-            let take = Take { owner: self.owner.clone(), now, lease: self.attempts.lease(), limit };
+            let take = Take::by(self.owner.clone(), now, self.attempts.lease(), limit);
             let taken = match self.engine.store().take_ready(self.attempts.lane(lane), take).await {
                 Ok(taken) => taken,
                 Err(error) => {

@@ -30,7 +30,7 @@ pub struct Taking {
 
 impl Taking {
     pub fn at(&self, now: Timestamp) -> Take {
-        Take { owner: self.owner.clone(), now, lease: Lease::DEFAULT, limit: self.limit }
+        Take::by(self.owner.clone(), now, Lease::DEFAULT, self.limit)
     }
 }
 

@@ -120,7 +120,7 @@ impl World {
 
     pub fn taker(&self, owner: &str) -> Take {
         let now = engine::Clock::now(&*self.clock);
-        Take { owner: OwnerId::new(owner), now, lease: Lease::DEFAULT, limit: 10 }
+        Take::by(OwnerId::new(owner), now, Lease::DEFAULT, 10)
     }
 
     /// A job that was created, taken and dispatched by node a, with the fence of its claim.

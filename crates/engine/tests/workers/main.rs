@@ -151,12 +151,8 @@ async fn a_report_goes_on_under_the_claim_that_its_own_process_took_meanwhile() 
     let (given, gate, id) = at_work().await;
     let record = id.clone().into();
     let claim = given.store.inner.load(&record).await.unwrap().unwrap().claim.expect("an attempt has it");
-    let take = store::Take {
-        owner: claim.owner,
-        now: claim.lease_expires_at.plus_seconds(1),
-        lease: domain::Lease::DEFAULT,
-        limit: 1,
-    };
+    let ended = claim.lease_expires_at.plus_seconds(1);
+    let take = store::Take::by(claim.owner, ended, domain::Lease::DEFAULT, 1);
     given.store.inner.take(&record, take).await.unwrap();
     gate.open();
     let done = given.until(&id, JobStateName::Completed).await;

@@ -14,3 +14,4 @@ mod losses;
 mod proxy;
 mod repeats;
 mod together;
+mod workers;

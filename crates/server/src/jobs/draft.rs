@@ -81,6 +81,7 @@ fn spec(create: CreateJob) -> JobSpec {
         title: create.title,
         kind: create.kind,
         lane: create.lane,
+        label: create.label,
         priority: create.priority.unwrap_or_default(),
         timeout_seconds: create.timeout_seconds,
         owner_peer_id: create.owner_peer_id,

@@ -19,7 +19,7 @@ use crate::render::{Bodies, Extent, status};
 use crate::serve::Server;
 
 /// Whether the request was answered before.
-pub(super) enum Begun {
+pub(crate) enum Begun {
     /// It was: this is the answer.
     Earlier(Response),
     /// It is new; under a key, if it has one.
@@ -27,7 +27,7 @@ pub(super) enum Begun {
 }
 
 /// Looks for an earlier answer first: it stands, whatever has become of the job since.
-pub(super) async fn begin(server: &Server, asked: &Asked) -> Result<Begun, Problem> {
+pub(crate) async fn begin(server: &Server, asked: &Asked) -> Result<Begun, Problem> {
     let Some(key) = asked.key.clone() else { return Ok(Begun::New(None)) };
     let body = asked.body.as_deref().unwrap_or_default();
     let keyed = Keyed::new(&asked.principal, asked.operation, key, &asked.id, body);
@@ -38,7 +38,7 @@ pub(super) async fn begin(server: &Server, asked: &Asked) -> Result<Begun, Probl
 }
 
 /// Gives the order and answers with the status of the job afterwards.
-pub(super) async fn give(
+pub(crate) async fn give(
     server: &Server,
     asked: &Asked,
     visible: &Visible,
@@ -46,7 +46,19 @@ pub(super) async fn give(
     command: JobCommand,
     bodies: Vec<NewBody>,
 ) -> Result<Response, Problem> {
-    let mut order = Order::new(visible.id().clone(), command, asked.principal.actor.clone());
+    let order = Order::new(visible.id().clone(), command, asked.principal.actor.clone());
+    give_order(server, asked, visible, keyed, order, bodies).await
+}
+
+/// The same, for an order that is put together already.
+pub(super) async fn give_order(
+    server: &Server,
+    asked: &Asked,
+    visible: &Visible,
+    keyed: Option<Keyed>,
+    mut order: Order,
+    bodies: Vec<NewBody>,
+) -> Result<Response, Problem> {
     let mut texts = Bodies::default();
     for new in &bodies {
         texts.keep(new.body, Arc::from(String::from_utf8_lossy(&new.bytes)));

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use api::{Problem, UpdateJob};
+use api::{Problem, UnderClaim, UpdateJob};
 use axum::response::Response;
 use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
-use domain::{AttemptId, BodyName, BodyRef, Json};
+use domain::{AttemptId, BodyName, BodyRef, Fence, Json};
+use engine::Order;
 use store::{NewBody, body_ref};
 
 use super::list::unknown_state;
-use super::order::{Begun, begin, give};
+use super::order::{Begun, begin, give_order};
 use super::visible::steerable_job;
 use crate::asked::Asked;
+use crate::claims;
 use crate::problem::of_refusal;
 use crate::serve::Server;
 
@@ -33,7 +35,11 @@ pub(crate) async fn update(server: &Server, asked: Asked) -> Result<Response, Pr
         submit: SubmitWord::Unsaid,
     };
     let command = JobCommand::Report(Box::new(report));
-    give(server, &asked, &visible, keyed, command, bodies).await
+    let mut order = Order::new(visible.id().clone(), command, asked.principal.actor.clone());
+    if let Some(UnderClaim { owner_id, claim_version }) = &update.claim {
+        order.fence = Some(Fence { owner: claims::owner(owner_id)?, claim_version: *claim_version });
+    }
+    give_order(server, &asked, &visible, keyed, order, bodies).await
 }
 
 fn details(update: &UpdateJob, bodies: &mut Vec<NewBody>) -> Result<Details, Problem> {

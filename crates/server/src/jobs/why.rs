@@ -114,9 +114,9 @@ fn executor_here(server: &Server, job: &Job) -> ExecutorHere {
 
 fn lane_here(server: &Server, job: &Job) -> LaneHere {
     let (attempts, lane) = (server.daemon.attempts(), job.spec.lane());
-    match attempts.free_slots(lane) {
+    match attempts.free_slots(&lane) {
         0 => LaneHere::Full,
-        _ if attempts.serves(lane) => LaneHere::Free,
+        _ if attempts.serves(&lane) => LaneHere::Free,
         _ => LaneHere::Unknown { until: attempts.strangers_from() },
     }
 }

@@ -28,6 +28,31 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         Operation::RunJob | Operation::RetryJob => json!({}),
         Operation::CancelJob => json!({ "reason": "no longer needed" }),
         Operation::AnswerJob => json!({ "answer": { "approved": true } }),
+        Operation::PullJob => json!({ "worker_id": "press-1", "lanes": ["print"], "wait_seconds": 0 }),
+        Operation::HeartbeatJob => json!({
+            "attempt_id": "attempt-0197a9c2f3c07d1c8f1c5f0f6f5b2f10",
+            "progress": { "pages": 6 },
+            "progress_note": "half of it",
+        }),
+        Operation::CompleteJob => json!({
+            "attempt_id": "attempt-0197a9c2f3c07d1c8f1c5f0f6f5b2f10",
+            "summary": "12 pages",
+            "result": { "pages": 12 },
+        }),
+        Operation::FailJob => json!({
+            "attempt_id": "attempt-0197a9c2f3c07d1c8f1c5f0f6f5b2f10",
+            "reason": "no_paper",
+            "error": { "message": "the tray is empty" },
+            "retryable": true,
+        }),
+        Operation::AskInput => json!({
+            "attempt_id": "attempt-0197a9c2f3c07d1c8f1c5f0f6f5b2f10",
+            "question": { "text": "Glossy or matt?" },
+        }),
+        Operation::AcquireClaim => json!({ "resource_type": "WORKORDER", "owner_id": "runner-1" }),
+        Operation::RenewClaim | Operation::ReleaseClaim => {
+            json!({ "owner_id": "runner-1", "claim_version": 0 })
+        }
         Operation::CancelOrphan => json!({ "reason": "it costs money" }),
         Operation::SettleOrphan => json!({ "note": "the console shows nothing of it" }),
         Operation::InvokeCapability => {
@@ -85,6 +110,7 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
             "earliest_at": "2026-11-16T09:30:00.000000+00:00",
         }),
         Operation::RevokeToken => json!({ "id": "token-0197a9c2f3c07d1c8f1c5f0f6f5b2f10", "revoked": true }),
+        Operation::PullJob => json!({ "job": null }),
         Operation::ReadHealth => json!({ "status": "ok" }),
         Operation::ReadReadiness => json!({ "status": "ready" }),
         Operation::CreateJob
@@ -95,6 +121,13 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::RetryJob
         | Operation::CancelJob
         | Operation::AnswerJob
+        | Operation::HeartbeatJob
+        | Operation::CompleteJob
+        | Operation::FailJob
+        | Operation::AskInput
+        | Operation::AcquireClaim
+        | Operation::RenewClaim
+        | Operation::ReleaseClaim
         | Operation::PurgeJob
         | Operation::ReadResult
         | Operation::ReadArtifact

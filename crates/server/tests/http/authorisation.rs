@@ -32,7 +32,15 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::InvokeCapability
         | Operation::PollDeferred
         | Operation::CancelDeferred
-        | Operation::AnswerJob => role != Role::Viewer,
+        | Operation::AnswerJob
+        | Operation::PullJob
+        | Operation::HeartbeatJob
+        | Operation::CompleteJob
+        | Operation::FailJob
+        | Operation::AskInput
+        | Operation::AcquireClaim
+        | Operation::RenewClaim
+        | Operation::ReleaseClaim => role != Role::Viewer,
         Operation::PurgeJob | Operation::SettleOrphan | Operation::DrainNode | Operation::UndrainNode => {
             matches!(role, Role::Admin | Role::Operator)
         }

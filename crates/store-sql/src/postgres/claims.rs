@@ -145,7 +145,7 @@ async fn take_all(
             return Ok(Err(StoreError::Broken(told)));
         };
         // A record that someone else holds is skipped, never waited for.
-        if let Ok(claim) = row.take(&take.owner, take.now, take.lease) {
+        if let Ok(claim) = row.take(take.owner_after(taken.len()), take.now, take.lease) {
             taken.push(Taken { id: id.clone(), claim });
             changed.push((id, row));
         }

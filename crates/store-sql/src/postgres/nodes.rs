@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use domain::job::UNASSIGNED_LANE;
+use domain::job::{AFTER_PULLED, PULLED};
 use domain::{RecordId, RecordKind, Timestamp};
 use store::{Node, Pulse, Ready, StoreError};
 use tokio_postgres::Row;
@@ -20,30 +20,31 @@ use crate::rows::{optional_time, time};
 /// A node that was not heard of for this long is forgotten: an hour.
 const FORGOTTEN_AFTER_MICROS: i64 = 3_600_000_000;
 
-/// What a pulse says, whoever asks: in the order of `read`. `$1` and `$2` are kinds of records, `$3` is the lane that no node serves.
+/// What a pulse says, whoever asks: in the order of `read`. `$1` and `$2` are kinds of records, `$3` and `$4` bound the lanes that are pulled from.
 macro_rules! pulse {
     () => {
         "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
          (SELECT min(due_at) FROM agenda WHERE kind = $1::text AND due_at IS NOT NULL), \
          (SELECT min(due_at) FROM agenda WHERE kind = $2::text AND due_at IS NOT NULL), \
          (EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane < $3::text) \
-          OR EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane > $3::text)), \
+          OR EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane >= $4::text)), \
+         EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane >= $3::text AND lane < $4::text), \
          (SELECT value FROM meta WHERE name = 'schema'), \
          (SELECT value FROM meta WHERE name = 'view_format'), "
     };
 }
 
-const PULSE: &str = concat!("SELECT ", pulse!(), "(SELECT drains FROM nodes WHERE id = $4::text)");
+const PULSE: &str = concat!("SELECT ", pulse!(), "(SELECT drains FROM nodes WHERE id = $5::text)");
 
 // The time of a heartbeat is the database's: nodes are compared by it.
 const BEAT: &str = concat!(
     "WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS at), beaten AS (\
      INSERT INTO nodes (id, name, url, version, schema_version, executors, started_at, heartbeat_at, attempts, polls, drains) \
-     SELECT $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::bigint, at, $11::bigint, $12::bigint, 0 FROM clock \
+     SELECT $5::text, $6::text, $7::text, $8::text, $9::bigint, $10::text, $11::bigint, at, $12::bigint, $13::bigint, 0 FROM clock \
      ON CONFLICT (id) DO UPDATE \
      SET heartbeat_at = excluded.heartbeat_at, attempts = excluded.attempts, polls = excluded.polls \
      RETURNING drains), forgotten AS (\
-     DELETE FROM nodes USING clock WHERE heartbeat_at < clock.at - $13::bigint AND id <> $4::text) \
+     DELETE FROM nodes USING clock WHERE heartbeat_at < clock.at - $14::bigint AND id <> $5::text) \
      SELECT ",
     pulse!(),
     "(SELECT drains FROM beaten)"
@@ -66,10 +67,10 @@ pub(super) async fn pulse(session: &Session, node_id: &str) -> Result<Heard, Pos
     ask(session, PULSE, &given).await
 }
 
-/// What a pulse is asked for with: the first three of every such statement.
-fn pulse_values() -> [Given<'static>; 3] {
+/// What a pulse is asked for with: the first four of every such statement.
+fn pulse_values() -> [Given<'static>; 4] {
     let kinds = [RecordKind::Job, RecordKind::Operation].map(RecordKind::as_str);
-    [kinds[0].into(), kinds[1].into(), UNASSIGNED_LANE.into()]
+    [kinds[0].into(), kinds[1].into(), PULLED.into(), AFTER_PULLED.into()]
 }
 
 async fn ask(
@@ -83,20 +84,25 @@ async fn ask(
     let rows = session.rows(&statement, &given).await?;
     let answered = Instant::now();
     let row = rows.first().ok_or_else(|| Unfit::new(0, "the server says no time"))?;
-    Versions::read(row, 4)?.check()?;
+    Versions::read(row, 5)?.check()?;
     let pulse = read(row)?;
     Ok(Heard { pulse, time: StoreTime::measured(pulse.time, sent, answered) })
 }
 
 fn read(row: &Row) -> Result<Pulse, Unfit> {
-    let drains = crate::database::Columns::integer(row, 6)?;
+    let drains = crate::database::Columns::integer(row, 7)?;
     Ok(Pulse {
         time: time(row, 0)?,
         job_due_at: optional_time(row, 1)?,
         operation_due_at: optional_time(row, 2)?,
-        ready: if integer(row, 3)? == 0 { Ready::None } else { Ready::Some },
+        ready: ready(row, 3)?,
+        pulled: ready(row, 4)?,
         taking: drains.map(taking),
     })
+}
+
+fn ready(row: &Row, column: usize) -> Result<Ready, Unfit> {
+    Ok(if integer(row, column)? == 0 { Ready::None } else { Ready::Some })
 }
 
 const VERSIONS: &str = "SELECT record_id, version FROM agenda WHERE record_id = ANY($1::text[])";

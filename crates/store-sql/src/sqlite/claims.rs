@@ -65,7 +65,7 @@ fn take_all(
             ))));
         };
         // A record that someone else holds is skipped, never waited for.
-        if let Ok(claim) = row.take(&take.owner, take.now, take.lease) {
+        if let Ok(claim) = row.take(take.owner_after(taken.len()), take.now, take.lease) {
             update_agenda(connection, &id, &row)?;
             taken.push(Taken { id, claim });
         }

@@ -249,7 +249,7 @@ pub fn kept(key: IdempotencyKey, record: &RecordId, answer: &[u8]) -> KeptKey {
 // Claims.
 
 pub fn take(owner_name: &str, now: Timestamp, limit: usize) -> Take {
-    Take { owner: owner(owner_name), now, lease: Lease::DEFAULT, limit }
+    Take::by(owner(owner_name), now, Lease::DEFAULT, limit)
 }
 
 pub async fn taken(store: &dyn Store, id: &RecordId, owner_name: &str, now: Timestamp) -> Taken {

@@ -79,7 +79,7 @@ impl Workshop {
 
     /// Takes one job from the lane.
     pub async fn claim(&self, id: &JobId) -> Result<(Fence, Vec<Promise>), EngineError> {
-        let take = Take { owner: self.owner.clone(), now: self.now(), lease: Lease::DEFAULT, limit: 1 };
+        let take = Take::by(self.owner.clone(), self.now(), Lease::DEFAULT, 1);
         let taken = self.store().take(&id.clone().into(), take).await?;
         let promise = Promise::Claim(taken.id, taken.claim.claim_version);
         Ok((taken.claim.fence(), vec![promise]))

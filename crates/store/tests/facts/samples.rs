@@ -245,6 +245,7 @@ fn full_job() -> NewJob {
         kind: "render".to_owned(),
         executor: text("farm"),
         lane: text("slow"),
+        label: None,
         priority: -7,
         retry: RetryPolicy { max_attempts: 3, backoff_seconds: 2, max_backoff_seconds: 60 },
         timeout_seconds: Some(900),

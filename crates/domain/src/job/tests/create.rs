@@ -1,6 +1,9 @@
 //! Accepting a job, and what is over a limit.
 
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::job::lane::{AFTER_PULLED, PULLED, Pull, is_pulled};
 use crate::job::spec::MAX_PRIORITY;
 use crate::limits::{MAX_BODIES, MAX_BODY_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES};
 use crate::retry::{MAX_ATTEMPTS, MAX_BACKOFF_SECONDS};
@@ -148,12 +151,56 @@ fn a_retry_policy_that_asks_for_nothing_or_too_much_is_refused() {
 }
 
 #[test]
-fn a_job_queues_in_its_own_lane_else_in_its_executors_else_unassigned() {
+fn a_job_queues_in_its_own_lane_else_in_its_executors() {
     let lane = |lane: Option<&str>, executor: Option<&str>| {
         let spec = JobSpec { lane: lane.map(str::to_owned), ..JobSpec::plain(executor, THRICE) };
-        spec.lane().to_owned()
+        spec.lane().into_owned()
     };
     assert_eq!(lane(Some("fast"), Some("render")), "fast");
     assert_eq!(lane(None, Some("render")), "render");
-    assert_eq!(lane(None, None), "unassigned");
+    assert!(is_pulled(&lane(None, None)) && is_pulled(&lane(Some("fast"), None)));
+}
+
+#[test]
+fn a_job_without_an_executor_is_pulled_by_its_peer_else_its_lane_else_its_label_else_its_folder_else_by_anyone()
+ {
+    let some = |text: &str| Some(text.to_owned());
+    let mut spec = JobSpec::plain(None, THRICE);
+    assert_eq!(spec.pull(), Pull::Anyone);
+    spec.path = some("/srv/shop");
+    assert_eq!(spec.pull(), Pull::Folder("/srv/shop"));
+    spec.label = some("gpu");
+    assert_eq!(spec.pull(), Pull::Label("gpu"));
+    spec.lane = some("print");
+    assert_eq!(spec.pull(), Pull::Lane("print"));
+    spec.assigned_peer_id = some("repow-shop-1");
+    assert_eq!(spec.pull(), Pull::Assigned("repow-shop-1"));
+    assert_eq!(spec.lane(), Pull::Assigned("repow-shop-1").lane(None));
+}
+
+#[test]
+fn no_two_circles_and_no_two_ways_to_pull_share_a_lane() {
+    // Names that would run into each other if they were only joined.
+    let names = ["", "a", "b", "a:b", "1:a", "1:a:", ":", "-", "-:", "1:a:1:a:"];
+    let circles = names.iter().map(|name| Some(*name)).chain([None]);
+    let pulls = |circle: Option<&str>| {
+        let of = |name: &'static str| {
+            [Pull::Assigned(name), Pull::Lane(name), Pull::Label(name), Pull::Folder(name)]
+                .map(|pull| pull.lane(circle))
+        };
+        names.iter().flat_map(|name| of(name)).chain([Pull::Anyone.lane(circle)]).collect::<Vec<_>>()
+    };
+    let lanes: Vec<String> = circles.flat_map(pulls).collect();
+    let different: BTreeSet<&String> = lanes.iter().collect();
+    assert_eq!(different.len(), lanes.len());
+    assert!(lanes.iter().all(|lane| (PULLED..AFTER_PULLED).contains(&lane.as_str())));
+}
+
+#[test]
+fn a_name_that_reads_like_a_pulled_lane_is_refused() {
+    for (executor, lane) in [(Some("pull:any:-:"), None), (Some("render"), Some("pull:any:-:"))] {
+        let mut new = new_job();
+        new.spec = JobSpec { lane: lane.map(str::to_owned), ..JobSpec::plain(executor, THRICE) };
+        check(&[], create(new), Decision::refuse(Refusal::InvalidPolicy { field: "lane" }));
+    }
 }

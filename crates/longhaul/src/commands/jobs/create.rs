@@ -49,6 +49,9 @@ pub struct Create {
     /// The lane that it queues in; its executor's own if left out
     #[arg(long, value_name = "NAME")]
     lane: Option<String>,
+    /// What whoever pulls it must have; for jobs without an executor and a lane
+    #[arg(long)]
+    label: Option<String>,
     /// Attempts in all; as the executor says if left out
     #[arg(long, value_name = "NUMBER")]
     max_attempts: Option<u32>,
@@ -180,6 +183,7 @@ fn sent(create: Create) -> Result<CreateJob> {
         expires_at: when(create.expires_at)?,
         priority: create.priority,
         lane: create.lane,
+        label: create.label,
         retry,
         timeout_seconds: create.timeout.map(|timeout| timeout.as_secs()),
         tags: create.tags,

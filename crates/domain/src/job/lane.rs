@@ -1,0 +1,79 @@
+//! The lanes that jobs queue in. Work that names an executor queues for the daemon's own dispatcher; all other work is pulled, by
+//! whoever asks for it in the circle that it belongs to.
+//!
+//! The name of a pulled lane holds the circle, so that nobody is ever handed what another circle has asked for.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use super::spec::JobSpec;
+
+/// How the names of all pulled lanes begin. No executor and no lane that a caller names may begin so.
+pub const PULLED: &str = "pull:";
+/// The first name after them.
+pub const AFTER_PULLED: &str = "pull;";
+
+/// What someone who pulls asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pull<'a> {
+    /// Work for one peer, by its exact id.
+    Assigned(&'a str),
+    /// Work of a lane.
+    Lane(&'a str),
+    /// Work for anyone with a label.
+    Label(&'a str),
+    /// Work in a folder.
+    Folder(&'a str),
+    /// Work that names nobody.
+    Anyone,
+}
+
+impl Pull<'_> {
+    /// The lane in which such work of a circle queues.
+    pub fn lane(self, circle: Option<&str>) -> String {
+        let (kind, name) = match self {
+            Self::Assigned(peer) => ("peer", peer),
+            Self::Lane(lane) => ("lane", lane),
+            Self::Label(label) => ("label", label),
+            Self::Folder(path) => ("folder", path),
+            Self::Anyone => ("any", ""),
+        };
+        let mut lane = format!("{PULLED}{kind}:");
+        // The length first: no circle and name read like another circle and name.
+        match circle {
+            Some(circle) => {
+                let _ = write!(lane, "{}:{circle}:", circle.len());
+            }
+            None => lane.push_str("-:"),
+        }
+        lane.push_str(name);
+        lane
+    }
+}
+
+/// Whether a lane is pulled from, and not dispatched.
+pub fn is_pulled(lane: &str) -> bool {
+    lane.starts_with(PULLED)
+}
+
+impl JobSpec {
+    /// The lane that it queues in: its executor's own or the one that it names; else it is pulled.
+    pub fn lane(&self) -> Cow<'_, str> {
+        match (&self.executor, &self.lane) {
+            (Some(_), Some(lane)) => Cow::Borrowed(lane),
+            (Some(executor), None) => Cow::Borrowed(executor),
+            (None, _) => Cow::Owned(self.pull().lane(self.circle.as_deref())),
+        }
+    }
+
+    /// Who may pull it: the peer that it is assigned to, else whoever asks for its lane, its label or its folder, else anyone.
+    pub fn pull(&self) -> Pull<'_> {
+        match (&self.assigned_peer_id, &self.lane, &self.label, &self.path) {
+            (Some(peer), _, _, _) => Pull::Assigned(peer),
+            (None, Some(lane), _, _) => Pull::Lane(lane),
+            (None, None, Some(label), _) => Pull::Label(label),
+            (None, None, None, Some(path)) => Pull::Folder(path),
+            (None, None, None, None) => Pull::Anyone,
+        }
+    }
+}

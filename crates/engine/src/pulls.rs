@@ -1,0 +1,227 @@
+//! Work that others pull: who waits for it, and what is known of the lanes without a question to the store.
+//!
+//! Whoever waits costs nothing but memory. A commit that makes a job ready in a lane that somebody waits for wakes the worker that
+//! hands out (`workers/hand_out.rs`), which takes for all of them at once, under their own names: a puller is the owner of its
+//! claim, and outlives this process.
+
+mod attempt;
+mod waiting;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use domain::{Lease, OwnerId, Record};
+use store::{Commit, Committed, Lane, Take, Taken};
+use tokio::sync::{Notify, oneshot};
+
+use crate::{CommitWatch, DaemonSettings, Engine, EngineError, MayTake, Spawn, Standing, Wakes};
+pub use attempt::{Beat, Handed};
+use waiting::{Waiter, Waiting};
+
+/// Who may wait at once, on this node.
+pub const MAX_WAITING: usize = 20_000;
+
+/// Someone who asks for work.
+#[derive(Clone, Debug)]
+pub struct Puller {
+    /// Unique per process that does the work.
+    pub owner: OwnerId,
+    /// Who asks, for the facts.
+    pub actor: Arc<str>,
+    /// Where its work queues.
+    pub lanes: Vec<PulledLane>,
+}
+
+/// A lane that is pulled from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PulledLane {
+    /// Its whole name.
+    pub name: Arc<str>,
+    /// How many of its jobs may be held at the same time.
+    pub limit: Option<usize>,
+}
+
+/// Those who wait on this node.
+pub struct Pulls {
+    engine: Engine,
+    lease: Lease,
+    standing: Arc<Standing>,
+    spawn: Arc<dyn Spawn>,
+    wakes: Arc<Wakes>,
+    lane_limits: BTreeMap<String, usize>,
+    waiting: Mutex<Waiting>,
+    asked: Notify,
+}
+
+impl Pulls {
+    /// Nobody yet.
+    pub fn new(engine: Engine, spawn: Arc<dyn Spawn>, wakes: Arc<Wakes>, settings: &DaemonSettings) -> Self {
+        Self {
+            engine,
+            lease: settings.lease,
+            standing: settings.standing.clone(),
+            spawn,
+            wakes,
+            lane_limits: settings.lane_limits.clone(),
+            waiting: Mutex::default(),
+            asked: Notify::new(),
+        }
+    }
+
+    /// The limit of a lane that callers name so.
+    pub fn limit_of(&self, lane: &str) -> Option<usize> {
+        self.lane_limits.get(lane).copied()
+    }
+
+    /// The lease of whoever pulls.
+    pub fn lease(&self) -> Lease {
+        self.lease
+    }
+
+    /// How many wait.
+    pub fn count(&self) -> usize {
+        self.waiting().count()
+    }
+
+    /// Waits for a record to hold; `Busy` if too many wait. Whoever stops waiting gets nothing.
+    pub async fn take(
+        self: &Arc<Self>,
+        owner: OwnerId,
+        lanes: Vec<PulledLane>,
+    ) -> Result<Taken, EngineError> {
+        let (told, taken) = oneshot::channel();
+        let waiter = Arc::new(Waiter::new(owner, told));
+        let _place = {
+            let mut waiting = self.waiting();
+            if waiting.count() >= MAX_WAITING {
+                return Err(store::StoreError::Busy.into());
+            }
+            if waiting.add(&waiter, &lanes) {
+                self.asked.notify_one();
+            }
+            Place { pulls: self.clone(), waiter, lanes }
+        };
+        // Whoever hands out is gone with the process.
+        let taken = taken.await.map_err(|_| EngineError::Contended)?;
+        self.attend_to_end_of(&taken);
+        Ok(taken)
+    }
+
+    /// A record to hold, if there is one now.
+    pub async fn take_now(
+        &self,
+        owner: &OwnerId,
+        lanes: &[PulledLane],
+    ) -> Result<Option<Taken>, EngineError> {
+        for lane in lanes {
+            let known_empty = self.waiting().is_empty(&lane.name);
+            if known_empty || self.may_take() != MayTake::Yes {
+                continue;
+            }
+            let take = Take::by(owner.clone(), self.engine.clock().now(), self.lease, 1);
+            let mut taken = self.engine.store().take_ready(lane.lane(), take).await?;
+            if let Some(taken) = taken.pop() {
+                self.attend_to_end_of(&taken);
+                return Ok(Some(taken));
+            }
+        }
+        Ok(None)
+    }
+
+    /// If its holder is not heard of, the end of the lease is attended to at once.
+    fn attend_to_end_of(&self, taken: &Taken) {
+        self.wakes.due(taken.claim.lease_expires_at);
+    }
+
+    /// Whether work may be handed out here now.
+    pub(crate) fn may_take(&self) -> MayTake {
+        self.standing.may_take(self.lease)
+    }
+
+    /// Others may have made work ready: the worker asks which lanes have something. Only for nodes that share a store.
+    pub(crate) fn look_again(&self) {
+        if self.waiting().look_again() {
+            self.asked.notify_one();
+        }
+    }
+
+    /// Ends when a lane should be asked.
+    pub(crate) async fn asked(&self) {
+        self.asked.notified().await;
+    }
+
+    /// Hands a taken record to the one who holds it now; nobody's if that one waits no more.
+    pub(crate) fn hand(self: &Arc<Self>, lane: &str, taken: Taken) {
+        let waiter = self.waiting().remove_owner(lane, &taken.claim.owner);
+        let left = match waiter {
+            Some(waiter) => waiter.tell(taken),
+            None => Some(taken),
+        };
+        if let Some(taken) = left {
+            let pulls = self.clone();
+            self.spawn.spawn(Box::pin(async move { pulls.hand_back(&taken).await }));
+        }
+    }
+
+    /// Gives a record back that nobody has seen: it is ready again at once.
+    pub(crate) async fn hand_back(&self, taken: &Taken) {
+        let now = self.engine.clock().now();
+        if let Err(error) = self.engine.store().hand_back(&taken.id, taken.claim.fence(), now, now).await {
+            // The end of its lease brings it back.
+            tracing::info!(record = %taken.id, code = error.code(), "not handed back: {error}");
+        }
+    }
+
+    pub(crate) fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().expect("no holder of the lock panics")
+    }
+
+    fn note(&self, commit: &Commit) {
+        let mut waiting = self.waiting();
+        let mut asked = false;
+        for change in &commit.changes {
+            match (&change.agenda.place, &*change.record) {
+                (Some(place), _) if change.agenda.ready => asked |= waiting.may_be_ready(&place.lane),
+                (None, Record::Job(job)) if waiting.has_limits() => {
+                    asked |= waiting.may_be_ready(&Arc::from(&*job.spec.lane()));
+                }
+                (Some(_) | None, _) => {}
+            }
+        }
+        drop(waiting);
+        if asked {
+            self.asked.notify_one();
+        }
+    }
+}
+
+impl CommitWatch for Pulls {
+    fn committed(&self, commit: &Commit, _: Committed) {
+        self.note(commit);
+    }
+
+    /// A question for nothing is harmless, a missing one is not.
+    fn perhaps_committed(&self, commit: &Commit) {
+        self.note(commit);
+    }
+}
+
+impl PulledLane {
+    /// As the store is asked.
+    pub(crate) fn lane(&self) -> Lane<'_> {
+        Lane { name: &self.name, limit: self.limit }
+    }
+}
+
+/// Someone's place among those who wait, as long as they do.
+struct Place {
+    pulls: Arc<Pulls>,
+    waiter: Arc<Waiter>,
+    lanes: Vec<PulledLane>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.pulls.waiting().remove(&self.waiter, &self.lanes);
+    }
+}

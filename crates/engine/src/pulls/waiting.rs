@@ -1,0 +1,171 @@
+//! Those who wait, by lane, first come first served; and the lanes that are known to be empty.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use domain::OwnerId;
+use domain::job::is_pulled;
+use store::Taken;
+use tokio::sync::oneshot;
+
+use super::PulledLane;
+
+/// Lanes that are known to be empty; when there are more, they are asked again.
+const MAX_KNOWN: usize = 65_536;
+
+/// Someone who waits.
+pub(crate) struct Waiter {
+    owner: OwnerId,
+    told: Mutex<Option<oneshot::Sender<Taken>>>,
+}
+
+/// Everyone who waits on this node.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    count: usize,
+    by_lane: BTreeMap<Arc<str>, Queue>,
+    /// Those of them that may be full.
+    limited: BTreeSet<Arc<str>>,
+    /// Lanes that somebody waits for and that may have something.
+    to_ask: BTreeSet<Arc<str>>,
+    /// Lanes that had nothing when they were asked last, and of which nothing was heard since.
+    empty: BTreeSet<Arc<str>>,
+    /// Whether the store must be asked which lanes have something.
+    look: bool,
+}
+
+#[derive(Default)]
+struct Queue {
+    limit: Option<usize>,
+    waiters: VecDeque<Arc<Waiter>>,
+}
+
+impl Waiter {
+    pub(super) fn new(owner: OwnerId, told: oneshot::Sender<Taken>) -> Self {
+        Self { owner, told: Mutex::new(Some(told)) }
+    }
+
+    /// Gives what was taken; it comes back if nobody waits for it any more.
+    pub(super) fn tell(&self, taken: Taken) -> Option<Taken> {
+        match self.told().take() {
+            Some(told) => told.send(taken).err(),
+            None => Some(taken),
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.told().as_ref().is_some_and(|told| !told.is_closed())
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Option<oneshot::Sender<Taken>>> {
+        self.told.lock().expect("no holder of the lock panics")
+    }
+}
+
+impl Waiting {
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether a lane is known to have nothing.
+    pub(super) fn is_empty(&self, lane: &str) -> bool {
+        self.empty.contains(lane)
+    }
+
+    /// Someone waits from now on. Whether a lane should be asked for it.
+    pub(super) fn add(&mut self, waiter: &Arc<Waiter>, lanes: &[PulledLane]) -> bool {
+        self.count += 1;
+        let mut asked = false;
+        for lane in lanes {
+            let queue = self.by_lane.entry(lane.name.clone()).or_default();
+            queue.limit = lane.limit;
+            if lane.limit.is_some() {
+                self.limited.insert(lane.name.clone());
+            }
+            queue.waiters.push_back(waiter.clone());
+            if !self.empty.contains(&lane.name) {
+                asked |= self.to_ask.insert(lane.name.clone());
+            }
+        }
+        asked
+    }
+
+    /// Someone waits no more.
+    pub(super) fn remove(&mut self, waiter: &Arc<Waiter>, lanes: &[PulledLane]) {
+        self.count -= 1;
+        for lane in lanes {
+            let Some(queue) = self.by_lane.get_mut(&lane.name) else { continue };
+            queue.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
+            if queue.waiters.is_empty() {
+                self.by_lane.remove(&lane.name);
+                self.to_ask.remove(&lane.name);
+                self.limited.remove(&lane.name);
+            }
+        }
+    }
+
+    /// The one of this name who waits in a lane.
+    pub(super) fn remove_owner(&mut self, lane: &str, owner: &OwnerId) -> Option<Arc<Waiter>> {
+        let queue = self.by_lane.get_mut(lane)?;
+        let nth = queue.waiters.iter().position(|waiter| waiter.owner == *owner && waiter.is_waiting())?;
+        queue.waiters.remove(nth)
+    }
+
+    /// Something may be ready in a lane. Whether it should be asked.
+    pub(super) fn may_be_ready(&mut self, lane: &Arc<str>) -> bool {
+        if !is_pulled(lane) {
+            return false;
+        }
+        self.empty.remove(lane);
+        self.by_lane.contains_key(lane) && self.to_ask.insert(lane.clone())
+    }
+
+    /// Whether someone waits in a lane that may be full: then what leaves it matters too.
+    pub(super) fn has_limits(&self) -> bool {
+        !self.limited.is_empty()
+    }
+
+    /// Nothing is known any more. Whether anybody cares.
+    pub(super) fn look_again(&mut self) -> bool {
+        self.empty.clear();
+        self.look = self.count > 0;
+        self.look
+    }
+
+    /// Whether the store must be asked which lanes have something; it is asked once.
+    pub(crate) fn take_look(&mut self) -> bool {
+        std::mem::take(&mut self.look)
+    }
+
+    /// The lanes to ask, most particular first: what is meant for one peer goes before what is for anyone.
+    pub(crate) fn take_to_ask(&mut self) -> Vec<Arc<str>> {
+        std::mem::take(&mut self.to_ask).into_iter().rev().collect()
+    }
+
+    /// Asks a lane again.
+    pub(crate) fn ask(&mut self, lane: Arc<str>) {
+        if self.by_lane.contains_key(&lane) {
+            self.to_ask.insert(lane);
+        }
+    }
+
+    /// A lane, and those who wait in it, the first that came first.
+    pub(crate) fn in_lane(&self, lane: &Arc<str>, limit: usize) -> (PulledLane, Vec<OwnerId>) {
+        let queue = self.by_lane.get(lane);
+        let waiters = queue.into_iter().flat_map(|queue| &queue.waiters);
+        let owners = waiters.filter(|waiter| waiter.is_waiting()).take(limit);
+        let owners = owners.map(|waiter| waiter.owner.clone()).collect();
+        (PulledLane { name: lane.clone(), limit: queue.and_then(|queue| queue.limit) }, owners)
+    }
+
+    /// A lane had nothing more when it was asked: what has come since names it again.
+    pub(crate) fn was_empty(&mut self, lane: &Arc<str>) {
+        if self.to_ask.contains(lane) {
+            return;
+        }
+        if self.empty.len() >= MAX_KNOWN {
+            self.empty.clear();
+        }
+        self.empty.insert(lane.clone());
+    }
+}

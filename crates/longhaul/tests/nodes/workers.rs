@@ -1,0 +1,132 @@
+//! The example workers drain a queue while they are killed at random: every job ends once, on both stores.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cluster::{Database, knob, within};
+use crate::given::{Daemon, binary, expect};
+
+/// Longer than a lease and its end: a job that was lost with its worker is done by another.
+const DRAINED_WITHIN: Duration = Duration::from_secs(120);
+
+// conforms: A35 A36 A38
+#[test]
+fn example_workers_that_are_killed_at_random_end_every_job_once_on_a_file() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let config = dir.path().join("longhaul.yaml");
+    std::fs::write(&config, "lease: { seconds: 30, renew_every_seconds: 10 }\n").expect("it can be written");
+    let daemon = Daemon::start_with(dir.path(), &["--config", config.to_str().expect("it is text")]);
+    drain(dir.path(), &daemon.url);
+    daemon.kill();
+    let data = dir.path().to_str().expect("it is text");
+    each_ended_once(&["export", "facts", "--data-dir", data]);
+}
+
+#[test]
+fn example_workers_that_are_killed_at_random_end_every_job_once_on_postgresql() {
+    let database = Database::new();
+    let nodes = [database.node(), database.node()];
+    drain(nodes[0].dir(), &nodes[1].daemon.url);
+    each_ended_once(&["export", "facts", "--database", &database.schema.address]);
+    database.verify();
+}
+
+/// Fills the queue and lets workers at it, whom death visits again and again.
+fn drain(dir: &Path, url: &str) {
+    let jobs = knob("LONGHAUL_WORKER_JOBS", 300);
+    let token = std::fs::read_to_string(dir.join("admin.token")).expect("it is there");
+    let retry = json!({ "max_attempts": 20, "backoff_seconds": 0 });
+    let job = json!({ "lane": "words", "input": { "text": "one two three" }, "retry": retry });
+    let batch = json!({ "jobs": vec![job; jobs] });
+    let made = call(url, &token, "/jobs/batch", &batch.to_string());
+    assert_eq!(made["accepted"], jobs, "{made}");
+    let mut workers: Vec<Worker> =
+        Worker::commands().map(|command| Worker::start(command, url, &token)).into();
+    let mut turn = 0;
+    within(DRAINED_WITHIN, "all jobs are over", || {
+        if turn % 4 == 0 {
+            let victim = &mut workers[(turn / 4) % 3];
+            victim.child.kill().expect("it is ours");
+            victim.child.wait().expect("it has ended");
+            *victim = Worker::start(victim.command.clone(), url, &token);
+        }
+        turn += 1;
+        list(url, &token, "completed") == jobs
+    });
+    assert!(turn > 4, "they were done before anybody was killed twice");
+}
+
+fn list(url: &str, token: &str, state: &str) -> usize {
+    let metrics =
+        ureq::get(format!("{url}/metrics")).header("Authorization", format!("Bearer {}", token.trim()));
+    let text = metrics.call().expect("it answers").body_mut().read_to_string().expect("it is text");
+    let line = format!("longhaul_jobs{{state=\"{state}\"}} ");
+    text.lines().find_map(|found| found.strip_prefix(&line)?.parse().ok()).unwrap_or_default()
+}
+
+fn call(url: &str, token: &str, path: &str, body: &str) -> Value {
+    let request = ureq::post(format!("{url}{path}"))
+        .header("Authorization", format!("Bearer {}", token.trim()))
+        .header("Content-Type", "application/json");
+    let text = request.send(body).expect("it is accepted").body_mut().read_to_string().expect("it is text");
+    serde_json::from_str(&text).expect("it is JSON")
+}
+
+/// Every job was completed, exactly once, by whichever attempt was current.
+fn each_ended_once(export: &[&str]) {
+    let exported = expect(0, &binary(export).output().expect("the binary runs"));
+    let (mut ends, mut begins) = (BTreeMap::<String, usize>::new(), 0);
+    for line in exported.lines() {
+        let fact: Value = serde_json::from_str(line).expect("it is JSON");
+        let stream = fact["stream"].as_str().expect("it is about a job").to_owned();
+        match fact["kind"].as_str().expect("it has a kind") {
+            "job.created/1" => drop(ends.entry(stream).or_default()),
+            "job.completed/1" => *ends.entry(stream).or_default() += 1,
+            "job.dispatched/1" => begins += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(ends.len(), knob("LONGHAUL_WORKER_JOBS", 300));
+    assert!(ends.values().all(|count| *count == 1), "{ends:?}");
+    assert!(begins >= ends.len());
+}
+
+struct Worker {
+    command: Vec<PathBuf>,
+    child: Child,
+}
+
+impl Worker {
+    fn commands() -> [Vec<PathBuf>; 3] {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workers");
+        let binary = Path::new(env!("CARGO_BIN_EXE_longhaul"));
+        let built = binary.parent().expect("it is in a directory").join("examples/worker");
+        [
+            vec!["bash".into(), examples.join("worker.sh")],
+            vec!["python3".into(), examples.join("worker.py")],
+            vec![built],
+        ]
+    }
+
+    fn start(command: Vec<PathBuf>, url: &str, token: &str) -> Self {
+        let child = Command::new(&command[0])
+            .args(&command[1..])
+            .env("LONGHAUL_URL", url)
+            .env("LONGHAUL_TOKEN", token.trim())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        Self { command, child }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

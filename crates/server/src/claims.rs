@@ -1,0 +1,194 @@
+//! `/claims`: leases on resources as a protocol of its own (Azolla). A claim is the agenda row of a job, and nothing more: it
+//! makes no attempt and leaves no fact. Whoever holds one reports under it: see `claim` in `PATCH /jobs/{id}`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{AcquireClaim, ClaimAnswer, ClaimRecord, FieldError, Problem, ProblemCode, SwapClaim};
+use axum::response::Response;
+use domain::job::{JobStateName, Pull};
+use domain::{Claim, Fence, Lease, OwnerId, RecordId};
+use engine::{EngineError, PulledLane};
+use store::{StoreError, Take, Taken};
+
+use crate::answer;
+use crate::asked::Asked;
+use crate::authorise;
+use crate::clock_text;
+use crate::jobs::steerable_named;
+use crate::problem::{of_engine, of_store};
+use crate::serve::Server;
+use crate::slots::Slot;
+
+/// The longest wait for a resource.
+const MAX_WAIT_SECONDS: u64 = 60;
+/// Bytes of an owner's id.
+const MAX_OWNER_BYTES: usize = 64;
+/// What holders from outside are called in the store: never like a node, whose leases may be ended when it starts again.
+const OUTSIDE: &str = "worker:";
+
+const WORKORDER: &str = "WORKORDER";
+const EVENT: &str = "EVENT";
+
+/// What can be claimed.
+enum Resource {
+    /// Azolla's name for a job.
+    Workorder,
+    /// There are none yet.
+    Event,
+}
+
+impl Resource {
+    fn parse(word: &str) -> Result<Self, Problem> {
+        match word {
+            WORKORDER => Ok(Self::Workorder),
+            EVENT => Ok(Self::Event),
+            _ => Err(invalid("resource_type", "resource_type must be one of: EVENT, WORKORDER")),
+        }
+    }
+}
+
+pub(crate) async fn acquire(server: &Server, asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
+    let sent: AcquireClaim = asked.read()?;
+    let (owner, lease) = (owner(&sent.owner_id)?, lease(server, sent.lease_seconds)?);
+    let taken = match (Resource::parse(&sent.resource_type)?, &sent.resource_id) {
+        (Resource::Workorder, Some(id)) => Some(acquire_named(server, &asked, id, owner, lease).await?),
+        (Resource::Workorder, None) => {
+            drop(slot);
+            acquire_oldest(server, &asked, &sent, owner, lease).await?
+        }
+        (Resource::Event, Some(id)) => return Err(no_such_event(id)),
+        (Resource::Event, None) => None,
+    };
+    let claim = taken.map(|taken| record(&taken.id, &taken.claim));
+    Ok(answer::json(&ClaimAnswer { claim }))
+}
+
+/// One by its id, if it waits for someone and nobody holds it.
+async fn acquire_named(
+    server: &Server,
+    asked: &Asked,
+    id: &str,
+    owner: OwnerId,
+    lease: Lease,
+) -> Result<Taken, Problem> {
+    let visible = steerable_named(server, asked, id).await?;
+    let state = visible.job().state.name();
+    if state != JobStateName::Queued {
+        return Err(
+            ProblemCode::Refused.because(format!("it is {state}: only what is queued can be claimed"))
+        );
+    }
+    let take = Take::by(owner, server.now(), lease, 1);
+    server.store().take(visible.id(), take).await.map_err(|error| of_claim(&error))
+}
+
+async fn acquire_oldest(
+    server: &Server,
+    asked: &Asked,
+    sent: &AcquireClaim,
+    owner: OwnerId,
+    lease: Lease,
+) -> Result<Option<Taken>, Problem> {
+    let circle = authorise::circle_of_new(&asked.principal, sent.circle.clone())?;
+    let pulls = server.daemon.pulls();
+    let pull = sent.lane.as_deref().map_or(Pull::Anyone, Pull::Lane);
+    let limit = sent.lane.as_deref().and_then(|lane| pulls.limit_of(lane));
+    let lanes = vec![PulledLane { name: Arc::from(pull.lane(circle.as_deref())), limit }];
+    let within = Duration::from_secs(sent.wait_seconds.unwrap_or_default().min(MAX_WAIT_SECONDS));
+    let taken = if within.is_zero() {
+        pulls.take_now(&owner, &lanes).await
+    } else {
+        let mut closing = server.closing.subscribe();
+        tokio::select! {
+            taken = pulls.take(owner, lanes) => taken.map(Some),
+            () = tokio::time::sleep(within) => Ok(None),
+            _ = closing.wait_for(|closing| *closing) => Ok(None),
+        }
+    };
+    let Some(taken) = taken.map_err(|error: EngineError| of_engine(&error, ""))? else { return Ok(None) };
+    if lease == pulls.lease() {
+        return Ok(Some(taken));
+    }
+    let renewed = server.store().renew(&taken.id, taken.claim.fence(), server.now(), lease).await;
+    renewed.map(Some).map_err(|error| of_claim(&error))
+}
+
+pub(crate) async fn renew(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let sent: SwapClaim = asked.read()?;
+    let id = named(server, &asked).await?;
+    let lease = lease(server, sent.lease_seconds)?;
+    let renewed = server.store().renew(&id, fence(&sent)?, server.now(), lease).await;
+    let renewed = renewed.map_err(|error| of_claim(&error))?;
+    Ok(answer::json(&ClaimAnswer { claim: Some(record(&id, &renewed.claim)) }))
+}
+
+pub(crate) async fn release(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let sent: SwapClaim = asked.read()?;
+    let id = named(server, &asked).await?;
+    let now = server.now();
+    server.store().hand_back(&id, fence(&sent)?, now, now).await.map_err(|error| of_claim(&error))?;
+    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
+    let claim = loaded.and_then(|loaded| loaded.claim).map(|claim| record(&id, &claim));
+    Ok(answer::json(&ClaimAnswer { claim }))
+}
+
+/// The resource that the path names, if its caller may change it.
+async fn named(server: &Server, asked: &Asked) -> Result<RecordId, Problem> {
+    match Resource::parse(&asked.id)? {
+        Resource::Workorder => Ok(steerable_named(server, asked, &asked.name).await?.id().clone()),
+        Resource::Event => Err(no_such_event(&asked.name)),
+    }
+}
+
+fn fence(sent: &SwapClaim) -> Result<Fence, Problem> {
+    Ok(Fence { owner: owner(&sent.owner_id)?, claim_version: sent.claim_version })
+}
+
+/// The owner of a claim from outside, as the store knows it.
+pub(crate) fn owner(id: &str) -> Result<OwnerId, Problem> {
+    if id.is_empty() || id.len() > MAX_OWNER_BYTES {
+        return Err(invalid("owner_id", &format!("an owner's id has 1 to {MAX_OWNER_BYTES} bytes")));
+    }
+    Ok(OwnerId::new(format!("{OUTSIDE}{id}")))
+}
+
+fn lease(server: &Server, seconds: Option<u32>) -> Result<Lease, Problem> {
+    let Some(seconds) = seconds else { return Ok(server.daemon.pulls().lease()) };
+    Lease::new(seconds, (seconds / 3).max(1)).map_err(|_| {
+        let (shortest, longest) = Lease::BOUNDS_SECONDS;
+        invalid("lease_seconds", &format!("a lease has {shortest} to {longest} seconds"))
+    })
+}
+
+fn record(id: &RecordId, claim: &Claim) -> ClaimRecord {
+    let owner = claim.owner.as_str();
+    ClaimRecord {
+        resource_type: WORKORDER.to_owned(),
+        resource_id: id.as_str().to_owned(),
+        owner_id: owner.strip_prefix(OUTSIDE).unwrap_or(owner).to_owned(),
+        lease_expires_at: clock_text::text(claim.lease_expires_at),
+        heartbeat_at: clock_text::text(claim.heartbeat_at),
+        claim_version: claim.claim_version,
+    }
+}
+
+/// Whoever came too late, or holds another version, is told so; nothing was changed.
+fn of_claim(error: &StoreError) -> Problem {
+    match error {
+        StoreError::ClaimHeld => ProblemCode::LeaseHeld.because("someone else holds it; go on with the next"),
+        StoreError::Fenced => {
+            ProblemCode::ClaimLost.because("the claim is not this owner's any more, or has another version")
+        }
+        other => of_store(other),
+    }
+}
+
+fn invalid(field: &'static str, told: &str) -> Problem {
+    let error = FieldError::new("invalid_value", &["body", field], told);
+    ProblemCode::InvalidRequest.because(told).at(error)
+}
+
+fn no_such_event(id: &str) -> Problem {
+    ProblemCode::NotFound.because(format!("there is no event {id}"))
+}

@@ -1,0 +1,71 @@
+//! `POST /jobs/{id}/heartbeat`: the doer is alive. Its lease is renewed, and news of a cancel or a pause comes back.
+
+use std::borrow::Cow;
+
+use api::{HeartbeatAnswer, HeartbeatJob, Problem};
+use axum::response::Response;
+use domain::job::{Details, Job, JobCommand, Report, Retryable, SubmitWord};
+use domain::{AttemptId, Json, RecordId};
+use engine::Order;
+
+use crate::answer;
+use crate::asked::Asked;
+use crate::clock_text;
+use crate::jobs::{job_of, steerable_job};
+use crate::problem::{no_such_job, of_engine, of_refusal};
+use crate::serve::Server;
+
+pub(crate) async fn heartbeat(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let sent: HeartbeatJob = asked.read()?;
+    let visible = steerable_job(server, &asked, None).await?;
+    let RecordId::Job(job_id) = visible.id() else { return Err(no_such_job(&asked.id)) };
+    let attempt_id = AttemptId::new(sent.attempt_id.as_str());
+    let actor = &asked.principal.actor;
+    let beat = server.daemon.pulls().heartbeat(job_id, &attempt_id, actor).await;
+    let beat = beat.map_err(|error| of_engine(&error, &asked.id))?;
+    let details = details(&sent)?;
+    if !details.is_empty() {
+        note(server, &asked, job_of(&beat.record), attempt_id, details).await?;
+    }
+    let job = job_of(&beat.record);
+    let cancel = job.cancel.as_ref();
+    Ok(answer::json(&HeartbeatAnswer {
+        state: Cow::Borrowed(job.state.name().as_str()),
+        lease_expires_at: beat.claim.map(|claim| Cow::Owned(clock_text::text(claim.lease_expires_at))),
+        cancel_requested: cancel.is_some(),
+        cancellation_reason: cancel.map(|cancel| Cow::Borrowed(cancel.reason.as_str())),
+        cancel_limit_at: cancel.map(|cancel| Cow::Owned(clock_text::text(cancel.limit_at))),
+    }))
+}
+
+/// What was said of the progress; the state stays.
+async fn note(
+    server: &Server,
+    asked: &Asked,
+    job: &Job,
+    attempt_id: AttemptId,
+    details: Details,
+) -> Result<(), Problem> {
+    let report = Report {
+        attempt_id: Some(attempt_id),
+        state: job.state.name(),
+        details,
+        retryable: Retryable::Yes,
+        jitter: server.daemon.engine().ids().jitter(),
+        submit: SubmitWord::Unsaid,
+    };
+    let command = JobCommand::Report(Box::new(report));
+    let order = Order::new(job.id.clone(), command, asked.principal.actor.clone());
+    let noted = server.daemon.engine().execute(order).await;
+    noted.map(|_| ()).map_err(|error| of_engine(&error, &asked.id))
+}
+
+fn details(sent: &HeartbeatJob) -> Result<Details, Problem> {
+    let progress = sent.progress.as_ref().map(|progress| Json::parse(progress.as_str()));
+    Ok(Details {
+        phase: sent.phase.clone(),
+        progress: progress.transpose().map_err(|refusal| of_refusal(&refusal, ""))?,
+        note: sent.progress_note.clone().filter(|note| !note.is_empty()),
+        ..Details::default()
+    })
+}

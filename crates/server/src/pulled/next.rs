@@ -1,0 +1,145 @@
+//! `POST /jobs/next`: waits for a job and hands it out, with a lease.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{FieldError, Handed, Problem, ProblemCode, PullJob, PulledJob};
+use axum::response::Response;
+use domain::job::{Job, Pull};
+use domain::{BodyRef, OwnerId, RecordId};
+use engine::{EngineError, PulledLane, Puller};
+use serde_json::value::RawValue;
+
+use crate::answer;
+use crate::asked::Asked;
+use crate::authorise;
+use crate::clock_text;
+use crate::jobs::job_of;
+use crate::problem::{of_engine, of_store};
+use crate::render::{Bodies, Extent, raw, status};
+use crate::serve::Server;
+use crate::slots::Slot;
+
+/// How long a puller waits if it does not say.
+const DEFAULT_WAIT_SECONDS: u64 = 30;
+/// The longest wait.
+const MAX_WAIT_SECONDS: u64 = 60;
+/// Lanes, labels and folders that one puller may name.
+const MAX_NAMES: usize = 32;
+/// Bytes of each.
+const MAX_NAME_BYTES: usize = domain::limits::MAX_LABEL_BYTES;
+
+/// A puller waits in a place of its own: it is not in the way of requests.
+pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
+    let pull: PullJob = asked.read()?;
+    let puller = puller(server, &asked, &pull)?;
+    let within = Duration::from_secs(pull.wait_seconds.unwrap_or(DEFAULT_WAIT_SECONDS).min(MAX_WAIT_SECONDS));
+    drop(slot);
+    let handed = wait(server, puller, within).await.map_err(|error| of_engine(&error, ""))?;
+    let Some(handed) = handed else { return Ok(answer::json(&PulledJob { job: None })) };
+    let job = job_of(&handed.record);
+    let bodies = Bodies::of_status(server.store(), job).await?;
+    let mut answers = Vec::with_capacity(job.answers.len());
+    for given in &job.answers {
+        answers.extend(text(server, job, *given).await?);
+    }
+    let arrived = match job.result.data {
+        Some(data) => text(server, job, data).await?,
+        None => None,
+    };
+    let given = Handed {
+        job_id: Cow::Borrowed(job.id.as_str()),
+        attempt_id: Cow::Borrowed(handed.attempt_id.as_str()),
+        attempt_number: job.attempt_count,
+        lease_expires_at: Cow::Owned(clock_text::text(handed.claim.lease_expires_at)),
+        heartbeat_every_seconds: server.daemon.pulls().lease().renew_every_seconds(),
+        title: Cow::Borrowed(&job.spec.title),
+        prompt: bodies.named(job, domain::BodyName::Prompt).map(Cow::Borrowed),
+        input: bodies
+            .named(job, domain::BodyName::Input)
+            .and_then(|text| RawValue::from_string(text.to_owned()).ok())
+            .map_or_else(|| raw("null".to_owned()), Cow::Owned),
+        answers,
+        arrived,
+        status: status(server.daemon.executors(), job, Some(&handed.claim), &bodies, Extent::Whole),
+    };
+    Ok(answer::json(&PulledJob { job: Some(given) }))
+}
+
+/// The first job that comes within the time.
+async fn wait(
+    server: &Server,
+    puller: Puller,
+    within: Duration,
+) -> Result<Option<engine::Handed>, EngineError> {
+    let pulls = server.daemon.pulls();
+    if within.is_zero() {
+        return pulls.pull_now(puller).await;
+    }
+    let mut closing = server.closing.subscribe();
+    tokio::select! {
+        handed = pulls.pull(puller) => handed.map(Some),
+        () = tokio::time::sleep(within) => Ok(None),
+        _ = closing.wait_for(|closing| *closing) => Ok(None),
+    }
+}
+
+/// Who asks, for what.
+fn puller(server: &Server, asked: &Asked, pull: &PullJob) -> Result<Puller, Problem> {
+    let circle = authorise::circle_of_new(&asked.principal, pull.circle.clone())?;
+    let peer = match (&asked.principal.peer_id, &pull.peer_id) {
+        (Some(own), Some(named)) if own != named => {
+            return Err(
+                ProblemCode::Forbidden.because("the token speaks for another peer; leave `peer_id` out")
+            );
+        }
+        (own, named) => own.as_deref().or(named.as_deref()),
+    };
+    let named = [("lanes", &pull.lanes), ("labels", &pull.labels), ("paths", &pull.paths)];
+    if named.iter().map(|(_, names)| names.len()).sum::<usize>() > MAX_NAMES {
+        return Err(too_much("lanes", format!("at most {MAX_NAMES} lanes, labels and folders may be named")));
+    }
+    for (field, names) in named {
+        if names.iter().any(|name| name.len() > MAX_NAME_BYTES) {
+            return Err(too_much(field, format!("a name has at most {MAX_NAME_BYTES} bytes")));
+        }
+    }
+    let nothing_named = peer.is_none() && named.iter().all(|(_, names)| names.is_empty());
+    let anyone = pull.anything.unwrap_or(nothing_named).then_some(Pull::Anyone);
+    let wanted = peer.into_iter().map(Pull::Assigned);
+    let wanted = wanted.chain(pull.lanes.iter().map(|name| Pull::Lane(name)));
+    let wanted = wanted.chain(pull.labels.iter().map(|name| Pull::Label(name)));
+    let wanted = wanted.chain(pull.paths.iter().map(|name| Pull::Folder(name))).chain(anyone);
+    let lanes = wanted.map(|pull| PulledLane {
+        name: Arc::from(pull.lane(circle.as_deref())),
+        limit: match pull {
+            Pull::Lane(name) => server.daemon.pulls().limit_of(name),
+            Pull::Assigned(_) | Pull::Label(_) | Pull::Folder(_) | Pull::Anyone => None,
+        },
+    });
+    Ok(Puller { owner: owner(server, pull)?, actor: asked.principal.actor.clone(), lanes: lanes.collect() })
+}
+
+/// The owner of the puller's claims: never one of a node's, whose leases may be ended when it starts again.
+fn owner(server: &Server, pull: &PullJob) -> Result<OwnerId, Problem> {
+    match &pull.worker_id {
+        Some(worker) if worker.is_empty() || worker.len() > MAX_NAME_BYTES / 4 => {
+            Err(too_much("worker_id", format!("a worker's id has 1 to {} bytes", MAX_NAME_BYTES / 4)))
+        }
+        Some(worker) => Ok(OwnerId::new(format!("worker:{worker}"))),
+        None => Ok(OwnerId::new(format!("worker:{}", server.daemon.engine().ids().attempt_id()))),
+    }
+}
+
+fn too_much(field: &'static str, told: String) -> Problem {
+    let error = FieldError::new("too_long", &["body", field], told.clone());
+    ProblemCode::InvalidRequest.because(told).at(error)
+}
+
+async fn text(server: &Server, job: &Job, body: BodyRef) -> Result<Option<Cow<'static, RawValue>>, Problem> {
+    let id = RecordId::from(job.id.clone());
+    let bytes = server.store().body(&id, body).await.map_err(|error| of_store(&error))?;
+    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(text.and_then(|text| RawValue::from_string(text).ok()).map(Cow::Owned))
+}

@@ -1,0 +1,78 @@
+//! `POST /jobs/{id}/complete`, `/fail` and `/ask`: what came of an attempt. The same rules as for every report; a stale attempt
+//! changes nothing, and its word is kept as evidence.
+
+use std::sync::Arc;
+
+use api::{AskInput, CompleteJob, FailJob, Problem};
+use axum::response::Response;
+use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
+use domain::{AttemptId, BodyName, BodyRef};
+use store::{NewBody, body_ref};
+
+use crate::asked::Asked;
+use crate::jobs::{Begun, begin, give, steerable_job};
+use crate::serve::Server;
+
+pub(crate) async fn complete(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let sent: CompleteJob = asked.read()?;
+    let mut bodies = Vec::new();
+    let result = ResultRefs {
+        summary: sent.summary,
+        data: sent.result.map(|result| keep(&mut bodies, BodyName::Result, result.get())),
+        artifacts: sent.artifacts.map(|list| keep(&mut bodies, BodyName::Artifacts, list.as_str())),
+        error: None,
+    };
+    let details = Details { result, ..Details::default() };
+    let said = Said { state: JobStateName::Completed, details, retryable: Retryable::No, bodies };
+    report(server, asked, &sent.attempt_id, said).await
+}
+
+pub(crate) async fn fail(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let sent: FailJob = asked.read()?;
+    let mut bodies = Vec::new();
+    let error = sent.error.map(|error| keep(&mut bodies, BodyName::Error, error.get()));
+    let result = ResultRefs { error, ..ResultRefs::default() };
+    let details = Details { reason: sent.reason, result, ..Details::default() };
+    let retryable = if sent.retryable.unwrap_or(true) { Retryable::Yes } else { Retryable::No };
+    let said = Said { state: JobStateName::Failed, details, retryable, bodies };
+    report(server, asked, &sent.attempt_id, said).await
+}
+
+pub(crate) async fn ask(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let sent: AskInput = asked.read()?;
+    let mut bodies = Vec::new();
+    let question = keep(&mut bodies, BodyName::Question, sent.question.get());
+    let details = Details { question: Some(question), ..Details::because("input_awaited") };
+    let said = Said { state: JobStateName::AwaitingInput, details, retryable: Retryable::No, bodies };
+    report(server, asked, &sent.attempt_id, said).await
+}
+
+struct Said {
+    state: JobStateName,
+    details: Details,
+    retryable: Retryable,
+    bodies: Vec<NewBody>,
+}
+
+async fn report(server: &Server, asked: Asked, attempt_id: &str, said: Said) -> Result<Response, Problem> {
+    let keyed = match begin(server, &asked).await? {
+        Begun::Earlier(response) => return Ok(response),
+        Begun::New(keyed) => keyed,
+    };
+    let visible = steerable_job(server, &asked, None).await?;
+    let report = Report {
+        attempt_id: Some(AttemptId::new(attempt_id)),
+        state: said.state,
+        details: said.details,
+        retryable: said.retryable,
+        jitter: server.daemon.engine().ids().jitter(),
+        submit: SubmitWord::Unsaid,
+    };
+    give(server, &asked, &visible, keyed, JobCommand::Report(Box::new(report)), said.bodies).await
+}
+
+fn keep(bodies: &mut Vec<NewBody>, name: BodyName, text: &str) -> BodyRef {
+    let body = body_ref(name, text.as_bytes());
+    bodies.push(NewBody { body, bytes: Arc::from(text.as_bytes()) });
+    body
+}

@@ -1,0 +1,138 @@
+//! `/claims`: leases as a protocol of their own.
+
+use api::Role;
+use serde_json::{Value, json};
+
+use crate::given::{Answer, World, world};
+
+impl World {
+    async fn claim(&self, asked: Value) -> Answer {
+        self.post("/claims", asked).send().await
+    }
+
+    async fn swap(&self, what: &str, id: &str, owner: &str, version: u64) -> Answer {
+        let body = json!({ "owner_id": owner, "claim_version": version });
+        self.post(&format!("/claims/WORKORDER/{id}/{what}"), body).send().await
+    }
+}
+
+fn by(owner: &str) -> Value {
+    json!({ "resource_type": "WORKORDER", "owner_id": owner })
+}
+
+// conforms: A18 A19 A22
+#[tokio::test]
+async fn oldest_is_claimed_first_and_every_claim_is_as_its_schema_says() {
+    let world = world().await;
+    let first = world.create(json!({})).await;
+    world.clock.advance_seconds(1);
+    let second = world.create(json!({})).await;
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../docs/schemas/claim-record.schema.json")).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    for expected in [&first, &second] {
+        let claim = world.claim(by("runner-1")).await.ok()["claim"].clone();
+        assert!(schema.is_valid(&claim), "{claim}");
+        assert_eq!(claim["resource_id"], **expected);
+        assert_eq!(
+            (&claim["resource_type"], &claim["owner_id"], &claim["claim_version"]),
+            (&json!("WORKORDER"), &json!("runner-1"), &json!(0))
+        );
+        assert_eq!(claim["heartbeat_at"], "2026-01-01T00:00:01.000000+00:00");
+        assert_eq!(claim["lease_expires_at"], "2026-01-01T00:01:01.000000+00:00");
+    }
+    assert_eq!(world.claim(by("runner-1")).await.ok()["claim"], json!(null), "nothing is left");
+}
+
+// conforms: A24 A25 A28
+#[tokio::test]
+async fn claim_is_renewed_by_compare_and_swap_and_taken_over_when_its_lease_has_ended() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    world.claim(by("runner-1")).await.ok();
+    let mut named = by("runner-2");
+    named["resource_id"] = json!(id);
+    world.claim(named.clone()).await.problem(409, "lease_held");
+    let renewed = world.swap("renew", &id, "runner-1", 0).await.ok();
+    assert_eq!(renewed["claim"]["claim_version"], 1);
+    for (owner, version) in [("runner-1", 0), ("runner-2", 1), ("runner-1", 2), ("runner-1", u64::MAX)] {
+        world.swap("renew", &id, owner, version).await.problem(409, "claim_lost");
+        world.swap("release", &id, owner, version).await.problem(409, "claim_lost");
+    }
+    world.clock.advance_seconds(59);
+    world.claim(named.clone()).await.problem(409, "lease_held");
+    world.clock.advance_seconds(1);
+    let taken = world.claim(named).await.ok();
+    assert_eq!(
+        (&taken["claim"]["owner_id"], &taken["claim"]["claim_version"]),
+        (&json!("runner-2"), &json!(2))
+    );
+    world.swap("renew", &id, "runner-1", 1).await.problem(409, "claim_lost");
+}
+
+// conforms: A29 A30 A31 A35
+#[tokio::test]
+async fn only_the_holder_ends_what_it_has_claimed_and_what_is_over_is_claimed_by_nobody() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    world.claim(by("runner-1")).await.ok();
+    let done = |owner: &str, version: u64| json!({ "state": "completed", "result_summary": owner, "claim": { "owner_id": owner, "claim_version": version } });
+    for (owner, version) in [("runner-1", 7), ("runner-2", 0)] {
+        world.patch(&id, done(owner, version)).send().await.problem(409, "lease_held");
+    }
+    assert_eq!(world.status(&id).await["state"], "queued");
+    world.patch(&id, done("runner-1", 0)).send().await.ok();
+    assert_eq!(world.swap("release", &id, "runner-1", 0).await.ok()["claim"]["claim_version"], 0);
+    let mut named = by("runner-2");
+    named["resource_id"] = json!(id);
+    world.claim(named).await.problem(409, "refused");
+    assert_eq!(world.claim(by("runner-2")).await.ok()["claim"], json!(null));
+    assert_eq!(world.status(&id).await["result_summary"], "runner-1");
+}
+
+#[tokio::test]
+async fn what_is_released_can_be_claimed_at_once_and_who_waits_gets_it() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    world.claim(by("runner-1")).await.ok();
+    let mut waits = by("runner-2");
+    waits["wait_seconds"] = json!(60);
+    let released = async {
+        while world.daemon.pulls().count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        world.swap("release", &id, "runner-1", 0).await.ok();
+    };
+    let (claimed, ()) = tokio::join!(world.claim(waits), released);
+    let claim = claimed.ok()["claim"].clone();
+    assert_eq!((&claim["resource_id"], &claim["owner_id"]), (&json!(id), &json!("runner-2")));
+}
+
+#[tokio::test]
+async fn what_cannot_be_claimed_is_refused_with_a_reason() {
+    let world = world().await;
+    let id = world.create(json!({ "circle": "press" })).await;
+    let kitchen = world.token(Role::Peer, json!({ "circle": "kitchen" })).await;
+    let mut named = by("runner-1");
+    named["resource_id"] = json!(id);
+    world.post("/claims", named.clone()).bearer(&kitchen).send().await.problem(404, "not_found");
+    for (key, value) in [
+        ("resource_type", json!("GIANT")),
+        ("owner_id", json!("")),
+        ("owner_id", json!("x".repeat(65))),
+        ("lease_seconds", json!(29)),
+        ("lease_seconds", json!(121)),
+        ("lease_seconds", json!(-1)),
+        ("unknown", json!(1)),
+    ] {
+        let mut asked = named.clone();
+        asked[key] = value.clone();
+        assert_eq!(world.claim(asked).await.status, 422, "{key}: {value}");
+    }
+    named["resource_id"] = json!("work-none");
+    world.claim(named).await.problem(404, "not_found");
+    let event = json!({ "resource_type": "EVENT", "resource_id": "e-1", "owner_id": "runner-1" });
+    world.claim(event).await.problem(404, "not_found");
+    let oldest = json!({ "resource_type": "EVENT", "owner_id": "runner-1" });
+    assert_eq!(world.claim(oldest).await.ok()["claim"], json!(null));
+}
