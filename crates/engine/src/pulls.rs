@@ -10,8 +10,8 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::{Lease, OwnerId, Record};
-use store::{Commit, Committed, Lane, Take, Taken};
+use domain::{Fence, Lease, OwnerId, Record, RecordId};
+use store::{Commit, Committed, Lane, StoreError, Take, Taken};
 use tokio::sync::{Notify, oneshot};
 
 use crate::{CommitWatch, DaemonSettings, Engine, EngineError, MayTake, Spawn, Standing, Wakes};
@@ -94,7 +94,7 @@ impl Pulls {
         let _place = {
             let mut waiting = self.waiting();
             if waiting.count() >= MAX_WAITING {
-                return Err(store::StoreError::Busy.into());
+                return Err(StoreError::Busy.into());
             }
             if waiting.add(&waiter, &lanes) {
                 self.asked.notify_one();
@@ -165,11 +165,18 @@ impl Pulls {
 
     /// Gives a record back that nobody has seen: it is ready again at once.
     pub(crate) async fn hand_back(&self, taken: &Taken) {
-        let now = self.engine.clock().now();
-        if let Err(error) = self.engine.store().hand_back(&taken.id, taken.claim.fence(), now, now).await {
+        if let Err(error) = self.release(&taken.id, taken.claim.fence()).await {
             // The end of its lease brings it back.
             tracing::info!(record = %taken.id, code = error.code(), "not handed back: {error}");
         }
+    }
+
+    /// Whoever shows the fence gives a record back: it is ready again as soon as a worker has looked at it.
+    pub async fn release(&self, id: &RecordId, fence: Fence) -> Result<(), StoreError> {
+        let now = self.engine.clock().now();
+        self.engine.store().hand_back(id, fence, now, now).await?;
+        self.wakes.due(now);
+        Ok(())
     }
 
     pub(crate) fn waiting(&self) -> MutexGuard<'_, Waiting> {

@@ -126,8 +126,8 @@ pub(crate) async fn renew(server: &Server, asked: Asked) -> Result<Response, Pro
 pub(crate) async fn release(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let sent: SwapClaim = asked.read()?;
     let id = named(server, &asked).await?;
-    let now = server.now();
-    server.store().hand_back(&id, fence(&sent)?, now, now).await.map_err(|error| of_claim(&error))?;
+    let released = server.daemon.pulls().release(&id, fence(&sent)?).await;
+    released.map_err(|error| of_claim(&error))?;
     let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
     let claim = loaded.and_then(|loaded| loaded.claim).map(|claim| record(&id, &claim));
     Ok(answer::json(&ClaimAnswer { claim }))
