@@ -25,6 +25,8 @@ def beat(job, done):
                 os._exit(1)
         except urllib.error.HTTPError:
             os._exit(1)
+        except OSError:
+            pass  # the daemon is away: the next one may reach it
 
 
 while True:

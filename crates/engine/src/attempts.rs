@@ -10,6 +10,7 @@ mod tenure;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use domain::attention::Holding;
 use domain::policy::HostPolicy;
 use domain::{JobId, Lease, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, Lane, Taken};
@@ -259,6 +260,16 @@ impl CommitWatch for Attempts {
     fn committed(&self, commit: &Commit, _: Committed) {
         for change in &commit.changes {
             self.notice(&change.record);
+            if let Record::Job(job) = &*change.record
+                && change.agenda.holding == Holding::Free
+                && let Some(executor) = &job.spec.executor
+            {
+                // It has left its slot without an attempt of ours: whoever waits for one in a lane with a limit looks again.
+                let lane = job.spec.lane.as_deref().unwrap_or(executor);
+                if self.lane_limits.contains_key(lane) {
+                    self.wakes.ready(&Arc::from(lane));
+                }
+            }
         }
     }
 }

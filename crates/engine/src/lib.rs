@@ -49,7 +49,7 @@ pub use mistake::{Mistake, hint};
 pub use order::{Order, OrderBody, OrderKey, Outcome, RenderAnswer};
 pub use polls::Polls;
 pub use produced::{Deferral, Failure, Output, Polled, Produced};
-pub use pulls::{Beat, Handed, MAX_WAITING, PulledLane, Puller, Pulls};
+pub use pulls::{Beat, Handed, MAX_WAITING, PulledLane, Puller, Pulls, outside_name, outside_owner};
 pub use schema::{Misfit, Schema};
 pub use spawn::{OnRuntime, Spawn, Task};
 pub use specialist::{Assignment, Outside, Specialist};

@@ -10,7 +10,9 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::{Fence, Lease, OwnerId, Record, RecordId};
+use domain::attention::Holding;
+use domain::job::{Job, JobState, Pull};
+use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, Refusal, Timestamp};
 use store::{Commit, Committed, Lane, StoreError, Take, Taken};
 use tokio::sync::{Notify, oneshot};
 
@@ -91,7 +93,7 @@ impl Pulls {
     ) -> Result<Taken, EngineError> {
         let (told, taken) = oneshot::channel();
         let waiter = Arc::new(Waiter::new(owner, told));
-        let _place = {
+        let mut place = {
             let mut waiting = self.waiting();
             if waiting.count() >= MAX_WAITING {
                 return Err(StoreError::Busy.into());
@@ -99,12 +101,10 @@ impl Pulls {
             if waiting.add(&waiter, &lanes) {
                 self.asked.notify_one();
             }
-            Place { pulls: self.clone(), waiter, lanes }
+            Place { pulls: self.clone(), waiter, lanes, taken }
         };
         // Whoever hands out is gone with the process.
-        let taken = taken.await.map_err(|_| EngineError::Contended)?;
-        self.attend_to_end_of(&taken);
-        Ok(taken)
+        (&mut place.taken).await.map_err(|_| EngineError::Contended)
     }
 
     /// A record to hold, if there is one now.
@@ -121,16 +121,45 @@ impl Pulls {
             let take = Take::by(owner.clone(), self.engine.clock().now(), self.lease, 1);
             let mut taken = self.engine.store().take_ready(lane.lane(), take).await?;
             if let Some(taken) = taken.pop() {
-                self.attend_to_end_of(&taken);
+                self.attend_to_end_of(&taken.claim);
                 return Ok(Some(taken));
             }
         }
         Ok(None)
     }
 
+    /// One record by its id, if it may be pulled now and nobody holds it.
+    pub async fn take_named(
+        &self,
+        id: &RecordId,
+        owner: OwnerId,
+        lease: Lease,
+    ) -> Result<Taken, EngineError> {
+        let now = self.engine.clock().now();
+        let taken = self.engine.store().take(id, Take::by(owner, now, lease, 1)).await?;
+        self.attend_to_end_of(&taken.claim);
+        // Looked at after it was taken: it may have ended in between.
+        let loaded = self.engine.store().load(id).await?.ok_or(Refusal::UnknownRecord)?;
+        match may_be_pulled(&loaded.record, now) {
+            Ok(()) => Ok(taken),
+            Err(refusal) => {
+                self.hand_back(&taken).await;
+                Err(refusal.into())
+            }
+        }
+    }
+
+    /// Prolongs a claim from outside; whoever shows another fence has lost it.
+    pub async fn renew(&self, id: &RecordId, fence: Fence, lease: Lease) -> Result<Claim, StoreError> {
+        let now = self.engine.clock().now();
+        let renewed = self.engine.store().renew(id, fence, now, lease).await?;
+        self.attend_to_end_of(&renewed.claim);
+        Ok(renewed.claim)
+    }
+
     /// If its holder is not heard of, the end of the lease is attended to at once.
-    fn attend_to_end_of(&self, taken: &Taken) {
-        self.wakes.due(taken.claim.lease_expires_at);
+    fn attend_to_end_of(&self, claim: &Claim) {
+        self.wakes.due(claim.lease_expires_at);
     }
 
     /// Whether work may be handed out here now.
@@ -152,15 +181,20 @@ impl Pulls {
 
     /// Hands a taken record to the one who holds it now; nobody's if that one waits no more.
     pub(crate) fn hand(self: &Arc<Self>, lane: &str, taken: Taken) {
+        self.attend_to_end_of(&taken.claim);
         let waiter = self.waiting().remove_owner(lane, &taken.claim.owner);
         let left = match waiter {
             Some(waiter) => waiter.tell(taken),
             None => Some(taken),
         };
         if let Some(taken) = left {
-            let pulls = self.clone();
-            self.spawn.spawn(Box::pin(async move { pulls.hand_back(&taken).await }));
+            self.hand_back_by_itself(taken);
         }
+    }
+
+    fn hand_back_by_itself(self: &Arc<Self>, taken: Taken) {
+        let pulls = self.clone();
+        self.spawn.spawn(Box::pin(async move { pulls.hand_back(&taken).await }));
     }
 
     /// Gives a record back that nobody has seen: it is ready again at once.
@@ -183,13 +217,23 @@ impl Pulls {
         self.waiting.lock().expect("no holder of the lock panics")
     }
 
+    /// Whether a job is pulled from a lane with a limit.
+    fn has_limit(&self, job: &Job) -> bool {
+        let lane = match (&job.spec.executor, job.spec.pull()) {
+            (None, Pull::Lane(lane)) => lane,
+            (None | Some(_), _) => return false,
+        };
+        self.lane_limits.contains_key(lane)
+    }
+
     fn note(&self, commit: &Commit) {
         let mut waiting = self.waiting();
         let mut asked = false;
         for change in &commit.changes {
             match (&change.agenda.place, &*change.record) {
                 (Some(place), _) if change.agenda.ready => asked |= waiting.may_be_ready(&place.lane),
-                (None, Record::Job(job)) if waiting.has_limits() => {
+                // It has left its slot, whatever becomes of it.
+                (_, Record::Job(job)) if change.agenda.holding == Holding::Free && self.has_limit(job) => {
                     asked |= waiting.may_be_ready(&Arc::from(&*job.spec.lane()));
                 }
                 (Some(_) | None, _) => {}
@@ -225,10 +269,40 @@ struct Place {
     pulls: Arc<Pulls>,
     waiter: Arc<Waiter>,
     lanes: Vec<PulledLane>,
+    taken: oneshot::Receiver<Taken>,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.pulls.waiting().remove(&self.waiter, &self.lanes);
+        self.taken.close();
+        // It was given in the moment in which its taker went away.
+        if let Ok(taken) = self.taken.try_recv() {
+            self.pulls.hand_back_by_itself(taken);
+        }
+    }
+}
+
+/// How the owners of claims from outside begin: never like a node, whose leases may be ended when it starts again.
+const OUTSIDE: &str = "worker:";
+
+/// The owner of a claim from outside, as the store knows it.
+pub fn outside_owner(id: &str) -> OwnerId {
+    OwnerId::new(format!("{OUTSIDE}{id}"))
+}
+
+/// The name that the owner of a claim from outside goes by there; none if the claim is a node's.
+pub fn outside_name(owner: &OwnerId) -> Option<&str> {
+    owner.as_str().strip_prefix(OUTSIDE)
+}
+
+/// Whether a record waits for someone to pull it.
+fn may_be_pulled(record: &Record, now: Timestamp) -> Result<(), Refusal> {
+    let Record::Job(job) = record else { return Err(Refusal::WrongRecordKind) };
+    match &job.state {
+        JobState::Queued { due_at } if *due_at > now => Err(Refusal::NotDue { due_at: *due_at }),
+        JobState::Queued { .. } if job.purged_at.is_some() => Err(Refusal::Purged),
+        JobState::Queued { .. } if job.spec.executor.is_none() => Ok(()),
+        state => Err(Refusal::NotRunnable { state: state.name() }),
     }
 }

@@ -1,22 +1,23 @@
 //! `/claims`: leases on resources as a protocol of its own (Azolla). A claim is the agenda row of a job, and nothing more: it
-//! makes no attempt and leaves no fact. Whoever holds one reports under it: see `claim` in `PATCH /jobs/{id}`.
+//! makes no attempt and leaves no fact. Whoever holds one reports the end under it (`claim` in `PATCH /jobs/{id}`), and nobody else
+//! reports meanwhile; a report that is not an end gives the claim back.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::{AcquireClaim, ClaimAnswer, ClaimRecord, FieldError, Problem, ProblemCode, SwapClaim};
 use axum::response::Response;
-use domain::job::{JobStateName, Pull};
-use domain::{Claim, Fence, Lease, OwnerId, RecordId};
-use engine::{EngineError, PulledLane};
-use store::{StoreError, Take, Taken};
+use domain::job::Pull;
+use domain::{Claim, Fence, Lease, OwnerId, RecordId, Refusal, Timestamp};
+use engine::{EngineError, PulledLane, outside_name, outside_owner};
+use store::{StoreError, Taken};
 
 use crate::answer;
 use crate::asked::Asked;
 use crate::authorise;
 use crate::clock_text;
 use crate::jobs::steerable_named;
-use crate::problem::{of_engine, of_store};
+use crate::problem::{no_such_job, of_engine, of_store};
 use crate::serve::Server;
 use crate::slots::Slot;
 
@@ -24,8 +25,6 @@ use crate::slots::Slot;
 const MAX_WAIT_SECONDS: u64 = 60;
 /// Bytes of an owner's id.
 const MAX_OWNER_BYTES: usize = 64;
-/// What holders from outside are called in the store: never like a node, whose leases may be ended when it starts again.
-const OUTSIDE: &str = "worker:";
 
 const WORKORDER: &str = "WORKORDER";
 const EVENT: &str = "EVENT";
@@ -50,7 +49,7 @@ impl Resource {
 
 pub(crate) async fn acquire(server: &Server, asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
     let sent: AcquireClaim = asked.read()?;
-    let (owner, lease) = (owner(&sent.owner_id)?, lease(server, sent.lease_seconds)?);
+    let (owner, lease) = (owner("owner_id", &sent.owner_id)?, lease(server, sent.lease_seconds)?);
     let taken = match (Resource::parse(&sent.resource_type)?, &sent.resource_id) {
         (Resource::Workorder, Some(id)) => Some(acquire_named(server, &asked, id, owner, lease).await?),
         (Resource::Workorder, None) => {
@@ -72,15 +71,15 @@ async fn acquire_named(
     owner: OwnerId,
     lease: Lease,
 ) -> Result<Taken, Problem> {
-    let visible = steerable_named(server, asked, id).await?;
-    let state = visible.job().state.name();
-    if state != JobStateName::Queued {
-        return Err(
-            ProblemCode::Refused.because(format!("it is {state}: only what is queued can be claimed"))
-        );
-    }
-    let take = Take::by(owner, server.now(), lease, 1);
-    server.store().take(visible.id(), take).await.map_err(|error| of_claim(&error))
+    let visible = steerable_named(server, asked, id).await.map_err(|problem| naming(problem, id))?;
+    let taken = server.daemon.pulls().take_named(visible.id(), owner, lease).await;
+    taken.map_err(|error| match &error {
+        EngineError::Store(error) => of_claim(error),
+        EngineError::Refused(Refusal::NotRunnable { state }) => ProblemCode::Refused.because(format!(
+            "it is {state}, or its executor does it: only what waits for someone to pull it can be claimed"
+        )),
+        other => of_engine(other, id),
+    })
 }
 
 async fn acquire_oldest(
@@ -110,17 +109,18 @@ async fn acquire_oldest(
     if lease == pulls.lease() {
         return Ok(Some(taken));
     }
-    let renewed = server.store().renew(&taken.id, taken.claim.fence(), server.now(), lease).await;
-    renewed.map(Some).map_err(|error| of_claim(&error))
+    let renewed = pulls.renew(&taken.id, taken.claim.fence(), lease).await;
+    let claim = renewed.map_err(|error| of_claim(&error))?;
+    Ok(Some(Taken { claim, ..taken }))
 }
 
 pub(crate) async fn renew(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let sent: SwapClaim = asked.read()?;
     let id = named(server, &asked).await?;
     let lease = lease(server, sent.lease_seconds)?;
-    let renewed = server.store().renew(&id, fence(&sent)?, server.now(), lease).await;
+    let renewed = server.daemon.pulls().renew(&id, fence(&sent)?, lease).await;
     let renewed = renewed.map_err(|error| of_claim(&error))?;
-    Ok(answer::json(&ClaimAnswer { claim: Some(record(&id, &renewed.claim)) }))
+    Ok(answer::json(&ClaimAnswer { claim: Some(record(&id, &renewed)) }))
 }
 
 pub(crate) async fn release(server: &Server, asked: Asked) -> Result<Response, Problem> {
@@ -136,21 +136,34 @@ pub(crate) async fn release(server: &Server, asked: Asked) -> Result<Response, P
 /// The resource that the path names, if its caller may change it.
 async fn named(server: &Server, asked: &Asked) -> Result<RecordId, Problem> {
     match Resource::parse(&asked.id)? {
-        Resource::Workorder => Ok(steerable_named(server, asked, &asked.name).await?.id().clone()),
+        Resource::Workorder => {
+            let visible = steerable_named(server, asked, &asked.name).await;
+            Ok(visible.map_err(|problem| naming(problem, &asked.name))?.id().clone())
+        }
         Resource::Event => Err(no_such_event(&asked.name)),
     }
 }
 
 fn fence(sent: &SwapClaim) -> Result<Fence, Problem> {
-    Ok(Fence { owner: owner(&sent.owner_id)?, claim_version: sent.claim_version })
+    Ok(Fence { owner: owner("owner_id", &sent.owner_id)?, claim_version: sent.claim_version })
 }
 
 /// The owner of a claim from outside, as the store knows it.
-pub(crate) fn owner(id: &str) -> Result<OwnerId, Problem> {
+pub(crate) fn owner(field: &'static str, id: &str) -> Result<OwnerId, Problem> {
     if id.is_empty() || id.len() > MAX_OWNER_BYTES {
-        return Err(invalid("owner_id", &format!("an owner's id has 1 to {MAX_OWNER_BYTES} bytes")));
+        return Err(invalid(field, &format!("an owner's id has 1 to {MAX_OWNER_BYTES} bytes")));
     }
-    Ok(OwnerId::new(format!("{OUTSIDE}{id}")))
+    Ok(outside_owner(id))
+}
+
+/// Refuses a report beside a claim that someone holds on work that was never dispatched.
+pub(crate) fn check_unclaimed(claim: Option<&Claim>, now: Timestamp) -> Result<(), Problem> {
+    match claim.filter(|claim| claim.is_live(now)).and_then(|claim| outside_name(&claim.owner)) {
+        Some(holder) => {
+            Err(ProblemCode::LeaseHeld.because(format!("{holder} has claimed it; report under the claim")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn lease(server: &Server, seconds: Option<u32>) -> Result<Lease, Problem> {
@@ -162,11 +175,10 @@ fn lease(server: &Server, seconds: Option<u32>) -> Result<Lease, Problem> {
 }
 
 fn record(id: &RecordId, claim: &Claim) -> ClaimRecord {
-    let owner = claim.owner.as_str();
     ClaimRecord {
         resource_type: WORKORDER.to_owned(),
         resource_id: id.as_str().to_owned(),
-        owner_id: owner.strip_prefix(OUTSIDE).unwrap_or(owner).to_owned(),
+        owner_id: outside_name(&claim.owner).unwrap_or(claim.owner.as_str()).to_owned(),
         lease_expires_at: clock_text::text(claim.lease_expires_at),
         heartbeat_at: clock_text::text(claim.heartbeat_at),
         claim_version: claim.claim_version,
@@ -187,6 +199,11 @@ fn of_claim(error: &StoreError) -> Problem {
 fn invalid(field: &'static str, told: &str) -> Problem {
     let error = FieldError::new("invalid_value", &["body", field], told);
     ProblemCode::InvalidRequest.because(told).at(error)
+}
+
+/// The same problem, about the resource that was meant.
+fn naming(problem: Problem, id: &str) -> Problem {
+    if problem.code == ProblemCode::NotFound.as_str() { no_such_job(id) } else { problem }
 }
 
 fn no_such_event(id: &str) -> Problem {

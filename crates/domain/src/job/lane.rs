@@ -14,7 +14,7 @@ pub const PULLED: &str = "pull:";
 pub const AFTER_PULLED: &str = "pull;";
 
 /// What someone who pulls asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pull<'a> {
     /// Work for one peer, by its exact id.
     Assigned(&'a str),

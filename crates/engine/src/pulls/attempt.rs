@@ -1,15 +1,16 @@
 //! An attempt that someone outside makes: it begins when the job is handed out, and lives as long as its doer is heard of.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use domain::attention::{Holding, Retention};
-use domain::job::{Dispatch, Job, JobCommand, Trigger};
+use domain::job::{Dispatch, Job, JobCommand, JobState, Trigger};
 use domain::record::decide;
 use domain::{AttemptId, Claim, Command, Decision, JobId, Record, RecordId, Refusal};
-use store::{StoreError, Taken};
+use store::{StoreError, Take, Taken};
 use tokio::sync::oneshot;
 
-use super::{Puller, Pulls};
+use super::{Puller, Pulls, outside_name, outside_owner};
 use crate::{EngineError, Order};
 
 /// How often a claim that has changed under a heartbeat is looked at again.
@@ -36,12 +37,21 @@ pub struct Beat {
 }
 
 impl Pulls {
-    /// Waits for a job and begins an attempt. Whoever stops waiting before that gets nothing.
-    pub async fn pull(self: &Arc<Self>, puller: Puller) -> Result<Handed, EngineError> {
+    /// Waits for a job and begins an attempt; none if enough time has passed before that. Whoever stops waiting gets nothing.
+    pub async fn pull(
+        self: &Arc<Self>,
+        puller: Puller,
+        enough: impl Future<Output = ()>,
+    ) -> Result<Option<Handed>, EngineError> {
+        tokio::pin!(enough);
         loop {
-            let taken = self.take(puller.owner.clone(), puller.lanes.clone()).await?;
+            // Once something was taken no time is too short for it: the attempt would be lost.
+            let taken = tokio::select! {
+                taken = self.take(puller.owner.clone(), puller.lanes.clone()) => taken?,
+                () = &mut enough => return Ok(None),
+            };
             if let Some(handed) = self.handed(&puller, taken).await? {
-                return Ok(handed);
+                return Ok(Some(handed));
             }
         }
     }
@@ -125,26 +135,48 @@ impl Pulls {
         for _ in 0..MAX_LOOKS {
             let loaded = self.engine.store().load(&id).await?.ok_or(Refusal::UnknownRecord)?;
             let now = self.engine.clock().now();
-            let record = match decide(Some(&loaded.record), &id, &command, now) {
-                Decision::Refused { refusal, .. } => return Err(refusal.into()),
-                Decision::Nothing => loaded.record,
+            let decision = decide(Some(&loaded.record), &id, &command, now);
+            if let Decision::Refused { refusal, .. } = decision {
+                return Err(refusal.into());
+            }
+            let held = job(&loaded.record)?.attention(Retention::DEFAULT).holding;
+            let (Holding::LeaseBound, Some(claim)) = (held, loaded.claim) else {
+                return Ok(Beat { record: loaded.record, claim: None });
+            };
+            let renewed = match self.prolong(&id, job(&loaded.record)?, &claim).await {
+                Ok(renewed) => renewed,
+                // Someone has just written or taken it: the record says what that means.
+                Err(EngineError::Store(StoreError::Fenced | StoreError::ClaimHeld)) => continue,
+                Err(error) => return Err(error),
+            };
+            let record = match decision {
                 Decision::Facts { .. } => {
-                    let order = Order::new(id.clone(), command.clone(), actor.clone());
+                    let order = Order::new(id.clone(), command, actor.clone());
                     self.engine.execute(order).await?.record().clone()
                 }
+                Decision::Nothing | Decision::Refused { .. } => loaded.record,
             };
-            let held = job(&record)?.attention(Retention::DEFAULT).holding;
-            let (Holding::LeaseBound, Some(claim)) = (held, loaded.claim) else {
-                return Ok(Beat { record, claim: None });
-            };
-            match self.engine.store().renew(&id, claim.fence(), now, self.lease).await {
-                Ok(renewed) => return Ok(Beat { record, claim: Some(renewed.claim) }),
-                // Someone has just written or taken it: the record says what that means.
-                Err(StoreError::Fenced) => {}
-                Err(error) => return Err(error.into()),
-            }
+            return Ok(Beat { record, claim: Some(renewed) });
         }
         Err(EngineError::Contended)
+    }
+
+    /// Renews the claim of a doer from outside. What a node has handed over becomes the doer's own; what a node does itself, or
+    /// has found to be late, is not for others to prolong.
+    async fn prolong(&self, id: &RecordId, job: &Job, claim: &Claim) -> Result<Claim, EngineError> {
+        if outside_name(&claim.owner).is_some() {
+            return Ok(self.renew(id, claim.fence(), self.lease).await?);
+        }
+        let attempt = job.last_attempt().filter(|attempt| attempt.owner == claim.owner);
+        let (JobState::Delivered, Some(attempt)) = (&job.state, attempt) else {
+            return Err(Refusal::ClaimLost.into());
+        };
+        let (store, now) = (self.engine.store(), self.engine.clock().now());
+        store.hand_back(id, claim.fence(), now, self.lease.expires_at(now)).await?;
+        let owner = outside_owner(attempt.id.as_str());
+        let taken = store.take(id, Take::by(owner, now, self.lease, 1)).await?;
+        self.attend_to_end_of(&taken.claim);
+        Ok(taken.claim)
     }
 }
 

@@ -24,8 +24,6 @@ pub(crate) struct Waiter {
 pub(crate) struct Waiting {
     count: usize,
     by_lane: BTreeMap<Arc<str>, Queue>,
-    /// Those of them that may be full.
-    limited: BTreeSet<Arc<str>>,
     /// Lanes that somebody waits for and that may have something.
     to_ask: BTreeSet<Arc<str>>,
     /// Lanes that had nothing when they were asked last, and of which nothing was heard since.
@@ -79,9 +77,6 @@ impl Waiting {
         for lane in lanes {
             let queue = self.by_lane.entry(lane.name.clone()).or_default();
             queue.limit = lane.limit;
-            if lane.limit.is_some() {
-                self.limited.insert(lane.name.clone());
-            }
             queue.waiters.push_back(waiter.clone());
             if !self.empty.contains(&lane.name) {
                 asked |= self.to_ask.insert(lane.name.clone());
@@ -99,7 +94,6 @@ impl Waiting {
             if queue.waiters.is_empty() {
                 self.by_lane.remove(&lane.name);
                 self.to_ask.remove(&lane.name);
-                self.limited.remove(&lane.name);
             }
         }
     }
@@ -120,11 +114,6 @@ impl Waiting {
         self.by_lane.contains_key(lane) && self.to_ask.insert(lane.clone())
     }
 
-    /// Whether someone waits in a lane that may be full: then what leaves it matters too.
-    pub(super) fn has_limits(&self) -> bool {
-        !self.limited.is_empty()
-    }
-
     /// Nothing is known any more. Whether anybody cares.
     pub(super) fn look_again(&mut self) -> bool {
         self.empty.clear();
@@ -142,7 +131,7 @@ impl Waiting {
         std::mem::take(&mut self.to_ask).into_iter().rev().collect()
     }
 
-    /// Asks a lane again.
+    /// A lane is to be asked, if anyone waits for it.
     pub(crate) fn ask(&mut self, lane: Arc<str>) {
         if self.by_lane.contains_key(&lane) {
             self.to_ask.insert(lane);
@@ -158,14 +147,14 @@ impl Waiting {
         (PulledLane { name: lane.clone(), limit: queue.and_then(|queue| queue.limit) }, owners)
     }
 
-    /// A lane had nothing more when it was asked: what has come since names it again.
-    pub(crate) fn was_empty(&mut self, lane: &Arc<str>) {
-        if self.to_ask.contains(lane) {
+    /// A lane had nothing more when it was asked. What has come since names it again; one with a limit may only be full.
+    pub(crate) fn was_empty(&mut self, lane: &PulledLane) {
+        if self.to_ask.contains(&lane.name) || lane.limit.is_some() {
             return;
         }
         if self.empty.len() >= MAX_KNOWN {
             self.empty.clear();
         }
-        self.empty.insert(lane.clone());
+        self.empty.insert(lane.name.clone());
     }
 }

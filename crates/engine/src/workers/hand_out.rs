@@ -1,4 +1,5 @@
-//! Hands jobs out to those who pull: takes for all who wait in a lane at once.
+//! Hands jobs out to those who pull: takes for all who wait in a lane at once, under their own names. A lane that had nothing is
+//! not asked again before something has happened in it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -44,6 +45,8 @@ impl HandOutJobs {
         let mut lanes = self.pulls.waiting().take_to_ask().into_iter();
         while let Some(name) = lanes.next() {
             let (lane, owners) = self.pulls.waiting().in_lane(&name, BATCH);
+            // Read anew: what another node has given back meanwhile must not look held.
+            let now = self.engine.clock().now();
             let Some(take) = Take::one_each(owners, now, self.pulls.lease()) else { continue };
             let limit = take.limit;
             let taken = match self.engine.store().take_ready(lane.lane(), take).await {
@@ -59,7 +62,7 @@ impl HandOutJobs {
                 self.pulls.waiting().ask(name.clone());
                 next = Next::Now;
             } else {
-                self.pulls.waiting().was_empty(&name);
+                self.pulls.waiting().was_empty(&lane);
             }
             for one in taken {
                 self.pulls.hand(&name, one);

@@ -37,7 +37,10 @@ pub(crate) async fn update(server: &Server, asked: Asked) -> Result<Response, Pr
     let command = JobCommand::Report(Box::new(report));
     let mut order = Order::new(visible.id().clone(), command, asked.principal.actor.clone());
     if let Some(UnderClaim { owner_id, claim_version }) = &update.claim {
-        order.fence = Some(Fence { owner: claims::owner(owner_id)?, claim_version: *claim_version });
+        let owner = claims::owner("owner_id", owner_id)?;
+        order.fence = Some(Fence { owner, claim_version: *claim_version });
+    } else if visible.job().last_attempt().is_none() {
+        claims::check_unclaimed(visible.claim(), server.now())?;
     }
     give_order(server, &asked, &visible, keyed, order, bodies).await
 }

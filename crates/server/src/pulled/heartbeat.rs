@@ -19,12 +19,12 @@ pub(crate) async fn heartbeat(server: &Server, asked: Asked) -> Result<Response,
     let sent: HeartbeatJob = asked.read()?;
     let visible = steerable_job(server, &asked, None).await?;
     let RecordId::Job(job_id) = visible.id() else { return Err(no_such_job(&asked.id)) };
+    let details = details(&sent, visible.job())?;
     let attempt_id = AttemptId::new(sent.attempt_id.as_str());
     let actor = &asked.principal.actor;
     let beat = server.daemon.pulls().heartbeat(job_id, &attempt_id, actor).await;
     let beat = beat.map_err(|error| of_engine(&error, &asked.id))?;
-    let details = details(&sent)?;
-    if !details.is_empty() {
+    if let Some(details) = details {
         note(server, &asked, job_of(&beat.record), attempt_id, details).await?;
     }
     let job = job_of(&beat.record);
@@ -60,12 +60,20 @@ async fn note(
     noted.map(|_| ()).map_err(|error| of_engine(&error, &asked.id))
 }
 
-fn details(sent: &HeartbeatJob) -> Result<Details, Problem> {
+/// What was said beside being alive; phase and reason stay as they are if they are left out.
+fn details(sent: &HeartbeatJob, job: &Job) -> Result<Option<Details>, Problem> {
     let progress = sent.progress.as_ref().map(|progress| Json::parse(progress.as_str()));
-    Ok(Details {
+    let said = Details {
         phase: sent.phase.clone(),
         progress: progress.transpose().map_err(|refusal| of_refusal(&refusal, ""))?,
         note: sent.progress_note.clone().filter(|note| !note.is_empty()),
         ..Details::default()
-    })
+    };
+    if said.is_empty() {
+        return Ok(None);
+    }
+    let phase = said.phase.clone().or_else(|| job.phase.clone());
+    let details = Details { phase, reason: job.state_reason.clone(), ..said };
+    details.check().map_err(|refusal| of_refusal(&refusal, ""))?;
+    Ok(Some(details))
 }

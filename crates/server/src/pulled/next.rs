@@ -1,20 +1,24 @@
 //! `POST /jobs/next`: waits for a job and hands it out, with a lease.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{FieldError, Handed, Problem, ProblemCode, PullJob, PulledJob};
+use api::{FieldError, Handed, Problem, ProblemCode, PullJob, PulledJob, Role};
 use axum::response::Response;
 use domain::job::{Job, Pull};
+use domain::limits::{MAX_LABEL_BYTES, MAX_TITLE_BYTES};
 use domain::{BodyRef, OwnerId, RecordId};
-use engine::{EngineError, PulledLane, Puller};
+use engine::{EngineError, PulledLane, Puller, outside_owner};
 use serde_json::value::RawValue;
 
 use crate::answer;
 use crate::asked::Asked;
 use crate::authorise;
+use crate::claims;
 use crate::clock_text;
+use crate::gate::Principal;
 use crate::jobs::job_of;
 use crate::problem::{of_engine, of_store};
 use crate::render::{Bodies, Extent, raw, status};
@@ -27,8 +31,6 @@ const DEFAULT_WAIT_SECONDS: u64 = 30;
 const MAX_WAIT_SECONDS: u64 = 60;
 /// Lanes, labels and folders that one puller may name.
 const MAX_NAMES: usize = 32;
-/// Bytes of each.
-const MAX_NAME_BYTES: usize = domain::limits::MAX_LABEL_BYTES;
 
 /// A puller waits in a place of its own: it is not in the way of requests.
 pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
@@ -78,11 +80,13 @@ async fn wait(
         return pulls.pull_now(puller).await;
     }
     let mut closing = server.closing.subscribe();
-    tokio::select! {
-        handed = pulls.pull(puller) => handed.map(Some),
-        () = tokio::time::sleep(within) => Ok(None),
-        _ = closing.wait_for(|closing| *closing) => Ok(None),
-    }
+    let enough = async {
+        tokio::select! {
+            () = tokio::time::sleep(within) => {}
+            _ = closing.wait_for(|closing| *closing) => {}
+        }
+    };
+    pulls.pull(puller, enough).await
 }
 
 /// Who asks, for what.
@@ -96,22 +100,28 @@ fn puller(server: &Server, asked: &Asked, pull: &PullJob) -> Result<Puller, Prob
         }
         (own, named) => own.as_deref().or(named.as_deref()),
     };
-    let named = [("lanes", &pull.lanes), ("labels", &pull.labels), ("paths", &pull.paths)];
-    if named.iter().map(|(_, names)| names.len()).sum::<usize>() > MAX_NAMES {
+    let named = [
+        ("lanes", &pull.lanes, MAX_LABEL_BYTES),
+        ("labels", &pull.labels, MAX_LABEL_BYTES),
+        ("paths", &pull.paths, MAX_TITLE_BYTES),
+    ];
+    if named.iter().map(|(_, names, _)| names.len()).sum::<usize>() > MAX_NAMES {
         return Err(too_much("lanes", format!("at most {MAX_NAMES} lanes, labels and folders may be named")));
     }
-    for (field, names) in named {
-        if names.iter().any(|name| name.len() > MAX_NAME_BYTES) {
-            return Err(too_much(field, format!("a name has at most {MAX_NAME_BYTES} bytes")));
+    for (field, names, limit) in named {
+        if names.iter().any(|name| name.len() > limit) {
+            return Err(too_much(field, format!("a name has at most {limit} bytes")));
         }
     }
-    let nothing_named = peer.is_none() && named.iter().all(|(_, names)| names.is_empty());
+    let nothing_named = peer.is_none() && named.iter().all(|(_, names, _)| names.is_empty());
     let anyone = pull.anything.unwrap_or(nothing_named).then_some(Pull::Anyone);
     let wanted = peer.into_iter().map(Pull::Assigned);
     let wanted = wanted.chain(pull.lanes.iter().map(|name| Pull::Lane(name)));
     let wanted = wanted.chain(pull.labels.iter().map(|name| Pull::Label(name)));
     let wanted = wanted.chain(pull.paths.iter().map(|name| Pull::Folder(name))).chain(anyone);
-    let lanes = wanted.map(|pull| PulledLane {
+    // Each once: whoever names a lane twice is handed one job all the same.
+    let wanted: BTreeSet<Pull<'_>> = wanted.collect();
+    let lanes = wanted.into_iter().map(|pull| PulledLane {
         name: Arc::from(pull.lane(circle.as_deref())),
         limit: match pull {
             Pull::Lane(name) => server.daemon.pulls().limit_of(name),
@@ -121,14 +131,22 @@ fn puller(server: &Server, asked: &Asked, pull: &PullJob) -> Result<Puller, Prob
     Ok(Puller { owner: owner(server, pull)?, actor: asked.principal.actor.clone(), lanes: lanes.collect() })
 }
 
-/// The owner of the puller's claims: never one of a node's, whose leases may be ended when it starts again.
+/// The peer whose assigned jobs are meant. Doers pull only as the peer that their token speaks for: they could not report as
+/// another.
+fn peer<'a>(principal: &'a Principal, pull: &'a PullJob) -> Result<Option<&'a str>, Problem> {
+    let (own, named) = (principal.peer_id.as_deref(), pull.peer_id.as_deref());
+    match principal.role {
+        Role::Peer | Role::Agent if named.is_some() && named != own => {
+            Err(ProblemCode::Forbidden.because("the token does not speak for this peer; leave `peer_id` out"))
+        }
+        Role::Admin | Role::Operator | Role::Viewer | Role::Peer | Role::Agent => Ok(named.or(own)),
+    }
+}
+
 fn owner(server: &Server, pull: &PullJob) -> Result<OwnerId, Problem> {
     match &pull.worker_id {
-        Some(worker) if worker.is_empty() || worker.len() > MAX_NAME_BYTES / 4 => {
-            Err(too_much("worker_id", format!("a worker's id has 1 to {} bytes", MAX_NAME_BYTES / 4)))
-        }
-        Some(worker) => Ok(OwnerId::new(format!("worker:{worker}"))),
-        None => Ok(OwnerId::new(format!("worker:{}", server.daemon.engine().ids().attempt_id()))),
+        Some(worker) => claims::owner("worker_id", worker),
+        None => Ok(outside_owner(server.daemon.engine().ids().attempt_id().as_str())),
     }
 }
 

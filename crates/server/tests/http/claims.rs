@@ -137,3 +137,33 @@ async fn what_cannot_be_claimed_is_refused_with_a_reason() {
     let oldest = json!({ "resource_type": "EVENT", "owner_id": "runner-1" });
     assert_eq!(world.claim(oldest).await.ok()["claim"], json!(null));
 }
+
+#[tokio::test]
+async fn claim_by_id_whose_holder_is_never_heard_of_ends_with_its_lease() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    let mut named = by("runner-1");
+    named["resource_id"] = json!(id);
+    named["lease_seconds"] = json!(30);
+    world.claim(named).await.ok();
+    let mut waits = by("runner-2");
+    waits["wait_seconds"] = json!(60);
+    world.clock.advance_seconds(30);
+    assert_eq!(world.claim(waits).await.ok()["claim"]["resource_id"], json!(id));
+}
+
+#[tokio::test]
+async fn nobody_reports_beside_a_claim_and_work_of_an_executor_is_not_claimed() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    world.claim(by("runner-1")).await.ok();
+    for report in [json!({ "state": "completed" }), json!({ "state": "queued", "progress_note": "mine?" })] {
+        world.patch(&id, report).send().await.problem(409, "lease_held");
+    }
+    assert_eq!(world.swap("renew", &id, "runner-1", 0).await.ok()["claim"]["claim_version"], 1);
+    for created in [json!({ "executor": "echo" }), json!({ "due_at": "2026-01-01T01:00:00Z" })] {
+        let mut named = by("runner-1");
+        named["resource_id"] = json!(world.create(created.clone()).await);
+        world.claim(named).await.problem(409, "refused");
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use store::Store;
 use tokio::task::JoinSet;
 
-use crate::given::{World, world};
+use crate::given::{World, working_world, world};
 
 /// More than the lease of a worker.
 const LEASE_AND_MORE: u32 = 61;
@@ -118,7 +118,8 @@ async fn job_is_handed_only_to_whoever_asks_for_its_peer_lane_label_or_folder() 
 #[tokio::test]
 async fn nobody_is_handed_what_another_circle_asked_for() {
     let world = world().await;
-    let of = async |circle: &str| world.token(Role::Peer, json!({ "circle": circle })).await;
+    let of =
+        async |circle: &str| world.token(Role::Peer, json!({ "circle": circle, "peer_id": "one" })).await;
     let (press, kitchen) = (of("press").await, of("kitchen").await);
     for created in [json!({}), json!({ "lane": "print" }), json!({ "assigned_peer_id": "one" })] {
         let made = world.post("/jobs", created).bearer(&press).send().await.ok();
@@ -130,9 +131,11 @@ async fn nobody_is_handed_what_another_circle_asked_for() {
     }
     let foreign = world.post("/jobs/next", json!({ "circle": "press" })).bearer(&kitchen).send().await;
     foreign.problem(403, "circle_forbidden");
-    let bound = world.token(Role::Peer, json!({ "circle": "press", "peer_id": "one" })).await;
-    let other = world.post("/jobs/next", json!({ "peer_id": "two" })).bearer(&bound).send().await;
-    other.problem(403, "forbidden");
+    let unbound = world.token(Role::Agent, json!({ "circle": "press" })).await;
+    for token in [&press, &unbound] {
+        let other = world.post("/jobs/next", json!({ "peer_id": "two" })).bearer(token).send().await;
+        other.problem(403, "forbidden");
+    }
 }
 
 // conforms: A27 A32
@@ -278,6 +281,47 @@ async fn limit_of_a_lane_holds_for_those_who_pull_and_its_slot_goes_to_the_next_
     };
     let (next, ()) = tokio::join!(waiting, done);
     assert_ne!(next.ok()["job"]["job_id"], json!(first));
+}
+
+#[tokio::test]
+async fn lane_that_was_full_when_it_was_asked_is_asked_again_whoever_waited_for_it() {
+    let world = world().await;
+    let narrow = |seconds: u64| json!({ "lanes": ["narrow"], "wait_seconds": seconds });
+    let twice = json!({ "lane": "narrow", "retry": { "max_attempts": 2, "backoff_seconds": 3600, "max_backoff_seconds": 3600 } });
+    let first = world.create(twice).await;
+    let second = world.create(json!({ "lane": "narrow" })).await;
+    let (_, attempt) = world.pulled(narrow(0)).await;
+    assert_eq!(world.pull(narrow(1)).await, json!(null), "it is full, and nobody waits any more");
+    // It backs off: not over, but out of its slot.
+    world.tell(&first, "fail", json!({ "attempt_id": attempt })).await.ok();
+    assert_eq!(world.pulled(narrow(0)).await.0, second);
+}
+
+#[tokio::test]
+async fn slot_of_work_that_was_handed_over_goes_on_when_its_doer_reports() {
+    let world = working_world().await;
+    let handed = json!({ "executor": "hands_over", "lane": "narrow" });
+    let (first, second) = (world.create(handed.clone()).await, world.create(handed).await);
+    let status = world.until(&first, "delivered").await;
+    assert_eq!(world.status(&second).await["state"], "queued");
+    let attempt = status["runner"]["current_attempt_id"].as_str().unwrap();
+    world.patch(&first, json!({ "state": "completed", "attempt_id": attempt })).send().await.ok();
+    world.until(&second, "delivered").await;
+}
+
+#[tokio::test]
+async fn doer_of_work_that_was_handed_over_is_heard_of_and_a_nodes_own_work_is_not_prolonged_by_others() {
+    let world = world().await;
+    let (id, attempt) = world.delivered().await;
+    for _ in 0..5 {
+        world.clock.advance_seconds(50);
+        assert_eq!(world.beat(&id, &attempt).await["state"], "running");
+    }
+    let world = working_world().await;
+    let own = world.create(json!({ "executor": "stays" })).await;
+    let status = world.until(&own, "dispatching").await;
+    let attempt = status["runner"]["current_attempt_id"].as_str().unwrap();
+    world.tell(&own, "heartbeat", json!({ "attempt_id": attempt })).await.problem(409, "lease_held");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -128,12 +128,14 @@ pub(super) async fn transact(
     }
     let wrote_facts =
         fitting.iter().any(|(_, prepared)| prepared.texts.iter().any(|text| !text.facts.is_empty()));
+    let made_ready =
+        fitting.iter().any(|(_, prepared)| prepared.commit.changes.iter().any(|change| change.agenda.ready));
     let orders = requests.iter().zip(&answers).any(|(request, answer)| {
         matches!(request, Request::Token(_) | Request::Node(_))
             && answer.as_ref().is_some_and(Answer::has_written)
     });
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
-    Ok(Done { answers, concerns_others: wrote_facts || orders, repeated, time })
+    Ok(Done { answers, concerns_others: wrote_facts || made_ready || orders, repeated, time })
 }
 
 /// What a commit leaves in the agenda.
