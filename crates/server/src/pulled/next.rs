@@ -92,14 +92,7 @@ async fn wait(
 /// Who asks, for what.
 fn puller(server: &Server, asked: &Asked, pull: &PullJob) -> Result<Puller, Problem> {
     let circle = authorise::circle_of_new(&asked.principal, pull.circle.clone())?;
-    let peer = match (&asked.principal.peer_id, &pull.peer_id) {
-        (Some(own), Some(named)) if own != named => {
-            return Err(
-                ProblemCode::Forbidden.because("the token speaks for another peer; leave `peer_id` out")
-            );
-        }
-        (own, named) => own.as_deref().or(named.as_deref()),
-    };
+    let peer = peer(&asked.principal, pull)?;
     let named = [
         ("lanes", &pull.lanes, MAX_LABEL_BYTES),
         ("labels", &pull.labels, MAX_LABEL_BYTES),
