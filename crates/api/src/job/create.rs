@@ -104,7 +104,7 @@ pub struct CreateJob {
     /// Higher goes first within a lane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
-    /// The lane that it queues in; its executor's own if left out.
+    /// The lane that it queues in; its executor's own if left out. Without an executor it is pulled from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<String>,
     /// What whoever pulls it must have; for work without an executor and a lane.

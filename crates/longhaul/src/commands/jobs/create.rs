@@ -46,7 +46,7 @@ pub struct Create {
     /// Higher goes first within a lane
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     priority: Option<i32>,
-    /// The lane that it queues in; its executor's own if left out
+    /// The lane that it queues in; its executor's own if left out. Without an executor it is pulled from there
     #[arg(long, value_name = "NAME")]
     lane: Option<String>,
     /// What whoever pulls it must have; for jobs without an executor and a lane
