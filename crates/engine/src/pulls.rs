@@ -219,10 +219,7 @@ impl Pulls {
 
     /// Whether a job is pulled from a lane with a limit.
     fn has_limit(&self, job: &Job) -> bool {
-        let lane = match (&job.spec.executor, job.spec.pull()) {
-            (None, Pull::Lane(lane)) => lane,
-            (None | Some(_), _) => return false,
-        };
+        let (None, Pull::Lane(lane)) = (&job.spec.executor, job.spec.pull()) else { return false };
         self.lane_limits.contains_key(lane)
     }
 
@@ -299,10 +296,11 @@ pub fn outside_name(owner: &OwnerId) -> Option<&str> {
 /// Whether a record waits for someone to pull it.
 fn may_be_pulled(record: &Record, now: Timestamp) -> Result<(), Refusal> {
     let Record::Job(job) = record else { return Err(Refusal::WrongRecordKind) };
-    match &job.state {
-        JobState::Queued { due_at } if *due_at > now => Err(Refusal::NotDue { due_at: *due_at }),
-        JobState::Queued { .. } if job.purged_at.is_some() => Err(Refusal::Purged),
-        JobState::Queued { .. } if job.spec.executor.is_none() => Ok(()),
-        state => Err(Refusal::NotRunnable { state: state.name() }),
+    let (JobState::Queued { due_at }, None) = (&job.state, &job.spec.executor) else {
+        return Err(Refusal::NotRunnable { state: job.state.name() });
+    };
+    if *due_at > now {
+        return Err(Refusal::NotDue { due_at: *due_at });
     }
+    if job.purged_at.is_some() { Err(Refusal::Purged) } else { Ok(()) }
 }

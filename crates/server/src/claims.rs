@@ -78,7 +78,10 @@ async fn acquire_named(
         EngineError::Refused(Refusal::NotRunnable { state }) => ProblemCode::Refused.because(format!(
             "it is {state}, or its executor does it: only what waits for someone to pull it can be claimed"
         )),
-        other => of_engine(other, id),
+        EngineError::Refused(_)
+        | EngineError::KeyTaken(_)
+        | EngineError::Contended
+        | EngineError::TooManyConsequences => of_engine(&error, id),
     })
 }
 
@@ -187,13 +190,14 @@ fn record(id: &RecordId, claim: &Claim) -> ClaimRecord {
 
 /// Whoever came too late, or holds another version, is told so; nothing was changed.
 fn of_claim(error: &StoreError) -> Problem {
-    match error {
-        StoreError::ClaimHeld => ProblemCode::LeaseHeld.because("someone else holds it; go on with the next"),
-        StoreError::Fenced => {
-            ProblemCode::ClaimLost.because("the claim is not this owner's any more, or has another version")
-        }
-        other => of_store(other),
+    if *error == StoreError::ClaimHeld {
+        return ProblemCode::LeaseHeld.because("someone else holds it; go on with the next");
     }
+    if *error == StoreError::Fenced {
+        let told = "the claim is not this owner's any more, or has another version";
+        return ProblemCode::ClaimLost.because(told);
+    }
+    of_store(error)
 }
 
 fn invalid(field: &'static str, told: &str) -> Problem {

@@ -39,7 +39,9 @@ impl HandOutJobs {
                 }
             };
             let mut waiting = self.pulls.waiting();
-            ready.into_iter().for_each(|lane| waiting.ask(lane));
+            for lane in ready {
+                waiting.ask(lane);
+            }
         }
         let mut next = Next::WhenWoken;
         let mut lanes = self.pulls.waiting().take_to_ask().into_iter();
@@ -54,7 +56,9 @@ impl HandOutJobs {
                 Err(error) => {
                     // What was taken all the same comes back when its lease ends.
                     let mut waiting = self.pulls.waiting();
-                    std::iter::once(name).chain(lanes).for_each(|lane| waiting.ask(lane));
+                    for lane in std::iter::once(name).chain(lanes) {
+                        waiting.ask(lane);
+                    }
                     return Err(error.into());
                 }
             };

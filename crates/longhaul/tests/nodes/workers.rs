@@ -11,7 +11,7 @@ use crate::cluster::{Database, knob, within};
 use crate::given::{Daemon, binary, expect};
 
 /// Longer than a lease and its end: a job that was lost with its worker is done by another.
-const DRAINED_WITHIN: Duration = Duration::from_secs(120);
+const DRAINED_WITHIN: Duration = Duration::from_mins(2);
 
 // conforms: A35 A36 A38
 #[test]

@@ -38,15 +38,14 @@ impl World {
 #[tokio::test]
 async fn job_is_handed_out_with_what_its_doer_needs_started_by_a_heartbeat_and_completed() {
     let world = world().await;
-    let asked =
-        json!({ "title": "cover", "prompt": "print it", "input": { "pages": 12345678901234567890_u64 } });
+    let asked = json!({ "title": "cover", "prompt": "print it", "input": { "pages": 12_345_678_901_234_567_890_u64 } });
     let id = world.create(asked).await;
     let job = world.pull(json!({ "worker_id": "press-1" })).await;
     assert_eq!(
         (&job["job_id"], &job["title"], &job["prompt"]),
         (&json!(id), &json!("cover"), &json!("print it"))
     );
-    assert_eq!(job["input"], json!({ "pages": 12345678901234567890_u64 }));
+    assert_eq!(job["input"], json!({ "pages": 12_345_678_901_234_567_890_u64 }));
     assert_eq!((&job["attempt_number"], &job["heartbeat_every_seconds"]), (&json!(1), &json!(20)));
     assert_eq!(job["lease_expires_at"], "2026-01-01T00:01:00.000000+00:00");
     assert_eq!(job["status"]["state"], "delivered");
