@@ -44,25 +44,29 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
 pub(crate) async fn cancel(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let order: RetryCancel = if asked.body.is_some() { asked.read()? } else { RetryCancel::default() };
     let reason = order.reason.unwrap_or_else(|| DEFAULT_REASON.to_owned());
-    give(server, &asked, |by| OperationCommand::RequestCancel { by, reason, origin: CancelOrigin::Caller })
-        .await
+    let command = |by| OperationCommand::RequestCancel { by, reason, origin: CancelOrigin::Caller };
+    // What somebody has vouched for is not asked about again; what its service has stopped is answered as it was.
+    let may_run = |operation: &Operation| {
+        operation.orphan().is_some() || operation.settled == Some(Settlement::Stopped)
+    };
+    give(server, &asked, may_run, command).await
 }
 
 pub(crate) async fn settle(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let SettleOrphan { note } = asked.read()?;
-    give(server, &asked, |by| OperationCommand::Settle { by, note }).await
+    let is_or_was = |operation: &Operation| operation.orphan().is_some() || operation.settled.is_some();
+    give(server, &asked, is_or_was, |by| OperationCommand::Settle { by, note }).await
 }
 
-/// Gives the order to an operation that is, or was, on the ledger of orphans.
+/// Gives the order to an operation that is on the ledger of orphans, as far as the order asks for that.
 async fn give(
     server: &Server,
     asked: &Asked,
+    is_fit: impl FnOnce(&Operation) -> bool,
     command: impl FnOnce(Option<String>) -> OperationCommand,
 ) -> Result<Response, Problem> {
     let (id, record) = visible(server, asked).await?;
-    let is_listed = operation_of(&record)
-        .is_some_and(|operation| operation.orphan().is_some() || operation.settled.is_some());
-    if !is_listed {
+    if !operation_of(&record).is_some_and(is_fit) {
         return Err(of_refusal(&Refusal::NotOrphaned, &asked.id));
     }
     let by = asked.principal.peer_id.clone().unwrap_or_else(|| asked.principal.actor.to_string());

@@ -190,7 +190,7 @@ fn polled(answer: PollAnswer, connector: &Connector) -> Polled {
         PollAnswer::Failed { retryable: Retryable::Yes | Retryable::NotBefore(_), .. } => {
             Polled::Failed(Failure::transient("unlucky", "it failed"))
         }
-        PollAnswer::Failed { retryable: Retryable::No, .. } => {
+        PollAnswer::Failed { retryable: Retryable::No, .. } | PollAnswer::NobodyToAsk { .. } => {
             Polled::Failed(Failure::permanent("hopeless", "it failed"))
         }
         PollAnswer::TimedOut => Polled::TimedOut,

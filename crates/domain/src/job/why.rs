@@ -193,7 +193,9 @@ fn queued(
         let (code, detail) = if job.attempts.is_empty() {
             ("not_due", "it was asked for at this time".to_owned())
         } else {
-            ("backing_off", format!("attempt {} did not succeed; the next one waits", job.attempt_count))
+            let told = around.error.map(|error| format!(": {error}")).unwrap_or_default();
+            let (made, most) = (job.attempt_count, job.spec.retry.max_attempts);
+            ("backing_off", format!("attempt {made} of {most} did not succeed{told}; the next one waits"))
         };
         reasons.push(reason(code, detail, Some(due_at)));
     }

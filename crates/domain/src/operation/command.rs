@@ -161,6 +161,11 @@ pub enum PollAnswer {
     Cancelled,
     /// The service does not know it.
     Unknown,
+    /// No node has the executor that could ask. Only the host says so, never a service.
+    NobodyToAsk {
+        /// What there is to say of it.
+        result: ResultRefs,
+    },
 }
 
 /// What came with "not over".

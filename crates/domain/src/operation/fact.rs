@@ -116,7 +116,7 @@ pub struct Polled {
     pub next_poll_at: Timestamp,
 }
 
-/// How the service said it ended.
+/// How it ended: as its service said, or because nobody can ask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -141,6 +141,8 @@ pub enum Ending {
     TimedOut,
     /// The service does not know it.
     Unknown,
+    /// No node has the executor that could ask.
+    NobodyToAsk,
 }
 
 /// Why the host gave an operation up.

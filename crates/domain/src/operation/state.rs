@@ -240,6 +240,7 @@ impl Operation {
             How::Resolved(Ending::Failed { failure_detail, .. }) => Some(failure_detail),
             How::Resolved(Ending::TimedOut) => Some("the work outside ran out of its own time"),
             How::Resolved(Ending::Unknown) => Some("the service does not know the work"),
+            How::Resolved(Ending::NobodyToAsk) => Some("no node has the executor that could ask"),
             How::Cancelled => Some("cancelled"),
             How::Expired(ExpiryCause::LifetimeOver) => Some("the life granted by the host is over"),
             How::Expired(ExpiryCause::MaxAttemptsExhausted) => Some("max-attempts-exhausted"),
@@ -271,11 +272,7 @@ impl Operation {
             }
             How::Expired(_) => Some(OrphanReason::ExpiredWhileOpen),
             How::Resolved(Ending::Unknown) => Some(OrphanReason::Unknown),
-            How::Resolved(Ending::Failed { error_code: Some(code), .. })
-                if code == SPECIALIST_UNREGISTERED =>
-            {
-                Some(OrphanReason::NobodyToAsk)
-            }
+            How::Resolved(Ending::NobodyToAsk) => Some(OrphanReason::NobodyToAsk),
             How::Resolved(Ending::Completed { .. } | Ending::Failed { .. } | Ending::TimedOut)
             | How::Cancelled => None,
         }
@@ -299,7 +296,7 @@ impl How {
     const fn status(&self) -> OperationStatus {
         match self {
             Self::Resolved(Ending::Completed { .. }) => OperationStatus::Completed,
-            Self::Resolved(Ending::Failed { .. }) => OperationStatus::Failed,
+            Self::Resolved(Ending::Failed { .. } | Ending::NobodyToAsk) => OperationStatus::Failed,
             Self::Resolved(Ending::TimedOut) => OperationStatus::TimedOut,
             Self::Resolved(Ending::Unknown) => OperationStatus::Unknown,
             Self::Cancelled => OperationStatus::Cancelled,

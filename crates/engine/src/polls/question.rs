@@ -255,9 +255,20 @@ impl<'a> Question<'a> {
             self.put_off(now.plus_seconds(LEFT_TO_OTHERS_SECONDS)).await;
             return Ok(Settled::Done);
         }
+        let jitter = polls.engine.ids().jitter();
+        if operation.ended.is_some() {
+            // Somebody wants it stopped, and nobody can ask for that either: it is tried again later, and so often.
+            let answer = CancelAnswer::Unreachable;
+            let order = self.order(OperationCommand::RecordCancelAnswer { answer, jitter });
+            return self.record(operation, order).await;
+        }
         let message = format!("no executor is named {:?}", operation.link.kind);
-        let failure = Failure::permanent(SPECIALIST_UNREGISTERED, message);
-        self.record(operation, self.answer(operation, Polled::Failed(failure))).await
+        let mut kept = Kept::of(operation.link.job_id.clone());
+        let result = kept.failure(Failure::permanent(SPECIALIST_UNREGISTERED, message));
+        let answer = PollAnswer::NobodyToAsk { result };
+        let mut order = self.order(OperationCommand::RecordPoll(Box::new(Poll { answer, jitter })));
+        order.bodies = kept.into_bodies();
+        self.record(operation, order).await
     }
 
     async fn record(&self, operation: &Operation, order: Order) -> Result<Settled, EngineError> {

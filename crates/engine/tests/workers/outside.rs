@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use domain::job::JobStateName;
-use domain::operation::{Ending, How, OperationFact, OperationStatus, OrphanReason};
+use domain::operation::{
+    CancelOrigin, Ending, How, OperationCommand, OperationFact, OperationStatus, OrphanReason,
+};
 use domain::{Fact, Timestamp};
-use engine::{Clock, Failure, Output, Outside, Polled, Produced};
+use engine::{Clock, Failure, Order, Output, Outside, Polled, Produced};
 use store::Store;
 
 use crate::given::{self, Given, job, scripted};
@@ -174,6 +176,28 @@ async fn an_operation_whose_executor_nobody_has_fails_its_job_after_the_grace_pe
     assert_eq!(failed.state_reason.as_deref(), Some("specialist_unregistered"));
     let operation = given.operation_of(&id).await;
     assert_eq!(operation.orphan(), Some(OrphanReason::NobodyToAsk), "it may go on outside");
+    // Nobody can ask to stop it either: that is tried now and then, and not again and again.
+    let by = None;
+    let command =
+        OperationCommand::RequestCancel { by, reason: "enough".to_owned(), origin: CancelOrigin::Caller };
+    let order = Order::new(operation.id.clone(), command, Arc::from("operator"));
+    given.daemon.engine().execute(order).await.unwrap();
+    given.settle().await;
+    let cancel = given.operation_of(&id).await.cancel.expect("it was asked for");
+    assert_eq!(cancel.answers.len(), 1);
+    assert!(cancel.next_try_at.is_some_and(|at| at > given.clock.now()), "{cancel:?}");
+}
+
+#[tokio::test]
+async fn a_service_that_names_its_error_like_ours_leaves_no_orphan() {
+    let failed = Answer::Says(Polled::Failed(Failure::permanent("specialist_unregistered", "ours is away")));
+    let press = Scripted::deferring([failed]);
+    let given = Given::new([press.named("press")]);
+    let id = given.create(job("press")).await;
+    given.until(&id, JobStateName::AwaitingExternal).await;
+    given.next_poll(&id).await;
+    given.until(&id, JobStateName::Failed).await;
+    assert_eq!(given.operation_of(&id).await.orphan(), None);
 }
 
 // conforms: L57 L58 L83

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use domain::Timestamp;
-use engine::SystemClock;
+use engine::ManualClock;
 use engine::http::{Connector, Exchange, Secrets, replay};
 
 use crate::config::Config;
 use crate::exit::FAILED;
 use crate::show::{plain, say};
+
+/// When exchanges are replayed: 2023-11-14T22:13:20Z.
+const REPLAYED_AT: Timestamp = Timestamp::from_seconds(1_700_000_000);
 
 const EXAMPLES: &str = "A connector makes an executor of a slow HTTP service: one file says how it takes work, how it is asked, how it is \
 stopped, and where in its answers the id, the state, the progress and the result are. Recipes are in examples/connectors.
@@ -22,6 +25,8 @@ Examples:
   longhaul connector test printing.yaml --exchange recorded.yaml
   longhaul serve --connector printing.yaml
   longhaul jobs create 'print it' --executor printing --input '{\"pages\": 12}'
+
+A recorded exchange is replayed at 2023-11-14T22:13:20Z, whatever the clock says.
 
 Exit codes: 0 it can be used, 1 it cannot, or it differs from what was recorded; the reason is printed with its place.";
 
@@ -79,7 +84,8 @@ pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
         Verb::Test { file, exchange } => {
             let connector = Connector::read(file)?;
             let exchange = Exchange::read(exchange)?;
-            let clock = Arc::new(SystemClock::starting_at(Timestamp::default()));
+            // As it was when the exchanges were recorded: what is sent may hold the time.
+            let clock = Arc::new(ManualClock::at(REPLAYED_AT));
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             for step in runtime.block_on(replay(connector, exchange, clock))? {
                 for line in &step.wire {

@@ -171,6 +171,22 @@ fn connector_is_checked_and_tried_without_a_daemon() {
 }
 
 #[test]
+fn every_recipe_passes_its_check_and_the_exchange_that_was_recorded_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/connectors");
+    let exchanges: Vec<_> =
+        std::fs::read_dir(root.join("exchanges")).unwrap().collect::<Result<_, _>>().unwrap();
+    assert!(exchanges.len() >= 6, "{exchanges:?}");
+    for exchange in exchanges {
+        let recipe = root.join(exchange.file_name());
+        let (recipe, exchange) = (recipe.to_str().unwrap(), exchange.path());
+        expect(0, &longhaul(dir.path(), &["connector", "check", recipe]));
+        let test = ["connector", "test", recipe, "--exchange", exchange.to_str().unwrap()];
+        expect(0, &longhaul(dir.path(), &test));
+    }
+}
+
+#[test]
 fn a_connector_that_cannot_work_does_not_pass_its_check() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("press.yaml");

@@ -117,6 +117,8 @@ async fn orphan_that_somebody_has_looked_after_leaves_the_list_and_keeps_who() {
     assert!(told.ends_with("who has looked: the press is cold"), "{told}");
     orphans(&world, 0).await;
     world.post(&path, json!({ "note": "still cold" })).send().await.ok();
+    // Nothing would be asked any more: nobody is told that it is.
+    world.call("POST", &format!("/orphans/{open}/cancel")).send().await.problem(409, "refused");
 }
 
 #[tokio::test]

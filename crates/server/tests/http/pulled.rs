@@ -250,6 +250,11 @@ async fn failure_is_tried_again_while_attempts_are_left_and_the_worker_does_not_
         .ok();
     assert_eq!(world.status(&id).await["state"], "queued");
     assert_eq!(world.pull(json!({ "wait_seconds": 0 })).await, json!(null), "it backs off");
+    let why = world.get(&format!("/jobs/{id}/why")).send().await.ok()["reasons"][0].clone();
+    assert_eq!(
+        (&why["code"], &why["detail"]),
+        (&json!("backing_off"), &json!("attempt 1 of 2 did not succeed: empty; the next one waits"))
+    );
     world.clock.advance_seconds(10);
     let (_, second) = world.pulled(json!({})).await;
     world.tell(&id, "fail", json!({ "attempt_id": second, "reason": "no_paper" })).await.ok();

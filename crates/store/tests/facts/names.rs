@@ -69,9 +69,13 @@ fn three_kinds_drive_work_outside_from_its_dispatch_through_every_poll_to_every_
         result: ResultRefs::default(),
         retryable: Retryable::No,
     };
-    for end in
-        [PollAnswer::Completed(ResultRefs::default()), failed, PollAnswer::TimedOut, PollAnswer::Unknown]
-    {
+    for end in [
+        PollAnswer::Completed(ResultRefs::default()),
+        failed,
+        PollAnswer::TimedOut,
+        PollAnswer::Unknown,
+        PollAnswer::NobodyToAsk { result: ResultRefs::default() },
+    ] {
         let kinds = kinds_of(vec![
             accept(),
             answers(PollAnswer::Open(ReportedStatus::Pending, PollHints::default())),

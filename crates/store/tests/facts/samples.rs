@@ -196,6 +196,7 @@ fn operation(kind: &str) -> Vec<OperationFact> {
             },
             Ending::TimedOut,
             Ending::Unknown,
+            Ending::NobodyToAsk,
         ]
         .map(OperationFact::Resolved)
         .to_vec(),

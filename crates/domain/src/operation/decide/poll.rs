@@ -7,7 +7,9 @@ use crate::limits::{
 };
 use crate::operation::command::{Poll, PollAnswer, PollError, PollHints};
 use crate::operation::fact::{Ending, ExpiryCause, OperationFact, Polled};
-use crate::operation::state::{LATE_STATUS_IGNORED, Operation, OperationStatus, ReportedStatus};
+use crate::operation::state::{
+    LATE_STATUS_IGNORED, Operation, OperationStatus, ReportedStatus, SPECIALIST_UNREGISTERED,
+};
 use crate::planted::{Bug, planted};
 use crate::policy::{Clamped, Hint, TtlHints, UnknownPolicy};
 use crate::{Jitter, Json, Refusal, Timestamp};
@@ -46,6 +48,16 @@ pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) ->
             poll.jitter,
         ),
         PollAnswer::TimedOut => resolve(operation, Ending::TimedOut, OperationEnding::TimedOut, poll.jitter),
+        PollAnswer::NobodyToAsk { result } => resolve(
+            operation,
+            Ending::NobodyToAsk,
+            OperationEnding::Failed {
+                reason: SPECIALIST_UNREGISTERED.to_owned(),
+                result: without_data(result),
+                retryable: Retryable::No,
+            },
+            poll.jitter,
+        ),
         PollAnswer::Cancelled => conclude(operation, OperationFact::Cancelled, OperationEnding::Cancelled),
         PollAnswer::Unknown => match operation.policy.unknown_policy {
             UnknownPolicy::Terminal => {
@@ -205,7 +217,7 @@ const fn answered_status(answer: &PollAnswer) -> OperationStatus {
         PollAnswer::Open(ReportedStatus::Pending, _) => OperationStatus::Pending,
         PollAnswer::Open(ReportedStatus::Running, _) => OperationStatus::Running,
         PollAnswer::Completed(_) => OperationStatus::Completed,
-        PollAnswer::Failed { .. } => OperationStatus::Failed,
+        PollAnswer::Failed { .. } | PollAnswer::NobodyToAsk { .. } => OperationStatus::Failed,
         PollAnswer::TimedOut => OperationStatus::TimedOut,
         PollAnswer::Cancelled => OperationStatus::Cancelled,
         PollAnswer::Unknown => OperationStatus::Unknown,
@@ -229,6 +241,7 @@ fn check_answer(answer: &PollAnswer) -> Result<(), Refusal> {
             check_optional("error_code", error_code.as_deref(), MAX_LABEL_BYTES)?;
             check_result(result)
         }
+        PollAnswer::NobodyToAsk { result } => check_result(result),
         PollAnswer::TimedOut | PollAnswer::Cancelled | PollAnswer::Unknown => Ok(()),
     }
 }

@@ -181,7 +181,7 @@ async fn replayed(
             }
             Verb::Cancel => json!(connector.ask_to_stop(outside(&handle, clock.now())).await),
         };
-        recording.settled().map_err(differs)?;
+        recording.settled().map_err(|difference| differs(connector.masked(difference)))?;
         if let Some(then) = step.then.filter(|then| *then != outcome) {
             return Err(differs(format!("expected {then}, and it came to {outcome}")));
         }

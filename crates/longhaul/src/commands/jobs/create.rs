@@ -135,14 +135,14 @@ pub fn run(connection: &Connection, create: Create) -> Result<ExitCode> {
     let call = Call { idempotency_key: key.as_deref(), ..Call::post("/jobs", &sent) };
     let client = connection.client()?;
     let text = client.text(call).map_err(|error| Failed::job("create", "", &error))?;
-    if let Some(executor) = &sent.executor {
-        warn_of_stranger(&client, executor);
-    }
     if json {
         say(format_args!("{}", serde_json::from_str::<RawStatus<'_>>(&text)?.status));
     } else {
         let created: JobCreated<'static> = serde_json::from_str(&text)?;
         say(format_args!("{}", show::job("Created job", &created.status)));
+    }
+    if let Some(executor) = &sent.executor {
+        warn_of_stranger(&client, executor);
     }
     Ok(ExitCode::SUCCESS)
 }
