@@ -20,7 +20,8 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs create 'review' --assigned-peer reviewer --prompt-file review.md
   longhaul jobs create 'once' --executor noop --idempotency-key order-17 --json | jq -r .job_id
 
-A job that names no executor, peer or folder is not dispatched: whoever does it reports with `longhaul jobs update`.";
+A job without an executor is pulled by a worker (POST /jobs/next, see examples/workers), or whoever does it reports with \
+`longhaul jobs update`.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
