@@ -54,7 +54,9 @@ fn drain(dir: &Path, url: &str) {
         within(DRAINED_WITHIN, "somebody is at work", || held() > 0);
         workers.iter_mut().for_each(Worker::kill);
         let lost = held() > 0;
-        workers.iter_mut().for_each(|worker| worker.start_again(url, &token));
+        for worker in &mut workers {
+            worker.start_again(url, &token);
+        }
         lost
     });
     let kills = knob("LONGHAUL_WORKER_KILLS", 9);
