@@ -8,6 +8,7 @@ mod deferred;
 mod disk;
 mod latency;
 mod postgres;
+mod pulled;
 mod raw;
 mod sizes;
 mod walks;
@@ -36,6 +37,7 @@ enum Other {
     Daemon(daemon::Daemon),
     Deferred(deferred::Deferred),
     Postgres(postgres::Postgres),
+    Pulled(pulled::Pulled),
     #[command(hide = true)]
     PollService(deferred::Service),
     #[command(hide = true)]
@@ -51,6 +53,7 @@ fn main() -> Result<()> {
         Some(Other::Daemon(daemon)) => daemon::run(daemon, scratch()?.path()),
         Some(Other::Deferred(deferred)) => deferred::run(deferred, scratch()?.path()),
         Some(Other::Postgres(postgres)) => postgres::run(postgres, scratch()?.path()),
+        Some(Other::Pulled(pulled)) => pulled::run(pulled, scratch()?.path()),
         Some(Other::PollService(_)) => deferred::serve(),
         Some(Other::BarePolls(bare)) => deferred::bare_polls(bare),
         None => core(&arguments, scratch()?.path()),

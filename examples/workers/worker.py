@@ -10,9 +10,9 @@ import urllib.error
 import urllib.request
 
 
-def post(path, body):
+def post(path, body, method="POST"):
     headers = {"Authorization": "Bearer " + os.environ["LONGHAUL_TOKEN"], "Content-Type": "application/json"}
-    request = urllib.request.Request(os.environ["LONGHAUL_URL"] + path, json.dumps(body).encode(), headers)
+    request = urllib.request.Request(os.environ["LONGHAUL_URL"] + path, json.dumps(body).encode(), headers, method=method)
     with urllib.request.urlopen(request, timeout=90) as answer:
         return json.load(answer)
 
@@ -22,6 +22,8 @@ def beat(job, done):
     while not done.wait(job["heartbeat_every_seconds"]):
         try:
             if post(f"/jobs/{job['job_id']}/heartbeat", {"attempt_id": job["attempt_id"]})["cancel_requested"]:
+                # Whatever was begun is stopped here; then it is true.
+                post(f"/jobs/{job['job_id']}", {"attempt_id": job["attempt_id"], "state": "cancelled"}, "PATCH")
                 os._exit(1)
         except urllib.error.HTTPError:
             os._exit(1)

@@ -9,8 +9,11 @@ field() { grep -oE "\"$1\":\"?[^\",}]*" <<<"$answer" | head -n 1 | sed 's/.*:"\{
 while answer=$(post /jobs/next "{\"worker_id\": \"bash-$$\", \"lanes\": [\"words\"], \"wait_seconds\": 30}"); do
     [ "$answer" != '{"job":null}' ] || continue
     job=$(field job_id) attempt=$(field attempt_id) every=$(field heartbeat_every_seconds)
-    # Be heard of while the work goes on, and only then; a refused heartbeat ends it.
-    (while sleep "$every" && kill -0 $$; do post "/jobs/$job/heartbeat" "{\"attempt_id\": \"$attempt\"}" >/dev/null || kill $$; done) &
+    # Be heard of while the work goes on, and only then; a refused heartbeat ends it, and so does a cancel.
+    (while sleep "$every" && kill -0 $$; do
+        answer=$(post "/jobs/$job/heartbeat" "{\"attempt_id\": \"$attempt\"}") || kill $$
+        [ "$(field cancel_requested)" != true ] || kill $$
+    done) &
     words=$(wc -w <<<"$answer")
     kill $! 2>/dev/null || true
     # Refused with 409 if it took too long, and somebody else has it by now.

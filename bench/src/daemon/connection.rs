@@ -49,12 +49,7 @@ impl Connection {
     }
 
     async fn ask(&mut self, verb: &str, path: &str, body: &str) -> Result<&[u8]> {
-        self.request.clear();
-        let length = body.len();
-        let head = format!("{verb} {path} HTTP/1.1\r\n{}Content-Length: {length}\r\n\r\n", self.headers);
-        self.request.extend_from_slice(head.as_bytes());
-        self.request.extend_from_slice(body.as_bytes());
-        self.stream.write_all(&self.request).await?;
+        self.send(verb, path, body).await?;
         let begin = self.receive().await?;
         let (head, answer) = self.received.split_at(begin);
         if !head.starts_with(b"HTTP/1.1 200 ") {
@@ -62,6 +57,16 @@ impl Connection {
             bail!("{verb} {path} was answered: {}", told.chars().take(2_000).collect::<String>());
         }
         Ok(answer)
+    }
+
+    /// Asks, and does not wait for the answer.
+    pub async fn send(&mut self, verb: &str, path: &str, body: &str) -> Result<()> {
+        self.request.clear();
+        let length = body.len();
+        let head = format!("{verb} {path} HTTP/1.1\r\n{}Content-Length: {length}\r\n\r\n", self.headers);
+        self.request.extend_from_slice(head.as_bytes());
+        self.request.extend_from_slice(body.as_bytes());
+        Ok(self.stream.write_all(&self.request).await?)
     }
 
     /// Receives one answer; where its body begins.

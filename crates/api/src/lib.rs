@@ -32,7 +32,10 @@ pub use json::{JsonArray, JsonObject};
 pub use node::{Node, NodeAnswer, NodeList};
 pub use orphan::{Orphan, OrphanAnswer, OrphanCancelAnswer, OrphanList, RetryCancel, SettleOrphan};
 pub use problem::{FieldError, Problem, ProblemCode};
-pub use pull::{AskInput, CompleteJob, FailJob, Handed, HeartbeatAnswer, HeartbeatJob, PullJob, PulledJob};
+pub use pull::{
+    After, AskInput, CompleteJob, DeferJob, FailJob, Handed, HeartbeatAnswer, HeartbeatJob, PullJob,
+    PulledJob,
+};
 pub use token::{CreateToken, Role, Token, TokenCreated, TokenList, TokenRevoked};
 pub use why::{Reason, Why};
 

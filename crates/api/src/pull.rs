@@ -151,7 +151,7 @@ pub struct FailJob {
     pub retryable: Option<bool>,
 }
 
-/// It needs to know something first. The job waits for an answer; then it is handed out again, to go on with the same attempt.
+/// It needs to know something first. The job waits for an answer; then it is handed out again, with the answer, as a new attempt.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
@@ -161,4 +161,42 @@ pub struct AskInput {
     /// The question: any JSON.
     #[cfg_attr(feature = "schemas", schema(value_type = utoipa::openapi::schema::Value))]
     pub question: Box<RawValue>,
+}
+
+/// It goes on at a service, which whoever does it has given the work to: the service is asked from here, for as long as it takes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct DeferJob {
+    /// The attempt.
+    pub attempt_id: String,
+    /// The executor that knows how to ask: a connector of this host.
+    pub executor: String,
+    /// The service's own id of the work, as its answer to the submit had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<utoipa::openapi::schema::Value>))]
+    pub id: Option<serde_json::Value>,
+    /// The `Location` that it answered, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// What its end means: the job's own (`finish`, if left out), or that the job is handed out again with the result (`resume`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<After>,
+    /// When to ask first, in seconds; within the host's bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_seconds: Option<u32>,
+    /// A line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_hint: Option<String>,
+}
+
+/// What the end of work at a service means for its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub enum After {
+    /// It is the end of the job.
+    Finish,
+    /// The job is handed out again, with the result.
+    Resume,
 }

@@ -8,11 +8,12 @@ mod attempt;
 mod waiting;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
-use domain::job::{Job, JobState, Pull};
-use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, Refusal, Timestamp};
+use domain::job::{Job, Pull};
+use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, Refusal};
 use store::{Commit, Committed, Lane, StoreError, Take, Taken};
 use tokio::sync::{Notify, oneshot};
 
@@ -53,6 +54,10 @@ pub struct Pulls {
     lane_limits: BTreeMap<String, usize>,
     waiting: Mutex<Waiting>,
     asked: Notify,
+    /// How often the store was asked for work to hand out.
+    questions: AtomicU64,
+    /// How many jobs were handed out.
+    handed: AtomicU64,
 }
 
 impl Pulls {
@@ -67,7 +72,24 @@ impl Pulls {
             lane_limits: settings.lane_limits.clone(),
             waiting: Mutex::default(),
             asked: Notify::new(),
+            questions: AtomicU64::new(0),
+            handed: AtomicU64::new(0),
         }
+    }
+
+    /// How often the store was asked for work to hand out, since the start.
+    pub fn questions(&self) -> u64 {
+        self.questions.load(Ordering::Relaxed)
+    }
+
+    /// How many jobs were handed out, since the start.
+    pub fn handed_out(&self) -> u64 {
+        self.handed.load(Ordering::Relaxed)
+    }
+
+    /// The store is asked for work.
+    pub(crate) fn count_question(&self) {
+        self.questions.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The limit of a lane that callers name so.
@@ -119,6 +141,7 @@ impl Pulls {
                 continue;
             }
             let take = Take::by(owner.clone(), self.engine.clock().now(), self.lease, 1);
+            self.count_question();
             let mut taken = self.engine.store().take_ready(lane.lane(), take).await?;
             if let Some(taken) = taken.pop() {
                 self.attend_to_end_of(&taken.claim);
@@ -140,7 +163,7 @@ impl Pulls {
         self.attend_to_end_of(&taken.claim);
         // Looked at after it was taken: it may have ended in between.
         let loaded = self.engine.store().load(id).await?.ok_or(Refusal::UnknownRecord)?;
-        match may_be_pulled(&loaded.record, now) {
+        match attempt::job(&loaded.record)?.may_be_pulled(now) {
             Ok(()) => Ok(taken),
             Err(refusal) => {
                 self.hand_back(&taken).await;
@@ -278,29 +301,4 @@ impl Drop for Place {
             self.pulls.hand_back_by_itself(taken);
         }
     }
-}
-
-/// How the owners of claims from outside begin: never like a node, whose leases may be ended when it starts again.
-const OUTSIDE: &str = "worker:";
-
-/// The owner of a claim from outside, as the store knows it.
-pub fn outside_owner(id: &str) -> OwnerId {
-    OwnerId::new(format!("{OUTSIDE}{id}"))
-}
-
-/// The name that the owner of a claim from outside goes by there; none if the claim is a node's.
-pub fn outside_name(owner: &OwnerId) -> Option<&str> {
-    owner.as_str().strip_prefix(OUTSIDE)
-}
-
-/// Whether a record waits for someone to pull it.
-fn may_be_pulled(record: &Record, now: Timestamp) -> Result<(), Refusal> {
-    let Record::Job(job) = record else { return Err(Refusal::WrongRecordKind) };
-    let (JobState::Queued { due_at }, None) = (&job.state, &job.spec.executor) else {
-        return Err(Refusal::NotRunnable { state: job.state.name() });
-    };
-    if *due_at > now {
-        return Err(Refusal::NotDue { due_at: *due_at });
-    }
-    if job.purged_at.is_some() { Err(Refusal::Purged) } else { Ok(()) }
 }

@@ -17,7 +17,7 @@ use domain::operation::{Operation, PollError};
 use domain::{AttemptId, Timestamp};
 use futures::future::BoxFuture;
 
-use crate::{Link, Polled, Produced, SignedWebhook};
+use crate::{Deferral, Link, Polled, Produced, SignedWebhook};
 
 /// What can do a job.
 pub trait Specialist: Send + Sync {
@@ -35,6 +35,12 @@ pub trait Specialist: Send + Sync {
         let code = "poll_not_supported".to_owned();
         let message = "this executor leaves nothing outside and cannot be asked".to_owned();
         Box::pin(async { Err(PollError { code, message }) })
+    }
+
+    /// Takes over work that whoever pulled a job gave to its service: what `poll` and `cancel` need to find it. By default it cannot.
+    fn adopt(&self, assignment: &Assignment, work: ForeignWork) -> Result<Deferral, String> {
+        let _ = (assignment, work);
+        Err("this executor does not take over work that others began".to_owned())
     }
 
     /// What a callback of the service says of the work, if its callbacks carry the answer. Otherwise a callback only means that there
@@ -77,6 +83,15 @@ pub struct Assignment {
     pub answers: Vec<Vec<u8>>,
     /// The result of the work outside that it waited for, when it is called again.
     pub arrived: Option<Vec<u8>>,
+}
+
+/// Work at a service that someone else gave to it.
+#[derive(Clone, Debug)]
+pub struct ForeignWork {
+    /// The service's own id of it; `null` if a location is enough.
+    pub id: serde_json::Value,
+    /// Where it is asked about, as the service said.
+    pub location: Option<String>,
 }
 
 /// Work that goes on outside, as the record has it.

@@ -36,6 +36,7 @@ const MAX_NODES: usize = 100_000;
 /// Ten years.
 const MAX_RETENTION_SECONDS: u64 = 315_360_000;
 const MAX_LANE_LIMIT: u64 = 10_000;
+const MAX_CONNECTIONS: u64 = 1_000_000;
 
 /// The whole file. What is left out is as the daemon has it by itself.
 #[derive(Debug, Default, Deserialize)]
@@ -43,6 +44,8 @@ const MAX_LANE_LIMIT: u64 = 10_000;
 pub struct Config {
     /// Where to listen.
     pub listen: Option<SocketAddr>,
+    /// Connections at the same time; whoever waits for work holds one.
+    connections: Option<Bounded<64, MAX_CONNECTIONS>>,
     /// Where services outside reach this daemon; without it they are not asked to call back.
     public_url: Option<Spanned<String>>,
     durability: DurabilityWord,
@@ -188,6 +191,11 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Connections at the same time.
+    pub fn connections(&self) -> Option<u64> {
+        self.connections.map(Bounded::value)
     }
 
     /// Where services outside reach this daemon, without a slash at the end.

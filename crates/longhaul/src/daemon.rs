@@ -4,6 +4,7 @@
 //! printed when requests are answered, not before.
 
 mod artifacts;
+mod descriptors;
 mod files;
 mod node;
 mod signals;
@@ -19,7 +20,7 @@ use domain::OperationId;
 use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
 use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Timer};
-use server::{CallbackKey, CallbackTarget, Server, ServerSettings};
+use server::{CallbackKey, CallbackTarget, Server, ServerLimits, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -129,7 +130,9 @@ impl Running {
             Opened::File(_) => None,
             Opened::Server(_) => Some(REVOKED_WITHIN),
         };
-        let settings = ServerSettings { tokens_remembered_for, ..ServerSettings::default() };
+        let connections = descriptors::connections(options.config.connections());
+        let limits = ServerLimits { connections, ..ServerLimits::default() };
+        let settings = ServerSettings { tokens_remembered_for, limits, ..ServerSettings::default() };
         let server = Server::new(daemon.clone(), settings)
             .with_artifacts(artifacts.clone())
             .with_callbacks(callback_key);

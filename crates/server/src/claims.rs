@@ -9,7 +9,7 @@ use api::{AcquireClaim, ClaimAnswer, ClaimRecord, FieldError, Problem, ProblemCo
 use axum::response::Response;
 use domain::job::Pull;
 use domain::{Claim, Fence, Lease, OwnerId, RecordId, Refusal, Timestamp};
-use engine::{EngineError, PulledLane, outside_name, outside_owner};
+use engine::{EngineError, PulledLane};
 use store::{StoreError, Taken};
 
 use crate::answer;
@@ -20,9 +20,8 @@ use crate::jobs::steerable_named;
 use crate::problem::{no_such_job, of_engine, of_store};
 use crate::serve::Server;
 use crate::slots::Slot;
+use crate::wait::MAX_WAIT_SECONDS;
 
-/// The longest wait for a resource.
-const MAX_WAIT_SECONDS: u64 = 60;
 /// Bytes of an owner's id.
 const MAX_OWNER_BYTES: usize = 64;
 
@@ -109,6 +108,10 @@ async fn acquire_oldest(
         }
     };
     let Some(taken) = taken.map_err(|error: EngineError| of_engine(&error, ""))? else { return Ok(None) };
+    if !within.is_zero() && !server.still_admits(&asked.principal).await {
+        pulls.release(&taken.id, taken.claim.fence()).await.map_err(|error| of_claim(&error))?;
+        return Err(ProblemCode::Unauthenticated.because("the token was revoked while it waited"));
+    }
     if lease == pulls.lease() {
         return Ok(Some(taken));
     }
@@ -156,12 +159,12 @@ pub(crate) fn owner(field: &'static str, id: &str) -> Result<OwnerId, Problem> {
     if id.is_empty() || id.len() > MAX_OWNER_BYTES {
         return Err(invalid(field, &format!("an owner's id has 1 to {MAX_OWNER_BYTES} bytes")));
     }
-    Ok(outside_owner(id))
+    Ok(OwnerId::outside(id))
 }
 
 /// Refuses a report beside a claim that someone holds on work that was never dispatched.
 pub(crate) fn check_unclaimed(claim: Option<&Claim>, now: Timestamp) -> Result<(), Problem> {
-    match claim.filter(|claim| claim.is_live(now)).and_then(|claim| outside_name(&claim.owner)) {
+    match claim.filter(|claim| claim.is_live(now)).and_then(|claim| claim.owner.outside_name()) {
         Some(holder) => {
             Err(ProblemCode::LeaseHeld.because(format!("{holder} has claimed it; report under the claim")))
         }
@@ -181,7 +184,7 @@ fn record(id: &RecordId, claim: &Claim) -> ClaimRecord {
     ClaimRecord {
         resource_type: WORKORDER.to_owned(),
         resource_id: id.as_str().to_owned(),
-        owner_id: outside_name(&claim.owner).unwrap_or(claim.owner.as_str()).to_owned(),
+        owner_id: claim.owner.outside_name().unwrap_or(claim.owner.as_str()).to_owned(),
         lease_expires_at: clock_text::text(claim.lease_expires_at),
         heartbeat_at: clock_text::text(claim.heartbeat_at),
         claim_version: claim.claim_version,

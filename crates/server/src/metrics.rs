@@ -119,6 +119,17 @@ pub(crate) async fn read(server: &Server) -> Result<Response, Problem> {
     page.sample("longhaul_orphans", "", orphans);
     page.family("longhaul_attempts_running", "gauge", "Attempts that run on this node.");
     page.sample("longhaul_attempts_running", "", server.daemon.attempts().count());
+    let pulls = server.daemon.pulls();
+    page.family("longhaul_pullers_waiting", "gauge", "Who waits on this node for work to do.");
+    page.sample("longhaul_pullers_waiting", "", pulls.count());
+    page.family("longhaul_jobs_handed_out_total", "counter", "Jobs handed out to those who pull.");
+    page.sample("longhaul_jobs_handed_out_total", "", pulls.handed_out());
+    page.family(
+        "longhaul_hand_out_questions_total",
+        "counter",
+        "How often the store was asked for such jobs.",
+    );
+    page.sample("longhaul_hand_out_questions_total", "", pulls.questions());
     page.family("longhaul_ledger_position", "gauge", "The highest position committed by this process.");
     page.sample("longhaul_ledger_position", "", *server.daemon.ledger().borrow());
     server.metrics.write(&mut page);

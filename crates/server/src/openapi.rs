@@ -134,6 +134,7 @@ fn parameters(route: &Route) -> Value {
         | Operation::CompleteJob
         | Operation::FailJob
         | Operation::AskInput
+        | Operation::DeferJob
         | Operation::InvokeCapability
         | Operation::PurgeJob => parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
@@ -252,6 +253,7 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         Operation::CompleteJob => Some(schemas.add::<api::CompleteJob>()),
         Operation::FailJob => Some(schemas.add::<api::FailJob>()),
         Operation::AskInput => Some(schemas.add::<api::AskInput>()),
+        Operation::DeferJob => Some(schemas.add::<api::DeferJob>()),
         Operation::AcquireClaim => Some(schemas.add::<api::AcquireClaim>()),
         Operation::RenewClaim | Operation::ReleaseClaim => Some(schemas.add::<api::SwapClaim>()),
         Operation::CancelOrphan => Some(schemas.add::<api::RetryCancel>()),
@@ -310,6 +312,7 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         | Operation::CompleteJob
         | Operation::FailJob
         | Operation::AskInput
+        | Operation::DeferJob
         | Operation::PurgeJob => schemas.add::<api::StatusAnswer<'static>>(),
         Operation::PullJob => schemas.add::<api::PulledJob<'static>>(),
         Operation::HeartbeatJob => schemas.add::<api::HeartbeatAnswer<'static>>(),

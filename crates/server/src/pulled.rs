@@ -1,9 +1,11 @@
 //! Work that is pulled with nothing but HTTP: ask for a job, be heard of while it is done, say what came of it.
 
+mod defer;
 mod heartbeat;
 mod next;
 mod report;
 
+pub(crate) use defer::defer;
 pub(crate) use heartbeat::heartbeat;
 pub(crate) use next::pull;
 pub(crate) use report::{ask, complete, fail};

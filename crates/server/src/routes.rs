@@ -64,6 +64,7 @@ pub enum Operation {
     CompleteJob,
     FailJob,
     AskInput,
+    DeferJob,
     AcquireClaim,
     RenewClaim,
     ReleaseClaim,
@@ -174,6 +175,7 @@ pub const ROUTES: &[Route] = &[
         Access::Needs(May::Report),
         Body::Json(MAX_REQUEST_BYTES),
     ),
+    route(Verb::Post, "/jobs/{id}/defer", Op::DeferJob, Access::Needs(May::Report), Body::Json(SMALL)),
     route(Verb::Post, "/claims", Op::AcquireClaim, Access::Needs(May::Report), Body::Json(SMALL)),
     route(
         Verb::Post,
@@ -296,7 +298,7 @@ const fn route(verb: Verb, path: &'static str, operation: Operation, access: Acc
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 46] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -313,6 +315,7 @@ impl Operation {
         Self::CompleteJob,
         Self::FailJob,
         Self::AskInput,
+        Self::DeferJob,
         Self::AcquireClaim,
         Self::RenewClaim,
         Self::ReleaseClaim,
@@ -363,6 +366,7 @@ impl Operation {
             Self::CompleteJob => "complete_job",
             Self::FailJob => "fail_job",
             Self::AskInput => "ask_input",
+            Self::DeferJob => "defer_job",
             Self::AcquireClaim => "acquire_claim",
             Self::RenewClaim => "renew_claim",
             Self::ReleaseClaim => "release_claim",
@@ -414,6 +418,9 @@ impl Operation {
             Self::CompleteJob => "A job that was pulled is done",
             Self::FailJob => "A job that was pulled cannot be done, or not now",
             Self::AskInput => "A job that was pulled needs an answer first",
+            Self::DeferJob => {
+                "A job that was pulled goes on at a service: it is asked about here from now on"
+            }
             Self::AcquireClaim => "Claim the oldest resource that nobody holds, or one by its id",
             Self::RenewClaim => "Prolong a claim, by compare-and-swap on its version",
             Self::ReleaseClaim => "Give a claim back",

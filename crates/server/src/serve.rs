@@ -115,6 +115,11 @@ impl Server {
     pub(crate) fn now(&self) -> domain::Timestamp {
         self.daemon.engine().clock().now()
     }
+
+    /// Whether whoever was let in would be let in again.
+    pub(crate) async fn still_admits(&self, principal: &Principal) -> bool {
+        self.settings.auth == Auth::Off || self.gate.still_admits(self.store(), principal).await
+    }
 }
 
 /// Serves until `shutdown` ends; then takes nothing new in, ends the streams and finishes what was begun.
@@ -285,6 +290,7 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::CompleteJob => pulled::complete(server, asked).await,
         Operation::FailJob => pulled::fail(server, asked).await,
         Operation::AskInput => pulled::ask(server, asked).await,
+        Operation::DeferJob => pulled::defer(server, asked).await,
         Operation::AcquireClaim => claims::acquire(server, asked, slot).await,
         Operation::RenewClaim => claims::renew(server, asked).await,
         Operation::ReleaseClaim => claims::release(server, asked).await,

@@ -94,6 +94,7 @@ impl Slots {
             | Operation::CompleteJob
             | Operation::FailJob
             | Operation::AskInput
+            | Operation::DeferJob
             | Operation::AcquireClaim
             | Operation::RenewClaim
             | Operation::ReleaseClaim

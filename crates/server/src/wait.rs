@@ -12,8 +12,8 @@ use crate::jobs::job_of;
 use crate::problem::{no_such_job, of_store};
 use crate::serve::Server;
 
-/// The longest wait that is granted to `Prefer: wait`.
-const MAX_WAIT_SECONDS: u64 = 60;
+/// The longest wait that is granted to anyone.
+pub(crate) const MAX_WAIT_SECONDS: u64 = 60;
 
 /// How long the caller would like to wait: `Prefer: wait=10`. What cannot be understood is no preference.
 pub(crate) fn preferred(headers: &HeaderMap) -> Option<Duration> {

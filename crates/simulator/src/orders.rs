@@ -212,11 +212,13 @@ impl OrderTrace {
                 | JobCommand::LoseSubmit { attempt_id, .. }
                 | JobCommand::Defer { attempt_id, .. }
                 | JobCommand::RecordCancelAnswer { attempt_id, .. }
-                | JobCommand::LoseLease { attempt_id, .. },
+                | JobCommand::LoseLease { attempt_id, .. }
+                | JobCommand::TimeOutAttempt { attempt_id, .. },
             ) => (OrderKind::Other, Some(attempt_id.clone())),
             Command::Job(
                 JobCommand::ConcludeOperation { .. }
                 | JobCommand::Answer { .. }
+                | JobCommand::QueueAgain { .. }
                 | JobCommand::RequestCancel { .. }
                 | JobCommand::TimeOutCancel
                 | JobCommand::Expire

@@ -1,6 +1,6 @@
 //! What a fact leaves behind on a job. Folding never judges: a fact has happened.
 
-use super::attempt::{Attempt, AttemptEnd};
+use super::attempt::{Attempt, AttemptEnd, Trigger};
 use super::cancel::{CancelRequest, KeptCancelAnswer};
 use super::details::{Details, Note};
 use super::fact::{CancelCause, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability};
@@ -44,8 +44,10 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
         JobFact::Completed(details) => job.end(JobState::Completed, details, None, at),
         JobFact::Failed(details) => job.end(JobState::Failed, details, Some("failed"), at),
         JobFact::Requeued { due_at, cause, details } => {
-            if *cause == RequeueCause::AttemptFailed {
-                job.intent = None;
+            match cause {
+                RequeueCause::AttemptFailed => job.intent = None,
+                RequeueCause::Asked => job.begin_anew(),
+                RequeueCause::LeaseLost | RequeueCause::SubmitUnknown => {}
             }
             job.requeue(*due_at, details, requeue_reason(*cause), at);
         }
@@ -87,6 +89,7 @@ const fn requeue_reason(cause: RequeueCause) -> &'static str {
         RequeueCause::AttemptFailed => "attempt_failed",
         RequeueCause::LeaseLost => "lease_lost",
         RequeueCause::SubmitUnknown => "submit_outcome_unknown",
+        RequeueCause::Asked => "asked_again",
     }
 }
 
@@ -107,18 +110,27 @@ const fn expiry_reason(cause: ExpiryCause) -> &'static str {
 }
 
 impl Job {
-    /// A new attempt: the previous one's result stays with that attempt and leaves the job.
+    /// A new attempt. One that goes on after a pause goes on with what has come in.
     fn begin(&mut self, attempt: Attempt, at: Timestamp) {
-        self.end_attempt(JobStateName::Dispatching, Some("superseded".to_owned()), at);
+        let goes_on = attempt.trigger == Trigger::Continued;
+        let reason = if goes_on { "handed_on" } else { "superseded" };
+        self.end_attempt(JobStateName::Dispatching, Some(reason.to_owned()), at);
         self.attempt_count = attempt.number;
         keep_last(&mut self.attempts, attempt, KEPT_ATTEMPTS);
+        if !goes_on {
+            self.begin_anew();
+        }
+        self.resume_pending = false;
+        self.phase = None;
+        self.go(JobState::Dispatching, Some("dispatching"));
+    }
+
+    /// The previous attempt's result stays with that attempt and leaves the job.
+    fn begin_anew(&mut self) {
         self.result = super::ResultRefs::default();
         self.completed_at = None;
         self.cancel = None;
-        self.resume_pending = false;
         self.answers.clear();
-        self.phase = None;
-        self.go(JobState::Dispatching, Some("dispatching"));
     }
 
     fn go(&mut self, state: JobState, reason: Option<&str>) {

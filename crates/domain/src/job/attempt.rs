@@ -43,6 +43,8 @@ pub enum Trigger {
     Run,
     /// Someone asked to try it again.
     Retry,
+    /// What it waited for has come, and someone who pulls goes on with it. Never asked for: the rules say so of pulled work.
+    Continued,
 }
 
 /// How an attempt ended.

@@ -20,6 +20,7 @@ impl Job {
             JobState::Running if self.resume_pending => self.queued(self.updated_at, limit_at),
             JobState::Running if self.attempts.is_empty() => Attention::waiting(limit_at),
             JobState::Dispatching | JobState::Delivered | JobState::Running => {
+                let limit_at = earliest(limit_at, self.attempt_ends_at());
                 let place = Some(self.place(self.created_at));
                 Attention { holding: Holding::LeaseBound, place, due_at: limit_at, limit_at }
             }
@@ -46,6 +47,9 @@ impl Job {
             return Some(JobCommand::TimeOutCancel);
         }
         match (self.attention(retention).holding, self.last_attempt()) {
+            (Holding::LeaseBound, Some(attempt)) if self.attempt_ends_at().is_some_and(|end| end <= now) => {
+                Some(JobCommand::TimeOutAttempt { attempt_id: attempt.id.clone(), jitter })
+            }
             (Holding::LeaseBound, Some(attempt)) => {
                 Some(JobCommand::LoseLease { attempt_id: attempt.id.clone(), jitter })
             }

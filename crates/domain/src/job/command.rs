@@ -17,6 +17,11 @@ pub enum JobCommand {
     Create(Box<NewJob>),
     /// Take it for a new attempt.
     Dispatch(Dispatch),
+    /// Another attempt of pulled work was asked for: it goes back to those who pull, whatever its due time.
+    QueueAgain {
+        /// What was asked.
+        trigger: Trigger,
+    },
     /// Call its executor again within the current attempt, with what has come in.
     Resume {
         /// The attempt that goes on.
@@ -100,6 +105,13 @@ pub enum JobCommand {
         /// For the wait before another attempt.
         jitter: Jitter,
     },
+    /// Someone outside has taken longer with it than an attempt may. Only whoever took the claim over may say so.
+    TimeOutAttempt {
+        /// The attempt whose time it was.
+        attempt_id: AttemptId,
+        /// For the wait before another attempt.
+        jitter: Jitter,
+    },
     /// Its deadline or lifetime is over.
     Expire,
     /// Its bodies were deleted on request.
@@ -115,9 +127,13 @@ impl JobCommand {
         match self {
             Self::Dispatch(Dispatch { trigger: Trigger::Automatic, .. })
             | Self::LoseLease { .. }
+            | Self::TimeOutAttempt { .. }
             | Self::Resume { .. } => true,
-            Self::Dispatch(Dispatch { trigger: Trigger::Run | Trigger::Retry, .. })
+            Self::Dispatch(Dispatch {
+                trigger: Trigger::Run | Trigger::Retry | Trigger::Continued, ..
+            })
             | Self::Create(_)
+            | Self::QueueAgain { .. }
             | Self::Deliver { .. }
             | Self::Heartbeat { .. }
             | Self::Report(_)

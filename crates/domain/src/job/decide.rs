@@ -29,6 +29,7 @@ pub fn decide_new(id: &JobId, command: &JobCommand, now: Timestamp) -> Decision 
         // An operation may outlive its job; its own record keeps how it ended.
         JobCommand::ConcludeOperation { .. } => Decision::Nothing,
         JobCommand::Dispatch(_)
+        | JobCommand::QueueAgain { .. }
         | JobCommand::Resume { .. }
         | JobCommand::Deliver { .. }
         | JobCommand::Heartbeat { .. }
@@ -41,6 +42,7 @@ pub fn decide_new(id: &JobId, command: &JobCommand, now: Timestamp) -> Decision 
         | JobCommand::RecordCancelAnswer { .. }
         | JobCommand::TimeOutCancel
         | JobCommand::LoseLease { .. }
+        | JobCommand::TimeOutAttempt { .. }
         | JobCommand::Expire
         | JobCommand::Purge
         | JobCommand::Retire => Decision::refuse(Refusal::UnknownRecord),
@@ -52,6 +54,7 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
     match command {
         JobCommand::Create(_) => Decision::refuse(Refusal::AlreadyExists),
         JobCommand::Dispatch(order) => dispatch::dispatch(job, order, now),
+        JobCommand::QueueAgain { trigger } => dispatch::queue_again(job, *trigger, now),
         JobCommand::Resume { attempt_id } => dispatch::resume(job, attempt_id),
         JobCommand::Deliver { attempt_id } => dispatch::deliver(job, attempt_id),
         JobCommand::Heartbeat { attempt_id } => dispatch::heartbeat(job, attempt_id),
@@ -74,6 +77,9 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
         }
         JobCommand::TimeOutCancel => cancel::time_out_cancel(job, now),
         JobCommand::LoseLease { attempt_id, jitter } => dispatch::lose_lease(job, attempt_id, *jitter, now),
+        JobCommand::TimeOutAttempt { attempt_id, jitter } => {
+            dispatch::time_out_attempt(job, attempt_id, *jitter, now)
+        }
         JobCommand::Expire => expire(job, now),
         JobCommand::Purge => purge(job),
         JobCommand::Retire => retire(job),

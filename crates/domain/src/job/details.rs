@@ -112,6 +112,17 @@ impl ResultRefs {
         [&self.data, &self.error, &self.artifacts].into_iter().flatten()
     }
 
+    /// Whether the other one says something else where this one says something already.
+    pub(super) fn is_contradicted_by(&self, other: &Self) -> bool {
+        fn differ<T: PartialEq>(kept: Option<&T>, said: Option<&T>) -> bool {
+            matches!((kept, said), (Some(kept), Some(said)) if kept != said)
+        }
+        differ(self.summary.as_ref(), other.summary.as_ref())
+            || differ(self.data.as_ref(), other.data.as_ref())
+            || differ(self.error.as_ref(), other.error.as_ref())
+            || differ(self.artifacts.as_ref(), other.artifacts.as_ref())
+    }
+
     /// Takes over what the newer one has and keeps the rest.
     pub(super) fn merge(&mut self, newer: &Self) {
         if newer.summary.is_some() {

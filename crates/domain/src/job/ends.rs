@@ -13,10 +13,11 @@ use crate::{AttemptId, Decision, Jitter, Refusal, Timestamp};
 /// The reason of a job whose request to a service may have arrived.
 pub(super) const SUBMIT_OUTCOME_UNKNOWN: &str = "submit_outcome_unknown";
 
-/// Whether this attempt is the current one. An attempt that was sent back to the queue never is again.
+/// Whether this attempt is the current one. None is while the job is in the queue, and none from which it was sent there ever again.
 pub(super) fn current(job: &Job, attempt_id: &AttemptId) -> Result<(), Refusal> {
+    let queued = matches!(job.state, JobState::Queued { .. });
     match job.last_attempt() {
-        Some(attempt) if attempt.id == *attempt_id && !attempt.was_sent_back() => Ok(()),
+        Some(attempt) if attempt.id == *attempt_id && !attempt.was_sent_back() && !queued => Ok(()),
         Some(_) if planted(Bug::AttemptNotChecked) => Ok(()),
         Some(_) | None => Err(Refusal::StaleAttempt),
     }

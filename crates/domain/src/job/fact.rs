@@ -152,6 +152,8 @@ pub enum RequeueCause {
     LeaseLost,
     /// Nobody knows whether a service took the work; it is asked again under the same key.
     SubmitUnknown,
+    /// Someone asked for another attempt of work that is pulled.
+    Asked,
 }
 
 /// An answer to a waiting job.

@@ -6,7 +6,10 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use super::attempt::{Attempt, Trigger};
 use super::spec::JobSpec;
+use super::state::{Job, JobState};
+use crate::{Refusal, Timestamp};
 
 /// How the names of all pulled lanes begin. No executor and no lane that a caller names may begin so.
 pub const PULLED: &str = "pull:";
@@ -75,5 +78,40 @@ impl JobSpec {
             (None, None, None, Some(path)) => Pull::Folder(path),
             (None, None, None, None) => Pull::Anyone,
         }
+    }
+}
+
+impl Job {
+    /// Whether another attempt that someone asks for waits for whoever pulls: it names them, or one of them had it. Nobody is
+    /// handed what names nobody because it is run: that says that its target is missing.
+    pub fn goes_back_to_pullers(&self, trigger: Trigger) -> bool {
+        let had_it = |attempt: &Attempt| attempt.owner.outside_name().is_some();
+        let one_had_it = trigger == Trigger::Retry && self.last_attempt().is_some_and(had_it);
+        self.spec.executor.is_none() && (one_had_it || self.spec.pull() != Pull::Anyone)
+    }
+
+    /// Whether it waits for someone to pull it.
+    pub fn may_be_pulled(&self, now: Timestamp) -> Result<(), Refusal> {
+        let (JobState::Queued { due_at }, None) = (&self.state, &self.spec.executor) else {
+            return Err(Refusal::NotRunnable { state: self.state.name() });
+        };
+        if *due_at > now {
+            return Err(Refusal::NotDue { due_at: *due_at });
+        }
+        if self.purged_at.is_some() { Err(Refusal::Purged) } else { Ok(()) }
+    }
+
+    /// Whether what it waited for has come, and someone who pulls goes on with it: each hand-out is an attempt of its own.
+    pub(super) fn goes_on_with_another(&self) -> bool {
+        self.resume_pending && self.spec.executor.is_none()
+    }
+
+    /// When the current attempt has taken too long, if someone outside makes it and nobody has asked to stop.
+    pub(super) fn attempt_ends_at(&self) -> Option<Timestamp> {
+        let (None, None, Some(seconds)) = (&self.spec.executor, &self.cancel, self.spec.timeout_seconds)
+        else {
+            return None;
+        };
+        self.last_attempt().map(|attempt| attempt.started_at.plus_seconds(seconds))
     }
 }

@@ -24,8 +24,12 @@ pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<Job
         Err(refusal @ Refusal::StaleAttempt) => return refuse(job, report, refusal),
         Err(refusal) => return refusal.into(),
     }
+    if job.purged_at.is_some() && report.details.bodies().next().is_some() {
+        // Nobody would expect it to be kept again.
+        return Refusal::Purged.into();
+    }
     if report.state == job.state.name() {
-        return same_state(&report.details);
+        return same_state(job, report);
     }
     match arrival(job, report, now) {
         // The hand-over itself says nothing; what came with it is a note.
@@ -73,7 +77,7 @@ pub(super) fn evidence(
             attempt_id: attempt_id.clone(),
             state,
             at: Timestamp::default(),
-            details: details.clone(),
+            details: if job.purged_at.is_some() { Details::default() } else { details.clone() },
         })
     })
 }
@@ -88,9 +92,18 @@ fn is_kept(job: &Job, attempt_id: &AttemptId) -> bool {
     job.attempts.iter().any(|attempt| attempt.id == *attempt_id)
 }
 
-/// The same state again, terminal or not, adds notes and bounded metadata.
-fn same_state(details: &Details) -> Decision<JobFact> {
-    if details.is_empty() { Decision::Nothing } else { Decision::fact(JobFact::Noted(details.clone())) }
+/// The same state again, terminal or not, adds notes and bounded metadata. What is over keeps the result that it has.
+fn same_state(job: &Job, report: &Report) -> Decision<JobFact> {
+    let is_over = job.state.name().is_terminal();
+    if is_over && job.result.is_contradicted_by(&report.details.result) {
+        return refuse(job, report, Refusal::Terminal { state: job.state.name() });
+    }
+    let says_nothing_else =
+        Details { result: job.result.clone(), ..Details::default() } == report.details && is_over;
+    if report.details.is_empty() || says_nothing_else {
+        return Decision::Nothing;
+    }
+    Decision::fact(JobFact::Noted(report.details.clone()))
 }
 
 /// The moves that a report may make, from every state.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Trigger};
 use super::cancel::CancelRequest;
 use super::details::{Note, ResultRefs};
 use super::fact::StaleReport;
@@ -187,9 +187,12 @@ impl Job {
         earliest(self.spec.deadline_at, self.spec.expires_at)
     }
 
-    /// Whether another attempt may follow by itself: attempts left, and nobody asked to stop.
+    /// Whether another attempt may follow by itself: attempts left, and nobody asked to stop. One that goes on after a pause was
+    /// no new try.
     pub(super) fn may_retry_by_itself(&self) -> bool {
-        self.cancel.is_none() && self.spec.retry.attempts_left(self.attempt_count)
+        let continued = self.attempts.iter().filter(|attempt| attempt.trigger == Trigger::Continued).count();
+        let tries = self.attempt_count.saturating_sub(u32::try_from(continued).unwrap_or(u32::MAX));
+        self.cancel.is_none() && self.spec.retry.attempts_left(tries)
     }
 }
 

@@ -12,6 +12,7 @@ mod expiry;
 mod external;
 mod history;
 mod lease;
+mod pulled;
 mod report;
 mod retry;
 mod submit;

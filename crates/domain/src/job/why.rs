@@ -202,6 +202,12 @@ fn queued(
     let spec = &job.spec;
     let Some(executor) = &spec.executor else {
         let waits = |told: String| reason("waits_for_peer", told, None);
+        if let Some(until) = around.lease_expires_at.filter(|end| *end > now) {
+            let told =
+                "someone has claimed it: it is theirs until this time, unless they renew or give it back";
+            reasons.push(reason("claimed", told, Some(until)));
+            return None;
+        }
         reasons.push(match spec.pull() {
             Pull::Assigned(peer) => waits(format!("it waits for the peer {peer} to pull or report it")),
             Pull::Lane(lane) => waits(format!("it waits for someone who pulls from the lane {lane:?}")),

@@ -75,7 +75,12 @@ const JOB: &[Rule] = &[
     (LEASE_BOUND, &["queued"], &["lease lost", "report", "submit"]),
     // Nobody knows whether a service took the work: asked again under the same key, or not at all.
     (LEASE_BOUND, &["failed"], &["submit"]),
-    // Documented repairs.
+    // Work that someone outside pulls: an attempt that takes too long; each hand-out is an attempt of its own.
+    (&["delivered", "running"], &["queued"], &["attempt timed out"]),
+    (&["running"], &["dispatching"], &["dispatch"]),
+    // Documented repairs. Pulled work goes back to those who pull.
+    (&["failed", "unavailable, lease lost"], &["queued"], &["run", "retry"]),
+    (&["delivered"], &["queued"], &["retry"]),
     (&["failed", "unavailable", "unavailable, lease lost"], &["dispatching"], &["run", "retry"]),
     (&["delivered"], &["dispatching"], &["retry"]),
     (&["unavailable, lease lost"], &["completed", "failed"], &["report"]),

@@ -30,12 +30,13 @@ pub(crate) struct Order {
 }
 
 /// How many commands there are.
-pub(crate) const NAMES: usize = 18;
+pub(crate) const NAMES: usize = 20;
 
 pub(crate) fn name(command: &JobCommand) -> &'static str {
     match command {
         JobCommand::Create(_) => "create",
         JobCommand::Dispatch(_) => "dispatch",
+        JobCommand::QueueAgain { .. } => "queue again",
         JobCommand::Resume { .. } => "resume",
         JobCommand::Deliver { .. } => "deliver",
         JobCommand::Heartbeat { .. } => "heartbeat",
@@ -49,6 +50,7 @@ pub(crate) fn name(command: &JobCommand) -> &'static str {
         JobCommand::RecordCancelAnswer { .. } => "record cancel answer",
         JobCommand::TimeOutCancel => "time out cancel",
         JobCommand::LoseLease { .. } => "lose lease",
+        JobCommand::TimeOutAttempt { .. } => "time out attempt",
         JobCommand::Expire => "expire",
         JobCommand::Purge => "purge",
         JobCommand::Retire => "retire",
@@ -66,6 +68,10 @@ pub(crate) fn topics() -> Vec<Topic> {
                 order("run", "run", EARLY, |job| dispatch(job, Trigger::Run)),
                 order("retry", "retry", NOW, |job| dispatch(job, Trigger::Retry)),
                 order("run, deadline over", "run", LATE, |job| dispatch(job, Trigger::Run)),
+                order("run, to pullers", "run", EARLY, |_| JobCommand::QueueAgain { trigger: Trigger::Run }),
+                order("retry, to pullers", "retry", NOW, |_| JobCommand::QueueAgain {
+                    trigger: Trigger::Retry,
+                }),
             ],
         ),
         topic(
@@ -118,6 +124,8 @@ pub(crate) fn topics() -> Vec<Topic> {
             vec![
                 order("lease lost", "lease lost", NOW, |job| lose_lease(current(job))),
                 order("lease of another attempt lost", "lease lost", NOW, |_| lose_lease(attempt(9))),
+                order("attempt took too long, too early", "attempt timed out", EARLY, time_out_attempt),
+                order("attempt took too long", "attempt timed out", NOW, time_out_attempt),
                 order("expire, too early", "expire", NOW, |_| JobCommand::Expire),
                 order("expire", "expire", LATE, |_| JobCommand::Expire),
             ],
@@ -132,6 +140,10 @@ pub(crate) fn topics() -> Vec<Topic> {
             ],
         ),
     ]
+}
+
+fn time_out_attempt(job: &Job) -> JobCommand {
+    JobCommand::TimeOutAttempt { attempt_id: current(job), jitter: Jitter(0) }
 }
 
 /// A report with a note, of every state.

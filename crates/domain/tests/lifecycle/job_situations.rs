@@ -75,6 +75,16 @@ pub(crate) fn all() -> Vec<Situation> {
             all.push(at(class, "its executor goes on", &going_on));
         }
     }
+    let answered = JobFact::Answered(AnswerKept { answer: answer() });
+    for (class, facts) in [
+        ("queued, never dispatched", vec![]),
+        ("delivered", vec![dispatched(1), JobFact::Delivered]),
+        ("running", vec![dispatched(1), JobFact::InputAwaited(said()), answered]),
+        ("failed", vec![dispatched(1), JobFact::Failed(said())]),
+        ("unavailable, lease lost", vec![dispatched(1), unavailable(Unavailability::LeaseLost)]),
+    ] {
+        all.push(pulled_at(class, "pulled", &facts));
+    }
     for (class, arrival) in [
         ("running, never dispatched", started()),
         ("awaiting_input, never dispatched", JobFact::InputAwaited(said())),
@@ -119,7 +129,20 @@ pub(crate) fn answer() -> BodyRef {
 }
 
 fn at(class: &'static str, besides: &'static str, facts: &[JobFact]) -> Situation {
-    let mut job = Job::new(JobId::new("work-1"), &new_job(), BEFORE);
+    after(new_job(), class, besides, facts)
+}
+
+/// The same of work that someone outside pulls from a lane, and may take a minute for.
+fn pulled_at(class: &'static str, besides: &'static str, facts: &[JobFact]) -> Situation {
+    let mut new = new_job();
+    new.spec.executor = None;
+    new.spec.lane = Some("film".to_owned());
+    new.spec.timeout_seconds = Some(60);
+    after(new, class, besides, facts)
+}
+
+fn after(new: NewJob, class: &'static str, besides: &'static str, facts: &[JobFact]) -> Situation {
+    let mut job = Job::new(JobId::new("work-1"), &new, BEFORE);
     for fact in facts {
         apply(&mut job, fact, BEFORE).expect("the facts fit");
     }

@@ -23,7 +23,7 @@ use crate::world::World;
 pub(crate) const START: Timestamp = Timestamp::from_seconds(1_000_000);
 
 /// Kinds of commands to the job, and to an operation: the more often a number means one, the more often it comes.
-const JOB_KINDS: u8 = 32;
+const JOB_KINDS: u8 = 34;
 const OPERATION_KINDS: u8 = 16;
 
 /// Every state; those that a job comes back from more often.
@@ -157,6 +157,8 @@ impl Step {
             22 => JobCommand::RecordCancelAnswer { attempt_id, answer: self.cancel_answer() },
             23 => JobCommand::TimeOutCancel,
             21 | 24..=27 => JobCommand::LoseLease { attempt_id, jitter: Jitter(self.jitter) },
+            30 => JobCommand::QueueAgain { trigger: Trigger::Retry },
+            31 => JobCommand::TimeOutAttempt { attempt_id, jitter: Jitter(self.jitter) },
             28 => JobCommand::Expire,
             29 if orders == Orders::Any => JobCommand::ConcludeOperation {
                 operation_id: operation_id(self.what % 4),

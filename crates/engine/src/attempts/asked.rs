@@ -5,11 +5,11 @@ use std::sync::Arc;
 use domain::job::{Dispatch, Job, JobCommand, JobState, JobStateName, Trigger};
 use domain::record::decide;
 use domain::{Command, Decision, JobId, Record, RecordId, Refusal};
-use store::{StoreError, Take, Taken};
+use store::{Loaded, StoreError, Take, Taken};
 use tokio::sync::oneshot;
 
 use super::Attempts;
-use crate::{EngineError, OrderKey};
+use crate::{EngineError, Order, OrderKey};
 
 /// How long the asker waits for the attempt to leave `dispatching`.
 const ANSWER_WITHIN_SECONDS: u64 = 10;
@@ -47,6 +47,9 @@ impl Attempts {
         if let Some(answered) = self.engine.first_answer(&order.keys).await? {
             return Err(answered);
         }
+        if let Some(record) = self.queue_again(&id, trigger, &order).await? {
+            return Ok(record);
+        }
         let (job, taken) = match self.take_for(&id, trigger).await {
             Ok(taken) => taken,
             Err(error) => return Err(self.engine.first_answer(&order.keys).await?.unwrap_or(error)),
@@ -65,6 +68,24 @@ impl Attempts {
             }
         }
         Ok(record)
+    }
+
+    /// Work that is pulled goes back to those who pull; none if this node may do it.
+    async fn queue_again(
+        &self,
+        id: &RecordId,
+        trigger: Trigger,
+        order: &RunOrder,
+    ) -> Result<Option<Arc<Record>>, EngineError> {
+        let loaded = self.engine.store().load(id).await?.ok_or(Refusal::UnknownRecord)?;
+        let Record::Job(job) = &*loaded.record else { return Err(Refusal::WrongRecordKind.into()) };
+        if !job.goes_back_to_pullers(trigger) {
+            return Ok(None);
+        }
+        let command = JobCommand::QueueAgain { trigger };
+        let mut again = Order::new(id.clone(), command, order.actor.clone());
+        again.keys.clone_from(&order.keys);
+        Ok(Some(self.engine.execute(again).await?.record().clone()))
     }
 
     /// Takes the claim of a job that may be run.
@@ -91,6 +112,10 @@ impl Attempts {
             let take = Take::by(self.owner.clone(), now, self.lease, 1);
             match store.take(id, take).await {
                 Ok(taken) => return Ok((job.clone(), taken)),
+                // Whoever claimed it from outside may keep it for long.
+                Err(StoreError::ClaimHeld) if is_claimed_outside(&loaded) => {
+                    return Err(Refusal::LeaseHeld { state: job.state.name() }.into());
+                }
                 Err(StoreError::ClaimHeld) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -107,6 +132,10 @@ impl Attempts {
         let attempt_id = self.engine.ids().attempt_id();
         Command::Job(JobCommand::Dispatch(Dispatch { attempt_id, owner: self.owner.clone(), trigger }))
     }
+}
+
+fn is_claimed_outside(loaded: &Loaded) -> bool {
+    loaded.claim.as_ref().is_some_and(|claim| claim.owner.outside_name().is_some())
 }
 
 fn is_dispatching(record: &Record) -> bool {

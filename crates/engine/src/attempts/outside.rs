@@ -1,15 +1,18 @@
 //! What an attempt leaves outside: the intent before it gives work to a service, and the operation that follows the work there.
 
+use std::sync::Arc;
+
 use domain::job::{Intent, Job, JobCommand, JobState, JobStateName, SubmitWord};
 use domain::operation::NewOperation;
 use domain::policy::Hint;
 use domain::{AttemptId, BodyName, OperationId, Record};
 use store::sha256;
 
+use super::Attempts;
 use super::run::Attempt;
 use crate::hint_text::hint_text;
 use crate::kept::Kept;
-use crate::{Deferral, EngineError, Intended, Modes, Order, Stop};
+use crate::{Deferral, EngineError, Intended, Modes, Order, OrderBody, Stop};
 
 impl Attempt {
     /// Writes down what is about to be given to a service. While that cannot be written, it must not be given.
@@ -25,7 +28,7 @@ impl Attempt {
             job.intent.as_ref().map_or_else(|| call_id(job, attempt_id), |open| open.operation_id.clone());
         let intent = Intent {
             operation_id: key.clone(),
-            specialist: self.specialist(job, &kind),
+            specialist: self.attempts.specialist(job, &kind),
             kind,
             request: asked.request_sha256,
             resubmit: asked.resubmit,
@@ -58,35 +61,9 @@ impl Attempt {
     pub(super) fn deferring(&self, job: &Job, attempt_id: &AttemptId, deferral: Deferral) -> Order {
         let operation_id =
             self.intended.as_ref().map_or_else(|| call_id(job, attempt_id), |intended| intended.key.clone());
-        let mut kept = Kept::of(operation_id.clone());
         let kind = job.spec.executor.clone().unwrap_or_default();
-        let circle = job.spec.circle.as_deref();
-        let executor = self.attempts.executors.find(circle, &kind);
-        let modes = executor.map_or_else(Modes::default, |executor| executor.modes);
-        let operation = NewOperation {
-            job_id: job.id.clone(),
-            attempt_id: attempt_id.clone(),
-            handle: Some(kept.keep(BodyName::Handle, deferral.handle)),
-            cancelability: deferral.cancelability,
-            retry_after: or_else(deferral.retry_after, modes.retry_after),
-            fail_after: deferral.fail_after,
-            action_ttl: or_else(deferral.action_ttl, modes.max_ttl),
-            deadline_at: None,
-            progress_hint: deferral.progress_hint.as_deref().map(hint_text),
-            policy: self.attempts.policy.for_kind_in(circle, &kind),
-            specialist: self.specialist(job, &kind),
-            circle: job.spec.circle.clone(),
-            kind,
-            jitter: self.attempts.engine.ids().jitter(),
-        };
-        let mut order = self.order(JobCommand::Defer {
-            attempt_id: attempt_id.clone(),
-            operation_id,
-            operation: Box::new(operation),
-            then: deferral.then,
-        });
-        order.bodies = kept.into_bodies();
-        order
+        let (command, bodies) = self.attempts.leaving(job, attempt_id, operation_id, kind, deferral);
+        Order { bodies, ..self.order(command) }
     }
 
     /// The operation is written down; its service may have called before.
@@ -99,9 +76,65 @@ impl Attempt {
         }
         Ok(())
     }
+}
+
+impl Attempts {
+    /// Whoever pulled a job has begun work outside, of which an executor of this node knows how it goes: from now on it is asked
+    /// here. The same work again is the same operation.
+    pub async fn leave_outside(
+        &self,
+        job: &Job,
+        attempt_id: &AttemptId,
+        executor: &str,
+        deferral: Deferral,
+        actor: Arc<str>,
+    ) -> Result<Arc<Record>, EngineError> {
+        let operation_id = left_id(attempt_id, &deferral.handle);
+        let (command, bodies) = self.leaving(job, attempt_id, operation_id, executor.to_owned(), deferral);
+        let order = Order { bodies, ..Order::new(job.id.clone(), command, actor) };
+        Ok(self.engine.execute(order).await?.record().clone())
+    }
+
+    /// What leaves the work outside, and the bodies that go with it.
+    fn leaving(
+        &self,
+        job: &Job,
+        attempt_id: &AttemptId,
+        operation_id: OperationId,
+        kind: String,
+        deferral: Deferral,
+    ) -> (JobCommand, Vec<OrderBody>) {
+        let mut kept = Kept::of(operation_id.clone());
+        let circle = job.spec.circle.as_deref();
+        let executor = self.executors.find(circle, &kind);
+        let modes = executor.map_or_else(Modes::default, |executor| executor.modes);
+        let operation = NewOperation {
+            job_id: job.id.clone(),
+            attempt_id: attempt_id.clone(),
+            handle: Some(kept.keep(BodyName::Handle, deferral.handle)),
+            cancelability: deferral.cancelability,
+            retry_after: or_else(deferral.retry_after, modes.retry_after),
+            fail_after: deferral.fail_after,
+            action_ttl: or_else(deferral.action_ttl, modes.max_ttl),
+            deadline_at: None,
+            progress_hint: deferral.progress_hint.as_deref().map(hint_text),
+            policy: self.policy.for_kind_in(circle, &kind),
+            specialist: self.specialist(job, &kind),
+            circle: job.spec.circle.clone(),
+            kind,
+            jitter: self.engine.ids().jitter(),
+        };
+        let command = JobCommand::Defer {
+            attempt_id: attempt_id.clone(),
+            operation_id,
+            operation: Box::new(operation),
+            then: deferral.then,
+        };
+        (command, kept.into_bodies())
+    }
 
     fn specialist(&self, job: &Job, kind: &str) -> String {
-        let executor = self.attempts.executors.find(job.spec.circle.as_deref(), kind);
+        let executor = self.executors.find(job.spec.circle.as_deref(), kind);
         executor.map_or_else(String::new, |one| one.specialist.name().into_owned())
     }
 }
@@ -126,10 +159,19 @@ fn or_else(said: Hint, usual: Hint) -> Hint {
     }
 }
 
+/// The id of the operation that whoever pulled a job has begun.
+fn left_id(attempt_id: &AttemptId, handle: &[u8]) -> OperationId {
+    operation_id(&format!("{attempt_id}/left/{}", sha256(handle)))
+}
+
 /// The id of the operation that one call of the executor may leave behind: a repeat of the call is the same operation. A later attempt
 /// that goes on from an open intent goes on with that one's.
 fn call_id(job: &Job, attempt_id: &AttemptId) -> OperationId {
     let call = format!("{attempt_id}/{}", job.updated_at.micros());
+    operation_id(&call)
+}
+
+fn operation_id(call: &str) -> OperationId {
     let digest = sha256(call.as_bytes()).to_string();
     OperationId::new(format!("op-{}", &digest[..32]))
 }

@@ -6,6 +6,7 @@
 //!
 //! It does not touch the store, keeps nothing between calls, and goes out through [`crate::outbound`] alone.
 
+mod adopt;
 mod ask;
 mod call;
 mod contract;
@@ -37,8 +38,8 @@ use serde_json::{Value, json};
 
 use crate::outbound::{Answer, Outbound, OutboundError, OutboundRequest, OutboundRules};
 use crate::{
-    Approval, Assignment, Clock, Executor, Gated, Link, Outside, Polled, Produced, SignedWebhook, Specialist,
-    verify_webhook,
+    Approval, Assignment, Clock, Deferral, Executor, ForeignWork, Gated, Link, Outside, Polled, Produced,
+    SignedWebhook, Specialist, verify_webhook,
 };
 
 pub use file::{SecretSource, State};
@@ -162,6 +163,10 @@ impl Specialist for HttpConnector {
 
     fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
         Box::pin(self.ask_to_stop(outside))
+    }
+
+    fn adopt(&self, assignment: &Assignment, work: ForeignWork) -> Result<Deferral, String> {
+        self.handle_of_foreign(assignment, work)
     }
 
     fn is_called_back(&self) -> bool {

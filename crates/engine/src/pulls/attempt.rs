@@ -2,15 +2,16 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use domain::attention::{Holding, Retention};
 use domain::job::{Dispatch, Job, JobCommand, JobState, Trigger};
 use domain::record::decide;
-use domain::{AttemptId, Claim, Command, Decision, JobId, Record, RecordId, Refusal};
+use domain::{AttemptId, Claim, Command, Decision, JobId, OwnerId, Record, RecordId, Refusal};
 use store::{StoreError, Take, Taken};
 use tokio::sync::oneshot;
 
-use super::{Puller, Pulls, outside_name, outside_owner};
+use super::{Puller, Pulls};
 use crate::{EngineError, Order};
 
 /// How often a claim that has changed under a heartbeat is looked at again.
@@ -37,11 +38,13 @@ pub struct Beat {
 }
 
 impl Pulls {
-    /// Waits for a job and begins an attempt; none if enough time has passed before that. Whoever stops waiting gets nothing.
-    pub async fn pull(
+    /// Waits for a job and begins an attempt; none if enough time has passed before that, or if the puller may not have it any more
+    /// when it comes. Whoever stops waiting gets nothing.
+    pub async fn pull<A: Future<Output = bool>>(
         self: &Arc<Self>,
         puller: Puller,
         enough: impl Future<Output = ()>,
+        still_admitted: impl Fn() -> A,
     ) -> Result<Option<Handed>, EngineError> {
         tokio::pin!(enough);
         loop {
@@ -50,6 +53,10 @@ impl Pulls {
                 taken = self.take(puller.owner.clone(), puller.lanes.clone()) => taken?,
                 () = &mut enough => return Ok(None),
             };
+            if !still_admitted().await {
+                self.hand_back(&taken).await;
+                return Ok(None);
+            }
             if let Some(handed) = self.handed(&puller, taken).await? {
                 return Ok(Some(handed));
             }
@@ -104,23 +111,9 @@ impl Pulls {
         let mut order = Order::new(taken.id.clone(), JobCommand::Dispatch(dispatch), puller.actor.clone())
             .under(taken.claim.fence());
         order.then = vec![Command::Job(JobCommand::Deliver { attempt_id: attempt_id.clone() })];
-        let claim = taken.claim.clone();
-        match self.engine.execute(order).await {
-            Ok(outcome) => Ok(Handed { record: outcome.record().clone(), attempt_id, claim }),
-            Err(EngineError::Refused(Refusal::LeaseHeld { .. })) => self.resume(puller, taken).await,
-            Err(error) => Err(error),
-        }
-    }
-
-    /// What it waited for has come: the same attempt goes on, whoever does it now.
-    async fn resume(&self, puller: &Puller, taken: &Taken) -> Result<Handed, EngineError> {
-        let loaded = self.engine.store().load(&taken.id).await?.ok_or(Refusal::UnknownRecord)?;
-        let attempt = job(&loaded.record)?.last_attempt().ok_or(Refusal::StaleAttempt)?;
-        let attempt_id = attempt.id.clone();
-        let command = JobCommand::Resume { attempt_id: attempt_id.clone() };
-        let order = Order::new(taken.id.clone(), command, puller.actor.clone()).under(taken.claim.fence());
-        let outcome = self.engine.execute(order).await?;
-        Ok(Handed { record: outcome.record().clone(), attempt_id, claim: taken.claim.clone() })
+        let record = self.engine.execute(order).await?.record().clone();
+        self.handed.fetch_add(1, Ordering::Relaxed);
+        Ok(Handed { record, attempt_id, claim: taken.claim.clone() })
     }
 
     /// The doer of the current attempt is alive: its lease is renewed, and delivered work has started.
@@ -164,7 +157,7 @@ impl Pulls {
     /// Renews the claim of a doer from outside. What a node has handed over becomes the doer's own; what a node does itself, or
     /// has found to be late, is not for others to prolong.
     async fn prolong(&self, id: &RecordId, job: &Job, claim: &Claim) -> Result<Claim, EngineError> {
-        if outside_name(&claim.owner).is_some() {
+        if claim.owner.outside_name().is_some() {
             return Ok(self.renew(id, claim.fence(), self.lease).await?);
         }
         let attempt = job.last_attempt().filter(|attempt| attempt.owner == claim.owner);
@@ -173,14 +166,14 @@ impl Pulls {
         };
         let (store, now) = (self.engine.store(), self.engine.clock().now());
         store.hand_back(id, claim.fence(), now, self.lease.expires_at(now)).await?;
-        let owner = outside_owner(attempt.id.as_str());
+        let owner = OwnerId::outside(attempt.id.as_str());
         let taken = store.take(id, Take::by(owner, now, self.lease, 1)).await?;
         self.attend_to_end_of(&taken.claim);
         Ok(taken.claim)
     }
 }
 
-fn job(record: &Record) -> Result<&Job, EngineError> {
+pub(super) fn job(record: &Record) -> Result<&Job, EngineError> {
     match record {
         Record::Job(job) => Ok(job),
         Record::Operation(_) => Err(Refusal::WrongRecordKind.into()),

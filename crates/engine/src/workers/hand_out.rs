@@ -31,6 +31,7 @@ impl HandOutJobs {
             return Ok(next);
         }
         if self.pulls.waiting().take_look() {
+            self.pulls.count_question();
             let ready = match self.engine.store().ready_lanes().await {
                 Ok(ready) => ready,
                 Err(error) => {
@@ -51,6 +52,7 @@ impl HandOutJobs {
             let now = self.engine.clock().now();
             let Some(take) = Take::one_each(owners, now, self.pulls.lease()) else { continue };
             let limit = take.limit;
+            self.pulls.count_question();
             let taken = match self.engine.store().take_ready(lane.lane(), take).await {
                 Ok(taken) => taken,
                 Err(error) => {

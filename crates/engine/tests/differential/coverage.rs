@@ -11,7 +11,7 @@ use crate::steps::Step;
 use crate::twins::Answer;
 
 /// Every command; a new variant does not compile until it has its word in `word_of`, and belongs here.
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 30] = [
     "create",
     "dispatch",
     "resume",
@@ -40,6 +40,8 @@ const COMMANDS: [&str; 28] = [
     "intend submit",
     "lose submit",
     "settle",
+    "queue again",
+    "time out attempt",
 ];
 
 /// Every code that an order can be refused with.
@@ -116,6 +118,7 @@ const fn word_of(command: &Command) -> &'static str {
         Command::Job(command) => match command {
             JobCommand::Create(_) => "create",
             JobCommand::Dispatch(_) => "dispatch",
+            JobCommand::QueueAgain { .. } => "queue again",
             JobCommand::Resume { .. } => "resume",
             JobCommand::Deliver { .. } => "deliver",
             JobCommand::Heartbeat { .. } => "heartbeat",
@@ -129,6 +132,7 @@ const fn word_of(command: &Command) -> &'static str {
             JobCommand::RecordCancelAnswer { .. } => "record cancel answer",
             JobCommand::TimeOutCancel => "time out cancel",
             JobCommand::LoseLease { .. } => "lose lease",
+            JobCommand::TimeOutAttempt { .. } => "time out attempt",
             JobCommand::Expire => "expire",
             JobCommand::Purge => "purge",
             JobCommand::Retire => "retire",

@@ -109,7 +109,7 @@ fn with_company(chance: &mut Chance, mut order: Order) -> Order {
 }
 
 /// The commands of a job.
-const JOB_COMMANDS: usize = 18;
+const JOB_COMMANDS: usize = 20;
 const CREATE: usize = 0;
 const DISPATCH: usize = 1;
 const RESUME: usize = 2;
@@ -128,6 +128,8 @@ const PURGE: usize = 14;
 const RETIRE: usize = 15;
 const INTEND: usize = 16;
 const LOSE_SUBMIT: usize = 17;
+const QUEUE_AGAIN: usize = 18;
+const TIME_OUT_ATTEMPT: usize = 19;
 
 fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestamp) -> JobCommand {
     let is_late = job.and_then(Job::expires_at).is_some_and(|limit| limit <= now);
@@ -145,7 +147,14 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
         ) if job.is_some_and(|job| job.cancel.is_some()) => {
             &[CANCEL_ANSWER, TIME_OUT_CANCEL, REPORT, DELIVER, DELIVER, DISPATCH, DISPATCH, DISPATCH, DEFER]
         }
-        Some(JobState::Running) if job.is_some_and(|job| job.resume_pending) => &[RESUME, RESUME, REPORT],
+        Some(JobState::Running) if job.is_some_and(|job| job.resume_pending) => {
+            &[RESUME, RESUME, RESUME, DISPATCH]
+        }
+        Some(JobState::Dispatching | JobState::Delivered | JobState::Running)
+            if job.is_some_and(|job| job.spec.timeout_seconds.is_some()) =>
+        {
+            &[TIME_OUT_ATTEMPT, TIME_OUT_ATTEMPT, TIME_OUT_ATTEMPT, HEARTBEAT, REPORT]
+        }
         Some(JobState::Dispatching | JobState::Delivered | JobState::Running) => &[
             DELIVER,
             DELIVER,
@@ -160,6 +169,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             REQUEST_CANCEL,
             CANCEL_ANSWER,
             LOSE_LEASE,
+            TIME_OUT_ATTEMPT,
             INTEND,
         ],
         Some(JobState::AwaitingInput | JobState::Blocked) => {
@@ -174,7 +184,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             | JobState::Cancelled
             | JobState::Expired
             | JobState::Unavailable { .. },
-        ) => &[REPORT, PURGE, DISPATCH, RETIRE],
+        ) => &[REPORT, PURGE, DISPATCH, RETIRE, QUEUE_AGAIN],
     };
     let number = if chance.percent(70) { chance.pick(likely) } else { chance.below(JOB_COMMANDS) };
     let attempt_id = attempt(chance, job);
@@ -242,6 +252,8 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
         CANCEL_ANSWER => JobCommand::RecordCancelAnswer { attempt_id, answer: cancel_answer(chance) },
         TIME_OUT_CANCEL => JobCommand::TimeOutCancel,
         LOSE_LEASE => JobCommand::LoseLease { attempt_id, jitter },
+        QUEUE_AGAIN => JobCommand::QueueAgain { trigger: chance.pick(&[Trigger::Run, Trigger::Retry]) },
+        TIME_OUT_ATTEMPT => JobCommand::TimeOutAttempt { attempt_id, jitter },
         EXPIRE => JobCommand::Expire,
         PURGE => JobCommand::Purge,
         RETIRE => JobCommand::Retire,
@@ -300,6 +312,11 @@ fn new_job(chance: &mut Chance, now: Timestamp) -> NewJob {
     match chance.below(20) {
         0 => spec.retry.max_attempts = 0,
         1 => spec.deadline_at = Some(now),
+        // Work that someone outside pulls, and may take a while for.
+        6..=7 => {
+            spec.lane = spec.executor.take();
+            spec.timeout_seconds = chance.pick(&[None, Some(1), Some(1)]);
+        }
         2..=5 => spec.expires_at = Some(now.plus_seconds(chance.pick(&[1, 30, 60, 1_000]))),
         _ => {}
     }

@@ -11,6 +11,7 @@ mod exit_codes;
 mod flags;
 mod full_database;
 mod given;
+mod handed_over;
 mod jobs;
 mod kills;
 mod outside;

@@ -36,8 +36,17 @@ impl Outside {
         Daemon::verb(dir, &["serve", "--listen", "127.0.0.1:0", "--connector", &self.connector])
     }
 
+    /// Gives work to the service as anybody would.
+    pub fn give(&self, work: &Value) -> Value {
+        let request = ureq::post(format!("{}/work", self.service.url()))
+            .header("Content-Type", "application/json")
+            .header("Idempotency-Key", format!("by-hand-{}", self.starts()));
+        let text = request.send(work.to_string()).expect("it is taken").body_mut().read_to_string();
+        serde_json::from_str(&text.expect("it is text")).expect("it is JSON")
+    }
+
     /// How often the service was given work.
-    fn starts(&self) -> usize {
+    pub fn starts(&self) -> usize {
         self.service.starts().len()
     }
 

@@ -29,7 +29,7 @@ use crate::authorise;
 use crate::gate::Principal;
 use crate::jobs::visible_job;
 use crate::render::{operation_of, outside};
-use crate::serve::{Auth, Server};
+use crate::serve::Server;
 use crate::slots::Slot;
 
 /// Facts read at once.
@@ -248,8 +248,7 @@ impl Follower {
     }
 
     async fn is_admitted(&self) -> bool {
-        self.server.settings.auth == Auth::Off
-            || self.server.gate.still_admits(self.server.store(), &self.principal).await
+        self.server.still_admits(&self.principal).await
     }
 
     /// Whether the caller sees a record; nothing if the store cannot tell.

@@ -40,6 +40,11 @@ pub(crate) fn draft(
     let expires_at = time(&["body", "expires_at"], create.expires_at.as_deref())?;
     time(&["body", "due_at"], create.due_at.as_deref())?;
     authorise::check_executor(principal, create.executor.as_deref())?;
+    if let (None, Some(_), Some(_)) = (&create.executor, &create.lane, &create.label) {
+        let told = "a job is pulled from its lane or by its label: leave one of them out";
+        let error = FieldError::new("invalid_value", &["body", "label"], told);
+        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+    }
     let circle = authorise::circle_of_new(principal, create.circle.take())?;
 
     let request_text = create.request.take();

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use api::{Problem, StatusAnswer};
 use axum::response::Response;
 use domain::job::{Job, JobCommand};
-use domain::{Claim, Record};
+use domain::{BodyName, BodyRef, Claim, Record};
 use engine::{Executors, Order, OrderBody};
-use store::NewBody;
 use store::limits::MAX_ANSWER_BYTES;
+use store::{NewBody, body_ref};
 
 use super::visible::{Visible, job_of};
 use crate::answer::{self, Given};
@@ -71,6 +71,13 @@ pub(super) async fn give_order(
         Ok(outcome) => answer_with(server, visible, keyed, outcome.record(), texts).await,
         Err(error) => keyed::refused(keyed.as_ref(), &error, &asked.id),
     }
+}
+
+/// Puts a text to the bodies of an order.
+pub(crate) fn keep(bodies: &mut Vec<NewBody>, name: BodyName, text: &str) -> BodyRef {
+    let body = body_ref(name, text.as_bytes());
+    bodies.push(NewBody { body, bytes: Arc::from(text.as_bytes()) });
+    body
 }
 
 /// The key of an order, with the answer that will be stored. What the answer shows is read before the order is given.

@@ -1,16 +1,14 @@
 //! `PATCH /jobs/{id}`: the doer says where the job is. Strict: an attempt that is not current is refused for every state.
 
-use std::sync::Arc;
-
 use api::{Problem, UnderClaim, UpdateJob};
 use axum::response::Response;
 use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
-use domain::{AttemptId, BodyName, BodyRef, Fence, Json};
+use domain::{AttemptId, BodyName, Fence, Json};
 use engine::Order;
-use store::{NewBody, body_ref};
+use store::NewBody;
 
 use super::list::unknown_state;
-use super::order::{Begun, begin, give_order};
+use super::order::{Begun, begin, give_order, keep};
 use super::visible::steerable_job;
 use crate::asked::Asked;
 use crate::claims;
@@ -64,10 +62,4 @@ fn details(update: &UpdateJob, bodies: &mut Vec<NewBody>) -> Result<Details, Pro
         result,
         provenance,
     })
-}
-
-fn keep(bodies: &mut Vec<NewBody>, name: BodyName, text: &str) -> BodyRef {
-    let body = body_ref(name, text.as_bytes());
-    bodies.push(NewBody { body, bytes: Arc::from(text.as_bytes()) });
-    body
 }

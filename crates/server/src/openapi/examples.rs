@@ -49,6 +49,11 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
             "attempt_id": "attempt-0197a9c2f3c07d1c8f1c5f0f6f5b2f10",
             "question": { "text": "Glossy or matt?" },
         }),
+        Operation::DeferJob => json!({
+            "attempt_id": "attempt-0197a9c2f3c07d1c8f1c5f0f6f5b2f10",
+            "executor": "render-farm",
+            "id": "render-7",
+        }),
         Operation::AcquireClaim => json!({ "resource_type": "WORKORDER", "owner_id": "runner-1" }),
         Operation::RenewClaim | Operation::ReleaseClaim => {
             json!({ "owner_id": "runner-1", "claim_version": 0 })
@@ -125,6 +130,7 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::CompleteJob
         | Operation::FailJob
         | Operation::AskInput
+        | Operation::DeferJob
         | Operation::AcquireClaim
         | Operation::RenewClaim
         | Operation::ReleaseClaim

@@ -10,7 +10,7 @@ use axum::response::Response;
 use domain::job::{Job, Pull};
 use domain::limits::{MAX_LABEL_BYTES, MAX_TITLE_BYTES};
 use domain::{BodyRef, OwnerId, RecordId};
-use engine::{EngineError, PulledLane, Puller, outside_owner};
+use engine::{EngineError, PulledLane, Puller};
 use serde_json::value::RawValue;
 
 use crate::answer;
@@ -24,11 +24,10 @@ use crate::problem::{of_engine, of_store};
 use crate::render::{Bodies, Extent, raw, status};
 use crate::serve::Server;
 use crate::slots::Slot;
+use crate::wait::MAX_WAIT_SECONDS;
 
 /// How long a puller waits if it does not say.
 const DEFAULT_WAIT_SECONDS: u64 = 30;
-/// The longest wait.
-const MAX_WAIT_SECONDS: u64 = 60;
 /// Lanes, labels and folders that one puller may name.
 const MAX_NAMES: usize = 32;
 
@@ -38,8 +37,14 @@ pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> R
     let puller = puller(server, &asked, &pull)?;
     let within = Duration::from_secs(pull.wait_seconds.unwrap_or(DEFAULT_WAIT_SECONDS).min(MAX_WAIT_SECONDS));
     drop(slot);
-    let handed = wait(server, puller, within).await.map_err(|error| of_engine(&error, ""))?;
-    let Some(handed) = handed else { return Ok(answer::json(&PulledJob { job: None })) };
+    let handed =
+        wait(server, &asked.principal, puller, within).await.map_err(|error| of_engine(&error, ""))?;
+    let Some(handed) = handed else {
+        if !server.still_admits(&asked.principal).await {
+            return Err(ProblemCode::Unauthenticated.because("the token was revoked while it waited"));
+        }
+        return Ok(answer::json(&PulledJob { job: None }));
+    };
     let job = job_of(&handed.record);
     let bodies = Bodies::of_status(server.store(), job).await?;
     let mut answers = Vec::with_capacity(job.answers.len());
@@ -72,6 +77,7 @@ pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> R
 /// The first job that comes within the time.
 async fn wait(
     server: &Server,
+    principal: &Principal,
     puller: Puller,
     within: Duration,
 ) -> Result<Option<engine::Handed>, EngineError> {
@@ -86,7 +92,7 @@ async fn wait(
             _ = closing.wait_for(|closing| *closing) => {}
         }
     };
-    pulls.pull(puller, enough).await
+    pulls.pull(puller, enough, || server.still_admits(principal)).await
 }
 
 /// Who asks, for what.
@@ -139,7 +145,7 @@ fn peer<'a>(principal: &'a Principal, pull: &'a PullJob) -> Result<Option<&'a st
 fn owner(server: &Server, pull: &PullJob) -> Result<OwnerId, Problem> {
     match &pull.worker_id {
         Some(worker) => claims::owner("worker_id", worker),
-        None => Ok(outside_owner(server.daemon.engine().ids().attempt_id().as_str())),
+        None => Ok(OwnerId::outside(server.daemon.engine().ids().attempt_id().as_str())),
     }
 }
 

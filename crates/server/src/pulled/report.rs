@@ -1,16 +1,14 @@
 //! `POST /jobs/{id}/complete`, `/fail` and `/ask`: what came of an attempt. The same rules as for every report; a stale attempt
 //! changes nothing, and its word is kept as evidence.
 
-use std::sync::Arc;
-
 use api::{AskInput, CompleteJob, FailJob, Problem};
 use axum::response::Response;
 use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
-use domain::{AttemptId, BodyName, BodyRef};
-use store::{NewBody, body_ref};
+use domain::{AttemptId, BodyName};
+use store::NewBody;
 
 use crate::asked::Asked;
-use crate::jobs::{Begun, begin, give, steerable_job};
+use crate::jobs::{Begun, begin, give, keep, steerable_job};
 use crate::serve::Server;
 
 pub(crate) async fn complete(server: &Server, asked: Asked) -> Result<Response, Problem> {
@@ -69,10 +67,4 @@ async fn report(server: &Server, asked: Asked, attempt_id: &str, said: Said) -> 
         submit: SubmitWord::Unsaid,
     };
     give(server, &asked, &visible, keyed, JobCommand::Report(Box::new(report)), said.bodies).await
-}
-
-fn keep(bodies: &mut Vec<NewBody>, name: BodyName, text: &str) -> BodyRef {
-    let body = body_ref(name, text.as_bytes());
-    bodies.push(NewBody { body, bytes: Arc::from(text.as_bytes()) });
-    body
 }

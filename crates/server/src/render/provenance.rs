@@ -88,6 +88,7 @@ fn attempt<'a>(job: &'a Job, attempt: &'a domain::job::Attempt, lease_until: Opt
             Trigger::Automatic => "automatic",
             Trigger::Run => "run",
             Trigger::Retry => "retry",
+            Trigger::Continued => "continued",
         }),
         status: Cow::Borrowed(end.map_or(job.state.name(), |end| end.state).as_str()),
         phase: phase.map(Cow::Borrowed),

@@ -38,6 +38,7 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::CompleteJob
         | Operation::FailJob
         | Operation::AskInput
+        | Operation::DeferJob
         | Operation::AcquireClaim
         | Operation::RenewClaim
         | Operation::ReleaseClaim => role != Role::Viewer,

@@ -23,6 +23,7 @@ mod not_yours;
 mod openapi;
 mod orphans;
 mod pulled;
+mod pulled_again;
 mod purge;
 mod result;
 mod run_retry;

@@ -15,21 +15,21 @@ const LEASE_AND_MORE: u32 = 61;
 
 impl World {
     /// Asks for a job and gets one.
-    async fn pulled(&self, asked: Value) -> (String, String) {
+    pub(crate) async fn pulled(&self, asked: Value) -> (String, String) {
         let job = self.pull(asked).await;
         let text = |key: &str| job[key].as_str().expect("it is text").to_owned();
         (text("job_id"), text("attempt_id"))
     }
 
-    async fn pull(&self, asked: Value) -> Value {
+    pub(crate) async fn pull(&self, asked: Value) -> Value {
         self.post("/jobs/next", asked).send().await.ok()["job"].clone()
     }
 
-    async fn tell(&self, id: &str, what: &str, body: Value) -> crate::given::Answer {
+    pub(crate) async fn tell(&self, id: &str, what: &str, body: Value) -> crate::given::Answer {
         self.post(&format!("/jobs/{id}/{what}"), body).send().await
     }
 
-    async fn beat(&self, id: &str, attempt: &str) -> Value {
+    pub(crate) async fn beat(&self, id: &str, attempt: &str) -> Value {
         self.tell(id, "heartbeat", json!({ "attempt_id": attempt })).await.ok()
     }
 }
@@ -215,23 +215,6 @@ async fn cancel_comes_back_with_the_heartbeat_and_ends_with_the_workers_word() {
     assert_eq!(beat["cancel_limit_at"], "2026-01-01T00:00:30.000000+00:00");
     world.patch(&id, json!({ "state": "cancelled", "attempt_id": attempt })).send().await.ok();
     assert_eq!(world.status(&id).await["state"], "cancelled");
-}
-
-#[tokio::test]
-async fn question_pauses_the_job_and_its_answer_hands_the_same_attempt_out_again() {
-    let world = world().await;
-    let id = world.create(json!({ "lane": "print" })).await;
-    let (_, attempt) = world.pulled(json!({ "lanes": ["print"] })).await;
-    let asked = json!({ "attempt_id": attempt, "question": { "text": "glossy?" } });
-    assert_eq!(world.tell(&id, "ask", asked).await.ok()["status"]["state"], "awaiting_input");
-    let beat = world.beat(&id, &attempt).await;
-    assert_eq!((&beat["state"], &beat["lease_expires_at"]), (&json!("awaiting_input"), &json!(null)));
-    world.clock.advance_seconds(86_400);
-    assert_eq!(world.get(&format!("/jobs/{id}/why")).send().await.ok()["question"]["text"], "glossy?");
-    world.tell(&id, "answer", json!({ "answer": "matt" })).await.ok();
-    let job = world.pull(json!({ "lanes": ["print"] })).await;
-    assert_eq!((&job["attempt_id"], &job["answers"]), (&json!(attempt), &json!(["matt"])));
-    world.tell(&id, "complete", json!({ "attempt_id": attempt })).await.ok();
 }
 
 #[tokio::test]

@@ -28,10 +28,10 @@ async fn purged_job_is_not_run_again_and_says_why() {
     let id = world.create(json!({ "title": "cat secret", "executor": "fails", "input": [1] })).await;
     world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
     world.call("POST", &format!("/jobs/{id}/purge")).send().await.ok();
-    // A body that comes later does not bring back what the job was asked to do.
+    // What was deleted does not come back, and nothing new is kept beside it.
     let attempt = world.status(&id).await["runner"]["current_attempt_id"].clone();
     let note = json!({ "state": "failed", "attempt_id": attempt, "error": { "message": "late" } });
-    world.patch(&id, note).send().await.ok();
+    world.patch(&id, note).send().await.problem(409, "purged");
     for order in ["run", "retry"] {
         world.call("POST", &format!("/jobs/{id}/{order}")).send().await.problem(409, "purged");
     }

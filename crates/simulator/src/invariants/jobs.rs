@@ -69,6 +69,9 @@ impl Checker {
             JobFact::Completed(_) | JobFact::Failed(_) if over == Some(Over::LeaseLost) => {
                 counters.saw(Sometimes::LateReportAfterUnavailable);
             }
+            JobFact::Requeued { cause: RequeueCause::Asked, .. } => {
+                must(over != Some(Over::Ended), "I2", || format!("{id} was over for good and is asked for"))?;
+            }
             JobFact::Noted(_) | JobFact::StaleReportKept(_) | JobFact::Purged | JobFact::Retired => {}
             JobFact::Created(_) => return broken("I11", || format!("{id} was created twice")),
             JobFact::Completed(_)
@@ -158,7 +161,10 @@ impl Life {
             JobFact::Dispatched { attempt_id, number, .. } => {
                 *self = Self { number: *number, attempt: Some(attempt_id.clone()), ..Self::default() };
             }
-            JobFact::Requeued { .. } => self.sent_back = true,
+            JobFact::Requeued { .. } => {
+                self.sent_back = true;
+                self.over = None;
+            }
             JobFact::Deferred { operation_id, .. } => self.waits_for = Some(operation_id.clone()),
             JobFact::Failed(_) => self.over = Some(Over::Failed),
             JobFact::BecameUnavailable(end) => {
@@ -203,6 +209,8 @@ fn has_cause(id: &RecordId, job: &Job, fact: &JobFact, at: Timestamp) -> Result<
     let held = matches!(job.state, JobState::Dispatching | JobState::Delivered | JobState::Running);
     let is_so = if let JobFact::Dispatched { trigger: Trigger::Automatic, .. } = fact {
         !matches!(job.state, JobState::Queued { due_at } if at < due_at)
+    } else if let JobFact::Requeued { cause: RequeueCause::Asked, .. } = fact {
+        job.spec.executor.is_none() && job.cancel.is_none()
     } else if let JobFact::Requeued { cause, .. } = fact {
         let left = job.attempt_count < job.spec.retry.max_attempts;
         left && job.cancel.is_none() && (held || *cause == RequeueCause::AttemptFailed)
@@ -236,6 +244,7 @@ fn may_be_dispatched(state: &JobState, trigger: Trigger) -> bool {
         Trigger::Run => {
             matches!(state, JobState::Queued { .. } | JobState::Failed | JobState::Unavailable { .. })
         }
+        Trigger::Continued => matches!(state, JobState::Running),
         Trigger::Retry => {
             matches!(state, JobState::Delivered | JobState::Failed | JobState::Unavailable { .. })
         }

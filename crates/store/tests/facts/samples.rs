@@ -140,13 +140,16 @@ fn job(kind: &str) -> Vec<JobFact> {
         "job.noted/1" => details().map(JobFact::Noted).to_vec(),
         "job.completed/1" => details().map(JobFact::Completed).to_vec(),
         "job.failed/1" => details().map(JobFact::Failed).to_vec(),
-        "job.requeued/1" => {
-            [RequeueCause::AttemptFailed, RequeueCause::LeaseLost, RequeueCause::SubmitUnknown]
-                .into_iter()
-                .zip(details().into_iter().cycle())
-                .map(|(cause, details)| JobFact::Requeued { due_at: time(), cause, details })
-                .collect()
-        }
+        "job.requeued/1" => [
+            RequeueCause::AttemptFailed,
+            RequeueCause::LeaseLost,
+            RequeueCause::SubmitUnknown,
+            RequeueCause::Asked,
+        ]
+        .into_iter()
+        .zip(details().into_iter().cycle())
+        .map(|(cause, details)| JobFact::Requeued { due_at: time(), cause, details })
+        .collect(),
         "job.cancel_requested/1" => [Some("ada".to_owned()), None]
             .map(|by| JobFact::CancelRequested { by, reason: "not needed".to_owned(), limit_at: time() })
             .to_vec(),

@@ -1,7 +1,7 @@
 //! Attempts: how one begins, goes on and is lost.
 
 use crate::job::attempt::Trigger;
-use crate::job::command::Dispatch;
+use crate::job::command::{Dispatch, Retryable};
 use crate::job::details::Details;
 use crate::job::ends::{self, SUBMIT_OUTCOME_UNKNOWN, cancelled};
 use crate::job::fact::{CancelCause, Conclusion, JobFact, RequeueCause, Unavailability};
@@ -13,33 +13,68 @@ use crate::{AttemptId, Decision, Jitter, Refusal, Timestamp};
 
 /// Exactly one runner gets a queued job: the commit's expected version lets one of these facts in.
 pub(super) fn dispatch(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<JobFact> {
-    let state = job.state.name();
-    if let Err(refusal) = check_text("attempt_id", order.attempt_id.as_str(), MAX_ID_BYTES)
+    let checked = check_text("attempt_id", order.attempt_id.as_str(), MAX_ID_BYTES)
         .and_then(|()| check_text("owner", order.owner.as_str(), MAX_ID_BYTES))
-    {
+        .and_then(|()| may_begin(job, order.trigger, now));
+    if let Err(refusal) = checked {
         return refusal.into();
     }
-    match (&job.state, order.trigger) {
+    let number =
+        if planted(Bug::AttemptNumberReused) { job.attempt_count.max(1) } else { job.attempt_count + 1 };
+    Decision::fact(JobFact::Dispatched {
+        attempt_id: order.attempt_id.clone(),
+        number,
+        owner: order.owner.clone(),
+        trigger: if job.resume_pending { Trigger::Continued } else { order.trigger },
+    })
+}
+
+/// Work that is pulled has nobody who could be told to do it now: it is ready for whoever pulls next.
+pub(super) fn queue_again(job: &Job, trigger: Trigger, now: Timestamp) -> Decision<JobFact> {
+    if !job.goes_back_to_pullers(trigger) {
+        return Refusal::NotRunnable { state: job.state.name() }.into();
+    }
+    match (&job.state, may_begin(job, trigger, now)) {
+        (_, Err(refusal)) => refusal.into(),
+        (JobState::Queued { due_at }, Ok(())) if *due_at <= now => Decision::Nothing,
+        (_, Ok(())) => {
+            let details = Details::default();
+            Decision::fact(JobFact::Requeued { due_at: now, cause: RequeueCause::Asked, details })
+        }
+    }
+}
+
+/// Whether another attempt may begin, for this reason.
+fn may_begin(job: &Job, trigger: Trigger, now: Timestamp) -> Result<(), Refusal> {
+    let state = job.state.name();
+    match (&job.state, trigger) {
         (
             JobState::Queued { .. } | JobState::Failed | JobState::Unavailable { .. } | JobState::Delivered,
             _,
-        ) if job.cancel.is_some() && !state.is_terminal() => Refusal::CancelPending.into(),
+        ) if job.cancel.is_some() && !state.is_terminal() => Err(Refusal::CancelPending),
         (JobState::Queued { due_at }, Trigger::Automatic) if now < *due_at => {
-            Refusal::NotDue { due_at: *due_at }.into()
+            Err(Refusal::NotDue { due_at: *due_at })
         }
         (JobState::Queued { .. }, Trigger::Automatic | Trigger::Run)
         | (JobState::Failed | JobState::Unavailable { .. }, Trigger::Run | Trigger::Retry)
-        | (JobState::Delivered, Trigger::Retry) => begin_attempt(job, order, now),
-        (_, Trigger::Automatic) if planted(Bug::DispatchFromAnyState) => begin_attempt(job, order, now),
-        (JobState::Queued { .. }, Trigger::Retry) => Refusal::NotRetryable { state }.into(),
+        | (JobState::Delivered, Trigger::Retry) => may_be_done(job, now),
+        // Whoever asked for input may have gone: the attempt id that it knows must not be the fence of the next.
+        (JobState::Running, Trigger::Automatic) if job.goes_on_with_another() => match job.cancel {
+            Some(_) => Err(Refusal::CancelPending),
+            None => may_be_done(job, now),
+        },
+        (_, Trigger::Automatic) if planted(Bug::DispatchFromAnyState) => may_be_done(job, now),
+        (JobState::Queued { .. }, Trigger::Retry | Trigger::Continued) => {
+            Err(Refusal::NotRetryable { state })
+        }
         (
             JobState::Completed
             | JobState::Failed
             | JobState::Cancelled
             | JobState::Expired
             | JobState::Unavailable { .. },
-            Trigger::Automatic,
-        ) => Refusal::Terminal { state }.into(),
+            Trigger::Automatic | Trigger::Continued,
+        ) => Err(Refusal::Terminal { state }),
         (
             JobState::Dispatching
             | JobState::Delivered
@@ -47,8 +82,8 @@ pub(super) fn dispatch(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<
             | JobState::AwaitingInput
             | JobState::AwaitingExternal { .. }
             | JobState::Blocked,
-            Trigger::Automatic,
-        ) => Refusal::LeaseHeld { state }.into(),
+            Trigger::Automatic | Trigger::Continued,
+        ) => Err(Refusal::LeaseHeld { state }),
         (
             JobState::Dispatching
             | JobState::Delivered
@@ -60,7 +95,7 @@ pub(super) fn dispatch(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<
             | JobState::Cancelled
             | JobState::Expired,
             Trigger::Run,
-        ) => Refusal::NotRunnable { state }.into(),
+        ) => Err(Refusal::NotRunnable { state }),
         (
             JobState::Dispatching
             | JobState::Running
@@ -71,25 +106,19 @@ pub(super) fn dispatch(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<
             | JobState::Cancelled
             | JobState::Expired,
             Trigger::Retry,
-        ) => Refusal::NotRetryable { state }.into(),
+        ) => Err(Refusal::NotRetryable { state }),
     }
 }
 
-fn begin_attempt(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<JobFact> {
+/// Whether what it was asked to do is still there, and there is time for it.
+fn may_be_done(job: &Job, now: Timestamp) -> Result<(), Refusal> {
     if job.purged_at.is_some() {
-        return Refusal::Purged.into();
+        return Err(Refusal::Purged);
     }
     if job.expires_at().is_some_and(|limit| limit <= now) {
-        return Refusal::DeadlineElapsed.into();
+        return Err(Refusal::DeadlineElapsed);
     }
-    let number =
-        if planted(Bug::AttemptNumberReused) { job.attempt_count.max(1) } else { job.attempt_count + 1 };
-    Decision::fact(JobFact::Dispatched {
-        attempt_id: order.attempt_id.clone(),
-        number,
-        owner: order.owner.clone(),
-        trigger: order.trigger,
-    })
+    Ok(())
 }
 
 pub(super) fn resume(job: &Job, attempt_id: &AttemptId) -> Decision<JobFact> {
@@ -183,6 +212,42 @@ pub(super) fn lose_lease(
             }
         }
         // Another attempt is current, or nobody needs a lease here any more.
+        JobState::Dispatching
+        | JobState::Delivered
+        | JobState::Running
+        | JobState::Queued { .. }
+        | JobState::AwaitingInput
+        | JobState::AwaitingExternal { .. }
+        | JobState::Blocked
+        | JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Unavailable { .. } => Decision::Nothing,
+    }
+}
+
+/// Only of work that someone outside does: an executor's own attempt is ended by whoever runs it.
+pub(super) fn time_out_attempt(
+    job: &Job,
+    attempt_id: &AttemptId,
+    jitter: Jitter,
+    now: Timestamp,
+) -> Decision<JobFact> {
+    match job.state {
+        JobState::Dispatching | JobState::Delivered | JobState::Running
+            if ends::current(job, attempt_id).is_ok() =>
+        {
+            match job.attempt_ends_at() {
+                Some(limit) if limit <= now => {
+                    let details = Details::because("timed_out");
+                    Decision::fact(ends::failed_or_requeued(job, details, Retryable::Yes, jitter, now))
+                }
+                Some(due_at) => Refusal::NotDue { due_at }.into(),
+                None => Decision::Nothing,
+            }
+        }
+        // Another attempt is current, or its time does not run any more.
         JobState::Dispatching
         | JobState::Delivered
         | JobState::Running

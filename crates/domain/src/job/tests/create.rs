@@ -38,6 +38,7 @@ fn a_job_is_created_once() {
 fn every_other_command_needs_a_job() {
     let commands = [
         dispatch(1, Trigger::Automatic),
+        JobCommand::QueueAgain { trigger: Trigger::Retry },
         JobCommand::Resume { attempt_id: attempt(1) },
         JobCommand::Deliver { attempt_id: attempt(1) },
         JobCommand::Heartbeat { attempt_id: attempt(1) },
@@ -48,6 +49,7 @@ fn every_other_command_needs_a_job() {
         JobCommand::RecordCancelAnswer { attempt_id: attempt(1), answer: CancelAnswer::Accepted },
         JobCommand::TimeOutCancel,
         lose_lease(1),
+        JobCommand::TimeOutAttempt { attempt_id: attempt(1), jitter: Jitter(0) },
         JobCommand::Expire,
         JobCommand::Purge,
         JobCommand::Retire,

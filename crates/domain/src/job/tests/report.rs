@@ -209,11 +209,50 @@ fn result_fields_left_out_keep_what_they_had() {
         artifacts: Some(body(BodyName::Artifacts, 3)),
         ..summary("first")
     };
-    let given = [created(), dispatched(1), JobFact::Completed(result(all.clone()))];
+    let given = [created(), dispatched(1), JobFact::Started(result(all.clone()))];
     let newer = ResultRefs { data: Some(body(BodyName::Result, 9)), ..ResultRefs::default() };
-    let then = Decision::fact(JobFact::Noted(result(newer.clone())));
+    let then = Decision::fact(JobFact::Completed(result(newer.clone())));
     let job = check(&given, reports_with(1, JobStateName::Completed, result(newer.clone())), then).unwrap();
     assert_eq!(job.result, ResultRefs { data: newer.data, ..all });
+}
+
+// conforms: R42 R43
+#[test]
+fn result_of_what_is_over_is_added_to_and_never_replaced() {
+    let first = ResultRefs { data: Some(body(BodyName::Result, 1)), ..summary("first") };
+    let given = [created(), dispatched(1), JobFact::Completed(result(first.clone()))];
+    let again = |refs| reports_with(1, JobStateName::Completed, result(refs));
+    check(&given, again(first.clone()), Decision::Nothing);
+    let artifacts = Some(body(BodyName::Artifacts, 3));
+    let more = result(ResultRefs { artifacts, ..ResultRefs::default() });
+    let then = Decision::fact(JobFact::Noted(more.clone()));
+    let job = check(&given, reports_with(1, JobStateName::Completed, more), then).unwrap();
+    assert_eq!(job.result, ResultRefs { artifacts, ..first });
+    let other = ResultRefs { data: Some(body(BodyName::Result, 9)), ..ResultRefs::default() };
+    let evidence = JobFact::StaleReportKept(StaleReport {
+        attempt_id: attempt(1),
+        state: JobStateName::Completed,
+        at: Timestamp::default(),
+        details: result(other.clone()),
+    });
+    let refused = Decision::Refused {
+        refusal: Refusal::Terminal { state: JobStateName::Completed },
+        evidence: Some(evidence),
+        consequences: Vec::new(),
+    };
+    check(&given, again(other), refused);
+}
+
+#[test]
+fn nothing_that_was_deleted_on_request_comes_back_with_a_late_report() {
+    let refs = ResultRefs { data: Some(body(BodyName::Result, 1)), ..ResultRefs::default() };
+    let unavailable = Conclusion { cause: Unavailability::LeaseLost, details: Details::default() };
+    let lost = JobFact::BecameUnavailable(unavailable);
+    for end in [JobFact::Completed(result(refs.clone())), lost] {
+        let given = [created(), dispatched(1), end, JobFact::Purged];
+        let late = reports_with(1, JobStateName::Completed, result(refs.clone()));
+        check(&given, late, Decision::refuse(Refusal::Purged));
+    }
 }
 
 #[test]

@@ -74,12 +74,7 @@ impl Call {
         base: Option<&Url>,
         now: Timestamp,
     ) -> Result<OutboundRequest, String> {
-        let Value::String(url) = template::render(&self.url, context, now)? else {
-            return Err("the URL is no text".to_owned());
-        };
-        let url = base.map_or_else(|| Url::parse(&url), |base| base.join(&url));
-        let url = url.map_err(|error| format!("the URL cannot be read: {error}"))?;
-        let mut request = OutboundRequest::new(self.method.clone(), url);
+        let mut request = OutboundRequest::new(self.method.clone(), self.place(context, base, now)?);
         for (name, value) in &self.headers {
             let Some(text) = plain_text(&template::render(value, context, now)?) else { continue };
             let mut value =
@@ -92,6 +87,15 @@ impl Call {
             request.body = in_bytes(&body, &mut request.headers);
         }
         Ok(request)
+    }
+
+    /// Where the request goes.
+    pub(super) fn place(&self, context: &Value, base: Option<&Url>, now: Timestamp) -> Result<Url, String> {
+        let Value::String(url) = template::render(&self.url, context, now)? else {
+            return Err("the URL is no text".to_owned());
+        };
+        let url = base.map_or_else(|| Url::parse(&url), |base| base.join(&url));
+        url.map_err(|error| format!("the URL cannot be read: {error}"))
     }
 }
 

@@ -180,7 +180,7 @@ impl HttpConnector {
     }
 
     /// A URL as it may be kept: where it leads, without what was asked there and without secrets.
-    fn place(&self, mut url: Url) -> Url {
+    pub(super) fn place(&self, mut url: Url) -> Url {
         url.set_query(None);
         url.set_fragment(None);
         if let Ok(masked) = Url::parse(&self.masked(&url)) {

@@ -1,0 +1,35 @@
+//! How many connections the process can bear: each takes a file descriptor.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Connections at the same time, if the config does not say: whoever waits for work holds one.
+const DEFAULT_CONNECTIONS: u64 = 16_384;
+/// Descriptors for everything else: the store, commands, services, logs.
+const FOR_THE_REST: u64 = 512;
+/// So many are served in any case.
+const FEWEST: u64 = 64;
+
+/// As many connections as were asked for, and as descriptors are left for them once the process has raised its limit.
+pub fn connections(wanted: Option<u64>) -> usize {
+    let left = raised().saturating_sub(FOR_THE_REST).max(FEWEST);
+    if let Some(wanted) = wanted.filter(|wanted| *wanted > left) {
+        eprintln!(
+            "longhaul: {left} connections instead of {wanted}: raise the limit of open files (ulimit -n)"
+        );
+    }
+    usize::try_from(wanted.unwrap_or(DEFAULT_CONNECTIONS).min(left)).unwrap_or(usize::MAX)
+}
+
+/// The limit of open files, raised to what the process may have.
+fn raised() -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let (Some(now), most) = (current, maximum.unwrap_or(u64::MAX)) else { return u64::MAX };
+    let enough = most.min(DEFAULT_CONNECTIONS.saturating_mul(4));
+    if now >= enough {
+        return now;
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: Some(enough), maximum }) {
+        Ok(()) => enough,
+        Err(_) => now,
+    }
+}

@@ -1,0 +1,81 @@
+//! Whoever pulled a job gives it to a service and hands that over: the daemon asks the service from then on, also after kill -9.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::given::{create, ended, until};
+use crate::outside::Outside;
+
+fn call(dir: &Path, path: &str, body: &Value) -> (u16, Value) {
+    let file: Value =
+        serde_json::from_str(&std::fs::read_to_string(dir.join("daemon.json")).unwrap()).unwrap();
+    let token = std::fs::read_to_string(dir.join("admin.token")).unwrap();
+    let agent =
+        ureq::Agent::new_with_config(ureq::Agent::config_builder().http_status_as_error(false).build());
+    let url = format!("{}{path}", file["url"].as_str().unwrap());
+    let sent = agent
+        .post(url)
+        .header("Authorization", format!("Bearer {}", token.trim()))
+        .header("Content-Type", "application/json")
+        .send(body.to_string());
+    let mut answer = sent.expect("it answers");
+    let text = answer.body_mut().read_to_string().expect("it is text");
+    (answer.status().as_u16(), serde_json::from_str(&text).expect("it is JSON"))
+}
+
+fn ok(dir: &Path, path: &str, body: &Value) -> Value {
+    let (status, answer) = call(dir, path, body);
+    assert_eq!(status, 200, "{answer}");
+    answer
+}
+
+#[test]
+fn worker_that_hands_its_operation_over_need_not_be_heard_of_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside::start(dir.path());
+    let daemon = outside.daemon(dir.path());
+    let id = create(dir.path(), &["print it", "--lane", "print"]);
+    let handed = ok(dir.path(), "/jobs/next", &json!({ "lanes": ["print"] }))["job"].clone();
+    assert_eq!(handed["job_id"], id);
+    // The worker gives the work to the service by itself.
+    let given = outside.give(&json!({ "seconds": 2, "result": { "pages": 12 } }));
+    let mut left =
+        json!({ "attempt_id": handed["attempt_id"], "executor": "slow-service", "id": given["id"] });
+    let defer = format!("/jobs/{id}/defer");
+    for (wrong, why) in [("executor", "slow-servic"), ("attempt_id", "attempt-9")] {
+        let mut body = left.clone();
+        body[wrong] = json!(why);
+        let (status, answer) = call(dir.path(), &defer, &body);
+        assert!(matches!(status, 409 | 422), "{status} {answer}");
+    }
+    let mut elsewhere = left.clone();
+    elsewhere["location"] = json!("http://127.0.0.1:1/steal");
+    assert_eq!(call(dir.path(), &defer, &elsewhere).0, 422, "our credentials go to the service alone");
+    assert_eq!(ok(dir.path(), &defer, &left)["status"]["state"], "awaiting_external");
+    assert_eq!(
+        ok(dir.path(), &defer, &left)["status"]["state"],
+        "awaiting_external",
+        "said twice, it is the same"
+    );
+    daemon.kill();
+    let daemon = outside.daemon(dir.path());
+    assert_eq!(ended(dir.path(), &id, "completed")["data"]["pages"], 12);
+    assert_eq!(outside.starts(), 1);
+
+    // The worker goes on with what comes.
+    let id = create(dir.path(), &["bind it", "--lane", "print"]);
+    let handed = ok(dir.path(), "/jobs/next", &json!({ "lanes": ["print"] }))["job"].clone();
+    let given = outside.give(&json!({ "seconds": 1, "result": { "pages": 7 } }));
+    left["attempt_id"] = handed["attempt_id"].clone();
+    left["id"] = given["id"].clone();
+    left["then"] = json!("resume");
+    ok(dir.path(), &format!("/jobs/{id}/defer"), &left);
+    let again =
+        ok(dir.path(), "/jobs/next", &json!({ "lanes": ["print"], "wait_seconds": 60 }))["job"].clone();
+    assert_eq!((&again["job_id"], &again["arrived"]["pages"]), (&json!(id), &json!(7)));
+    ok(dir.path(), &format!("/jobs/{id}/complete"), &json!({ "attempt_id": again["attempt_id"] }));
+    until(dir.path(), &id, "completed");
+    drop(daemon);
+    outside.stop();
+}
