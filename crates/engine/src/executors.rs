@@ -1,6 +1,7 @@
 //! The executors that this node has, by circle and name.
 
 mod approval;
+pub mod backend;
 pub mod http;
 pub mod process;
 

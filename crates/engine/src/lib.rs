@@ -40,7 +40,7 @@ pub use driver::{Daemon, DaemonSettings, Dispatching, drive_for_good};
 pub use engine::{CommitWatch, Engine};
 pub use error::EngineError;
 pub use executors::{
-    Approval, Contract, Executor, Executors, Gated, ModeSupport, Modes, Registered, http, process,
+    Approval, Contract, Executor, Executors, Gated, ModeSupport, Modes, Registered, backend, http, process,
 };
 pub use ids::{Ids, RandomIds};
 pub use link::{Intended, Intent, Link, Progress, Stop};
@@ -52,7 +52,7 @@ pub use produced::{Deferral, Failure, Output, Polled, Produced};
 pub use pulls::{Beat, Handed, MAX_WAITING, PulledLane, Puller, Pulls};
 pub use schema::{Misfit, Schema};
 pub use spawn::{OnRuntime, Spawn, Task};
-pub use specialist::{Assignment, ForeignWork, Outside, Specialist};
+pub use specialist::{Assignment, ForeignWork, Outside, Specialist, Unfit};
 pub use standing::{MayTake, Standing};
 pub use wakes::Wakes;
 pub use webhook::{SignedWebhook, verify_webhook, webhook_key};

@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use domain::job::{CancelAnswer, Job};
+use domain::job::{CancelAnswer, Job, JobSpec};
 use domain::operation::{Operation, PollError};
 use domain::{AttemptId, Timestamp};
 use futures::future::BoxFuture;
@@ -41,6 +41,17 @@ pub trait Specialist: Send + Sync {
     fn adopt(&self, assignment: &Assignment, work: ForeignWork) -> Result<Deferral, String> {
         let _ = (assignment, work);
         Err("this executor does not take over work that others began".to_owned())
+    }
+
+    /// Whether it is a backend: jobs name it with the folder that it is started in.
+    fn is_backend(&self) -> bool {
+        false
+    }
+
+    /// Why it would not do such a job, as far as that can be said before anything is stored.
+    fn unfit(&self, spec: &JobSpec) -> Option<Unfit> {
+        let _ = spec;
+        None
     }
 
     /// What a callback of the service says of the work, if its callbacks carry the answer. Otherwise a callback only means that there
@@ -79,10 +90,23 @@ pub struct Assignment {
     pub attempt_number: u32,
     /// The input, as JSON; `null` if the job has none.
     pub input: Vec<u8>,
+    /// What to do, in words, if the job has any.
+    pub prompt: Option<Vec<u8>>,
     /// What it was answered so far, oldest first, when it is called again.
     pub answers: Vec<Vec<u8>>,
     /// The result of the work outside that it waited for, when it is called again.
     pub arrived: Option<Vec<u8>>,
+}
+
+/// Why an executor would not do a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// The field of the request that it is about.
+    pub field: &'static str,
+    /// Stable.
+    pub code: &'static str,
+    /// For people.
+    pub told: String,
 }
 
 /// Work at a service that someone else gave to it.

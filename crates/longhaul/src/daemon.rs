@@ -17,9 +17,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use domain::OperationId;
+use engine::backend::{AttemptTokens, Backend};
 use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
-use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Timer};
+use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Specialist, Timer};
 use server::{CallbackKey, CallbackTarget, Server, ServerLimits, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -96,7 +97,10 @@ impl Running {
         let artifacts = Arc::new(opened.share(Artifacts::in_dir(data_dir.join("artifacts"))?));
         let callback_key = callback_key(&opened, &data_dir).await?;
         let policy = options.config.policy();
-        let mut executors = executors(&data_dir, &options.config, &artifacts)?;
+        let here = options.config.public_url();
+        let here = here.map_or_else(|| listener.local_addr().map(|at| format!("http://{at}")), Ok)?;
+        let tokens: Arc<dyn AttemptTokens> = Arc::new(callback_key.clone());
+        let mut executors = executors(&data_dir, &options.config, &artifacts, &here, &tokens)?;
         for OpenedConnector { circle, connector } in std::mem::take(&mut options.config.opened) {
             let name = connector.name().to_owned();
             let callbacks = options.config.public_url().map(|base| -> Arc<dyn CallbackUrls> {
@@ -244,15 +248,25 @@ async fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListe
     })
 }
 
-fn executors(data_dir: &Path, config: &Config, artifacts: &Arc<Artifacts>) -> Result<Executors> {
+fn executors(
+    data_dir: &Path,
+    config: &Config,
+    artifacts: &Arc<Artifacts>,
+    here: &str,
+    tokens: &Arc<dyn AttemptTokens>,
+) -> Result<Executors> {
     let supervisor = std::env::current_exe().context("cannot find the program of this process")?;
     let host = Arc::new(ProcessHost::new(supervisor, data_dir, artifacts.clone())?);
     let mut executors = Executors::default();
     builtin::register(&mut executors, &host, &std::env::current_dir()?);
     for executor in &config.executors {
         let executor = &executor.value;
-        let specialist = match executor.kind {
+        let specialist: Arc<dyn Specialist> = match executor.kind {
             Kind::Process => Arc::new(ProcessExecutor::new(host.clone(), executor.settings())),
+            Kind::Backend => {
+                let (here, tokens) = (here.to_owned(), tokens.clone());
+                Arc::new(Backend::new(host.clone(), executor.backend(), here, tokens))
+            }
         };
         let (concurrency, retry) = (executor.concurrency(), executor.retry());
         executors.register_for(

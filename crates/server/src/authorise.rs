@@ -4,7 +4,9 @@ use api::{Problem, ProblemCode, Role};
 use domain::job::Job;
 use engine::Approval;
 
+use crate::attempt_token;
 use crate::gate::Principal;
+use crate::routes::Operation;
 
 /// What an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +98,16 @@ pub fn allows(role: Role, permission: Permission) -> bool {
 }
 
 /// Refuses a caller whose token does not allow the operation.
-pub(crate) fn check(principal: &Principal, permission: Permission) -> Result<(), Problem> {
+pub(crate) fn check(
+    principal: &Principal,
+    operation: Operation,
+    permission: Permission,
+) -> Result<(), Problem> {
+    if principal.only.is_some() && !attempt_token::admits(operation) {
+        return Err(
+            ProblemCode::Forbidden.because("the token is for one attempt of one job, and for nothing else")
+        );
+    }
     if !allows(principal.role, permission) {
         return Err(ProblemCode::Forbidden
             .because(format!("a token with the role {} may not do this", principal.role.as_str())));
@@ -109,7 +120,15 @@ pub(crate) fn check(principal: &Principal, permission: Permission) -> Result<(),
     Ok(())
 }
 
-/// Whether a caller sees a job. A token without a circle sees all, but a peer's or an agent's then sees none.
+/// Whether a caller sees this job.
+pub(crate) fn sees_job(principal: &Principal, job: &Job) -> bool {
+    match &principal.only {
+        Some(only) => *only == job.id,
+        None => sees(principal, job.spec.circle.as_deref()),
+    }
+}
+
+/// Whether a caller sees the jobs of a circle. A token without a circle sees all, but a peer's or an agent's then sees none.
 pub(crate) fn sees(principal: &Principal, circle: Option<&str>) -> bool {
     match (&principal.circle, principal.role) {
         (Some(own), _) => circle == Some(own.as_str()),

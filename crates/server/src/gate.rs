@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use api::{Problem, ProblemCode, Role};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use domain::Digest;
+use domain::{AttemptId, Digest, JobId};
 use store::{Store, Token};
 
 use crate::problem::of_store;
@@ -34,6 +34,8 @@ pub struct Principal {
     pub peer_id: Option<String>,
     /// Who stands in the facts: the peer, or the token; never the secret.
     pub actor: Arc<str>,
+    /// The only job that it sees, if it is for one attempt.
+    pub only: Option<JobId>,
     sha256: Digest,
 }
 
@@ -126,8 +128,23 @@ impl Principal {
             circle: token.circle,
             peer_id: token.peer_id,
             actor: Arc::from(actor),
+            only: None,
             sha256: token.sha256,
         })
+    }
+
+    /// The doer of one attempt of one job.
+    pub(crate) fn of_attempt(job_id: JobId, attempt_id: &AttemptId, circle: Option<String>) -> Self {
+        Self {
+            token_id: Arc::from(attempt_id.as_str()),
+            role: Role::Agent,
+            scopes: Vec::new(),
+            circle,
+            peer_id: None,
+            actor: Arc::from(format!("attempt:{attempt_id}")),
+            only: Some(job_id),
+            sha256: Digest([0; 32]),
+        }
     }
 
     /// Everybody, where the operator has turned authentication off.
@@ -139,12 +156,13 @@ impl Principal {
             circle: None,
             peer_id: None,
             actor: Arc::from("token:anybody"),
+            only: None,
             sha256: Digest([0; 32]),
         }
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
     let missing = || ProblemCode::Unauthenticated.because("send the header `Authorization: Bearer <token>`");
     let value = headers.get(AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
     let (scheme, token) = value.split_once(' ').ok_or_else(missing)?;

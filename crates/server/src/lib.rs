@@ -5,6 +5,7 @@
 
 mod answer;
 mod asked;
+mod attempt_token;
 mod audit;
 mod authorise;
 mod callback;

@@ -22,13 +22,13 @@ use crate::asked::{Asked, Raw, key_of};
 use crate::audit::{Audit, Verdict};
 use crate::authorise::{self, Access};
 use crate::callback::{CallbackKey, WaitingCallbacks};
-use crate::gate::{Gate, Principal};
+use crate::gate::{self, Gate, Principal};
 use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
 use crate::{
-    callback, capabilities, claims, deferred, door, facts, health, jobs, listen, nodes, openapi, orphans,
-    problem, pulled, sensorium, tokens, wait,
+    attempt_token, callback, capabilities, claims, deferred, door, facts, health, jobs, listen, nodes,
+    openapi, orphans, problem, pulled, sensorium, tokens, wait,
 };
 
 /// How a server is set up.
@@ -193,13 +193,12 @@ async fn admit(
         (Access::Open, _) | (_, Auth::Off) => Arc::new(Principal::anybody()),
         (Access::Needs(permission), Auth::Required) => {
             let operation = route.operation.name();
-            let principal =
-                server.gate.principal(server.store(), &head.headers).await.inspect_err(|problem| {
-                    if problem.status == 401 {
-                        server.audit.note("nobody", operation, &id, Verdict::Unauthenticated);
-                    }
-                })?;
-            authorise::check(&principal, permission)
+            let principal = principal(server, &head.headers).await.inspect_err(|problem| {
+                if problem.status == 401 {
+                    server.audit.note("nobody", operation, &id, Verdict::Unauthenticated);
+                }
+            })?;
+            authorise::check(&principal, route.operation, permission)
                 .inspect_err(|_| server.audit.note(&principal.actor, operation, &id, Verdict::Forbidden))?;
             principal
         }
@@ -228,6 +227,16 @@ async fn admit(
         body,
         raw,
     })
+}
+
+/// Who shows the token of the request.
+async fn principal(server: &Server, headers: &HeaderMap) -> Result<Arc<Principal>, Problem> {
+    match gate::bearer(headers)? {
+        token if token.starts_with(attempt_token::PREFIX) => {
+            attempt_token::holder(server, token).await.map(Arc::new)
+        }
+        _ => server.gate.principal(server.store(), headers).await,
+    }
 }
 
 async fn whole_in_time(

@@ -250,6 +250,7 @@ impl Attempt {
             attempt_number: job.attempt_count,
             attempt_id: attempt_id.clone(),
             input,
+            prompt: self.body(job, BodyName::Prompt).await?,
             answers,
             job: job.clone(),
         })

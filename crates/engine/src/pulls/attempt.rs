@@ -154,16 +154,17 @@ impl Pulls {
         Err(EngineError::Contended)
     }
 
-    /// Renews the claim of a doer from outside. What a node has handed over becomes the doer's own; what a node does itself, or
-    /// has found to be late, is not for others to prolong.
+    /// Renews the claim of a doer from outside. What a node has handed over becomes the doer's own; what a node does itself it
+    /// renews itself, and what another has found to be late is not for others to prolong.
     async fn prolong(&self, id: &RecordId, job: &Job, claim: &Claim) -> Result<Claim, EngineError> {
         if claim.owner.outside_name().is_some() {
             return Ok(self.renew(id, claim.fence(), self.lease).await?);
         }
         let attempt = job.last_attempt().filter(|attempt| attempt.owner == claim.owner);
-        let (JobState::Delivered, Some(attempt)) = (&job.state, attempt) else {
-            return Err(Refusal::ClaimLost.into());
-        };
+        let attempt = attempt.ok_or(Refusal::ClaimLost)?;
+        if job.state != JobState::Delivered {
+            return Ok(claim.clone());
+        }
         let (store, now) = (self.engine.store(), self.engine.clock().now());
         store.hand_back(id, claim.fence(), now, self.lease.expires_at(now)).await?;
         let owner = OwnerId::outside(attempt.id.as_str());

@@ -7,6 +7,7 @@ use std::time::Duration;
 use domain::RetryPolicy;
 use domain::limits::MAX_LABEL_BYTES;
 use engine::Executors;
+use engine::backend::BackendSettings;
 use engine::process::{Limits, NewPrivileges, ProcessSettings, Program};
 use serde::Deserialize;
 
@@ -43,6 +44,12 @@ pub struct ExecutorConfig {
     pub kind: Kind,
     argv: Vec<String>,
     cwd: Option<PathBuf>,
+    /// Of a backend: more words of the command, by the name that jobs may give.
+    #[serde(default)]
+    profiles: BTreeMap<String, Vec<String>>,
+    /// Of a backend: the folders under which jobs may have it work.
+    #[serde(default)]
+    roots: Vec<PathBuf>,
     #[serde(default)]
     env: Environment,
     concurrency: Option<Bounded<1, MAX_CONCURRENCY>>,
@@ -61,6 +68,8 @@ pub struct ExecutorConfig {
 pub enum Kind {
     /// A command; the job's input is on its standard input.
     Process,
+    /// A command that is started in the folder that the job names; the prompt is on its standard input.
+    Backend,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -118,6 +127,7 @@ impl ExecutorConfig {
                 "argv of {name:?} begins with the name of a program and has up to {MAX_WORDS} words"
             ));
         }
+        self.check_kind()?;
         if self.argv.iter().any(|word| word.contains('\0')) {
             return Err(format!("argv of {name:?} cannot hold a NUL character"));
         }
@@ -140,6 +150,39 @@ impl ExecutorConfig {
             .map_err(|_| format!("retry of {name:?}: backoff_seconds is at most max_backoff_seconds"))
     }
 
+    /// What belongs to one kind alone.
+    fn check_kind(&self) -> Result<(), String> {
+        let name = &self.name;
+        match self.kind {
+            Kind::Process if !self.profiles.is_empty() || !self.roots.is_empty() => {
+                Err(format!("{name:?}: profiles and roots are for `kind: backend`"))
+            }
+            Kind::Backend if self.roots.is_empty() => {
+                Err(format!("roots of {name:?}: list the folders under which jobs may have it work"))
+            }
+            Kind::Backend if self.roots.iter().any(|root| !root.is_absolute()) => {
+                Err(format!("roots of {name:?}: a folder begins with /"))
+            }
+            Kind::Backend if self.cwd.is_some() => {
+                Err(format!("cwd of {name:?}: a backend works in the folder that the job names"))
+            }
+            Kind::Backend if self.profiles.len() > MAX_VARIABLES => {
+                Err(format!("{name:?} has more than {MAX_VARIABLES} profiles"))
+            }
+            Kind::Process | Kind::Backend => Ok(()),
+        }
+    }
+
+    /// Where and how a backend works.
+    pub fn backend(&self) -> BackendSettings {
+        BackendSettings {
+            argv: self.argv.clone(),
+            profiles: self.profiles.clone(),
+            roots: self.roots.clone(),
+            process: self.settings(),
+        }
+    }
+
     /// What is run: `check` has seen that there is one.
     pub(super) fn program(&self) -> &str {
         self.argv.first().map_or("", String::as_str)
@@ -152,7 +195,10 @@ impl ExecutorConfig {
 
     /// How its jobs are tried.
     pub fn retry(&self) -> RetryPolicy {
-        let default = Executors::DEFAULT_RETRY;
+        let default = match self.kind {
+            Kind::Process => Executors::DEFAULT_RETRY,
+            Kind::Backend => RetryPolicy { max_attempts: 1, ..Executors::DEFAULT_RETRY },
+        };
         let backoff_seconds = self.retry.backoff_seconds.map_or(default.backoff_seconds, Bounded::as_u32);
         RetryPolicy {
             max_attempts: self.retry.max_attempts.map_or(default.max_attempts, Bounded::as_u32),

@@ -110,6 +110,19 @@ pub fn until_told(dir: &Path, id: &str, what: &str, is_told: impl Fn(&Value) -> 
     found.unwrap_or_else(|| panic!("{id} was never {what}, but {seen:?}"))
 }
 
+/// What a process that we do not drive brings about.
+#[track_caller]
+pub fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = std::time::Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < std::time::Duration::from_mins(1), "not within a minute: {what}");
+        std::thread::yield_now();
+    }
+}
+
 /// The store agrees with its ledger.
 #[track_caller]
 pub fn verify(dir: &Path) {

@@ -7,16 +7,20 @@ use serde_json::{Value, json};
 use crate::given::{create, ended, until};
 use crate::outside::Outside;
 
-fn call(dir: &Path, path: &str, body: &Value) -> (u16, Value) {
-    let file: Value =
-        serde_json::from_str(&std::fs::read_to_string(dir.join("daemon.json")).unwrap()).unwrap();
-    let token = std::fs::read_to_string(dir.join("admin.token")).unwrap();
-    let agent =
-        ureq::Agent::new_with_config(ureq::Agent::config_builder().http_status_as_error(false).build());
-    let url = format!("{}{path}", file["url"].as_str().unwrap());
-    let sent = agent
+pub fn call(dir: &Path, path: &str, body: &Value) -> (u16, Value) {
+    let token = std::fs::read_to_string(dir.join("admin.token")).expect("it is there");
+    call_as(dir, token.trim(), path, body)
+}
+
+/// The same, with this token.
+pub fn call_as(dir: &Path, token: &str, path: &str, body: &Value) -> (u16, Value) {
+    let file = std::fs::read_to_string(dir.join("daemon.json")).expect("the daemon runs");
+    let file: Value = serde_json::from_str(&file).expect("it is JSON");
+    let config = ureq::Agent::config_builder().http_status_as_error(false).build();
+    let url = format!("{}{path}", file["url"].as_str().expect("it has an address"));
+    let sent = ureq::Agent::new_with_config(config)
         .post(url)
-        .header("Authorization", format!("Bearer {}", token.trim()))
+        .header("Authorization", format!("Bearer {token}"))
         .header("Content-Type", "application/json")
         .send(body.to_string());
     let mut answer = sent.expect("it answers");
@@ -24,7 +28,7 @@ fn call(dir: &Path, path: &str, body: &Value) -> (u16, Value) {
     (answer.status().as_u16(), serde_json::from_str(&text).expect("it is JSON"))
 }
 
-fn ok(dir: &Path, path: &str, body: &Value) -> Value {
+pub fn ok(dir: &Path, path: &str, body: &Value) -> Value {
     let (status, answer) = call(dir, path, body);
     assert_eq!(status, 200, "{answer}");
     answer

@@ -1,4 +1,4 @@
-//! The key of all callbacks of one store, and the addresses that it signs: single-purpose, expiring, for one operation of one executor
+//! The key of all callbacks and attempt tokens of one store, and the callback addresses that it signs: single-purpose, expiring, for one operation of one executor
 //! each.
 
 use std::fmt;
@@ -86,7 +86,12 @@ impl CallbackKey {
     fn mac(&self, target: &str, operation: &OperationId, expires_at: Timestamp) -> [u8; MAC_BYTES] {
         let time = expires_at.micros().to_be_bytes();
         let parts = [PURPOSE, b"\x1f", operation.as_str().as_bytes(), b"\x1f", &time, target.as_bytes()];
-        hmac_sha256(&self.0, &parts.concat())
+        self.mac_of(&parts.concat())
+    }
+
+    /// The signature of bytes that begin with their purpose.
+    pub(crate) fn mac_of(&self, bytes: &[u8]) -> [u8; MAC_BYTES] {
+        hmac_sha256(&self.0, bytes)
     }
 }
 

@@ -33,7 +33,6 @@ pub(crate) fn draft(
     executors: &Executors,
     mut create: CreateJob,
 ) -> Result<Draft, Problem> {
-    check_backend(create.backend.as_deref())?;
     check_refused_fields(&create)?;
     check_source(create.source_kind.as_deref())?;
     let deadline_at = time(&["body", "deadline_at"], create.deadline_at.as_deref())?;
@@ -46,6 +45,7 @@ pub(crate) fn draft(
         return Err(ProblemCode::InvalidRequest.because(told).at(error));
     }
     let circle = authorise::circle_of_new(principal, create.circle.take())?;
+    check_backend(create.backend.as_deref(), circle.as_deref(), executors)?;
 
     let request_text = create.request.take();
     let mut request = match &request_text {
@@ -66,6 +66,11 @@ pub(crate) fn draft(
         DEFAULT_EXECUTION => None,
         text => Some(Json::parse(text).map_err(|refusal| of_refusal(&refusal, ""))?),
     };
+    if managed.fires_backend {
+        // A host that has no such backend leaves the job to whoever works in its folder.
+        let backend = managed.backend.filter(|name| is_backend(executors, circle.as_deref(), name));
+        create.executor = create.executor.or(backend);
+    }
     let spec = JobSpec {
         retry: retry(&create, circle.as_deref(), executors),
         created_by_peer_id: principal.peer_id.clone().or(create.created_by_peer_id.take()),
@@ -76,6 +81,11 @@ pub(crate) fn draft(
         execution,
         ..spec(create)
     };
+    let executor = spec.executor.as_deref().and_then(|name| executors.find(spec.circle.as_deref(), name));
+    if let Some(unfit) = executor.and_then(|executor| executor.specialist.unfit(&spec)) {
+        let error = FieldError::new(unfit.code, &["body", unfit.field], unfit.told.clone());
+        return Err(ProblemCode::InvalidRequest.because(unfit.told).at(error));
+    }
     let new = NewJob { spec, due_at: managed.due_at, bodies: kept.refs };
     Ok(Draft { new, bodies: kept.bodies, texts: kept.texts })
 }
@@ -136,9 +146,13 @@ impl Kept {
     }
 }
 
-fn check_backend(backend: Option<&str>) -> Result<(), Problem> {
+fn is_backend(executors: &Executors, circle: Option<&str>, name: &str) -> bool {
+    executors.find(circle, name).is_some_and(|executor| executor.specialist.is_backend())
+}
+
+fn check_backend(backend: Option<&str>, circle: Option<&str>, executors: &Executors) -> Result<(), Problem> {
     match backend {
-        Some(backend) if !BACKENDS.contains(&backend) => {
+        Some(backend) if !BACKENDS.contains(&backend) && !is_backend(executors, circle, backend) => {
             let told = format!("backend must be one of {}", BACKENDS.join(", "));
             let error = FieldError::new("literal_error", &["body", "backend"], told.clone());
             Err(ProblemCode::InvalidRequest.because(told).at(error))

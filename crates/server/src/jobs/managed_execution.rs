@@ -13,6 +13,9 @@ pub(super) struct ManagedExecution {
     pub(super) text: String,
     pub(super) due_at: Option<Timestamp>,
     pub(super) path: Option<String>,
+    pub(super) backend: Option<String>,
+    /// Whether a process of its own is started for it.
+    pub(super) fires_backend: bool,
 }
 
 /// Puts it together. What it takes is taken out of the caller's execution; the rest stays with the request.
@@ -41,7 +44,8 @@ pub(super) fn managed_execution(
     let scope = process_scope(create, callers, &target)?;
     let continuity = continuity(create, callers, scope)?;
 
-    let path = target.text("path");
+    let (path, backend) = (target.text("path"), target.text("backend"));
+    let fires_backend = scope == Some("per_fire") && create.assigned_peer_id.is_none() && path.is_some();
     let mut managed = RawObject::default();
     managed.set("target", &target);
     managed.set("schedule", &schedule);
@@ -52,7 +56,7 @@ pub(super) fn managed_execution(
     if let Some(continuity) = continuity {
         managed.set("continuity", continuity);
     }
-    Ok(ManagedExecution { text: managed.to_text(), due_at, path })
+    Ok(ManagedExecution { text: managed.to_text(), due_at, path, backend, fires_backend })
 }
 
 fn fill_target(create: &CreateJob, target: &mut RawObject<'_>) {

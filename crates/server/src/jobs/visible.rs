@@ -63,7 +63,7 @@ pub(crate) async fn visible_named(server: &Server, asked: &Asked, id: &str) -> R
         return Err(turned_away(Verdict::Absent));
     };
     let visible = Visible { loaded, id };
-    if !authorise::sees(&asked.principal, visible.job().spec.circle.as_deref()) {
+    if !authorise::sees_job(&asked.principal, visible.job()) {
         return Err(turned_away(Verdict::NotVisible));
     }
     Ok(visible)

@@ -58,6 +58,7 @@ async fn deferral(
         attempt_id: attempt_id.clone(),
         attempt_number: job.attempt_count,
         input: input.unwrap_or_else(|| b"null".to_vec()),
+        prompt: None,
         answers: Vec::new(),
         arrived: None,
     };

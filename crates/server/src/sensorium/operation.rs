@@ -21,7 +21,7 @@ pub(super) async fn status(server: &Server, asked: Asked) -> Result<Response, Pr
 }
 
 pub(super) async fn cancel(server: &Server, asked: Asked) -> Result<Response, Problem> {
-    authorise::check(&asked.principal, Permission::Cancel)?;
+    authorise::check(&asked.principal, asked.operation, Permission::Cancel)?;
     let named: OperationNamed = asked.read()?;
     let body = CancelJob { reason: named.reason, ..CancelJob::default() };
     let body = serde_json::to_string(&body).expect("it has only string keys");

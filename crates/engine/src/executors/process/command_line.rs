@@ -91,6 +91,7 @@ impl CommandLine {
         ] {
             environment.insert(name.into(), value.into());
         }
+        environment.extend(settings.own.iter().map(|(name, value)| (name.into(), value.into())));
         environment.insert(DATA_DIR.into(), host.data_dir.clone().into());
         Ok(Self {
             argv: asked.argv,

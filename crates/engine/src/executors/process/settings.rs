@@ -22,6 +22,8 @@ pub struct ProcessSettings {
     pub inherited: Vec<String>,
     /// Variables with fixed values. Names that begin with `LONGHAUL_` are ours and win.
     pub environment: BTreeMap<String, String>,
+    /// Variables of ours that this command has besides, by their whole names.
+    pub own: BTreeMap<&'static str, String>,
     /// How long an attempt may take, besides the job's own limit.
     pub time_limit: Option<Duration>,
     /// Between TERM and KILL.
@@ -74,6 +76,7 @@ impl ProcessSettings {
             working_directory: working_directory.into(),
             inherited: INHERITED.map(str::to_owned).to_vec(),
             environment: BTreeMap::new(),
+            own: BTreeMap::new(),
             time_limit: None,
             grace: GRACE,
             output_limit_bytes: OUTPUT_LIMIT_BYTES,

@@ -1,0 +1,168 @@
+//! Backends: a command that is started in the folder that a job names, reports by itself, and is gone when the job is over. The
+//! real binary, a real agent in bash.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::given::{Daemon, ended, until};
+use crate::handed_over::{call, call_as, ok};
+
+/// An agent: says what it was told, and does what the prompt says.
+const AGENT: &str = r#"#!/usr/bin/env bash
+set -u
+read -r first; prompt=$(cat)
+printf '%s' "$LONGHAUL_TOKEN" > token; printf '%s\n%s' "$first" "$prompt" > told; pwd > where; printf '%s' "$*" > words
+post() { curl -sS -o answer -w '%{http_code}' -H "Authorization: Bearer $LONGHAUL_TOKEN" -H 'Content-Type: application/json' -d "$2" "$LONGHAUL_URL/jobs/$LONGHAUL_JOB_ID/$1"; }
+case "$prompt" in
+*REPORT*) post heartbeat "{\"attempt_id\": \"$LONGHAUL_ATTEMPT_ID\"}" > beat
+    sleep 600 & echo $! > child
+    post complete "{\"attempt_id\": \"$LONGHAUL_ATTEMPT_ID\", \"result\": {\"by\": \"itself\"}}" > completed; sleep 600;;
+*WAIT*) sleep 600 & echo $! > child; wait;;
+*) echo '{"by": "its output"}';;
+esac
+"#;
+
+struct Agents {
+    dir: tempfile::TempDir,
+    _daemon: Daemon,
+}
+
+impl Agents {
+    fn start() -> Self {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let agent = dir.path().join("agent.sh");
+        std::fs::write(&agent, AGENT).unwrap();
+        std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+        for folder in ["allowed/repo", "elsewhere"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("allowed/link")).unwrap();
+        let (agent, roots) = (agent.display(), dir.path().join("allowed"));
+        let roots = roots.display();
+        let config = format!(
+            "executors:\n- {{ name: claude-code, kind: backend, argv: ['{agent}'], roots: ['{roots}'], \
+             profiles: {{ careful: [--plan] }}, grace_seconds: 1 }}\n\
+             - {{ name: codex, kind: backend, argv: [no-such-program-anywhere], roots: ['{roots}'] }}\n"
+        );
+        let file = dir.path().join("longhaul.yaml");
+        std::fs::write(&file, config).unwrap();
+        let file = file.to_str().unwrap();
+        let daemon = Daemon::verb(dir.path(), &["serve", "--listen", "127.0.0.1:0", "--config", file]);
+        Self { dir, _daemon: daemon }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn repo(&self) -> String {
+        self.path().join("allowed/repo").display().to_string()
+    }
+
+    fn create(&self, prompt: &str, more: &Value) -> String {
+        let mut body = json!({ "backend": "claude-code", "path": self.repo(), "prompt": prompt });
+        for (key, value) in more.as_object().expect("an object") {
+            body[key] = value.clone();
+        }
+        ok(self.path(), "/jobs", &body)["job_id"].as_str().unwrap().to_owned()
+    }
+
+    /// What the agent has left in its folder.
+    fn left(&self, file: &str) -> String {
+        let file = self.path().join("allowed/repo").join(file);
+        crate::given::within("the agent has written it", || {
+            std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty())
+        })
+    }
+
+    fn child_is_gone(&self) {
+        let child = self.left("child");
+        let process = format!("/proc/{}", child.trim());
+        crate::given::within("nothing of the agent is left", || {
+            (!Path::new(&process).exists()).then_some(())
+        });
+    }
+}
+
+// conforms: R33 R35 R39
+#[test]
+fn backend_is_started_in_its_folder_reports_by_itself_and_is_released_when_the_job_is_over() {
+    let agents = Agents::start();
+    let id = agents.create("please REPORT", &json!({ "profile": "careful" }));
+    assert_eq!(ended(agents.path(), &id, "completed")["data"], json!({ "by": "itself" }));
+    let told = agents.left("told");
+    let attempt = crate::given::show(agents.path(), &id)["runner"]["current_attempt_id"].clone();
+    for part in ["durable job", &id, attempt.as_str().unwrap(), "please REPORT", "completes nothing"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!((agents.left("words").as_str(), agents.left("beat").as_str()), ("--plan", "200"));
+    assert_eq!(agents.left("where").trim(), std::fs::canonicalize(agents.repo()).unwrap().to_str().unwrap());
+    agents.child_is_gone();
+}
+
+#[test]
+fn backend_that_ends_without_a_word_has_its_output_for_a_result() {
+    let agents = Agents::start();
+    let id = agents.create("just do it", &json!({}));
+    assert_eq!(ended(agents.path(), &id, "completed")["data"], json!({ "by": "its output" }));
+}
+
+// conforms: R35
+#[test]
+fn cancel_ends_a_backend_and_all_that_it_has_started() {
+    let agents = Agents::start();
+    let id = agents.create("WAIT", &json!({}));
+    agents.left("child");
+    ok(agents.path(), &format!("/jobs/{id}/cancel"), &json!({}));
+    until(agents.path(), &id, "cancelled");
+    agents.child_is_gone();
+}
+
+#[test]
+fn token_of_an_attempt_is_for_its_own_job_and_of_no_use_afterwards() {
+    let agents = Agents::start();
+    let id = agents.create("WAIT", &json!({}));
+    let token = agents.left("token");
+    let other = ok(agents.path(), "/jobs", &json!({}))["job_id"].as_str().unwrap().to_owned();
+    let as_agent = |path: &str, body: &Value| call_as(agents.path(), &token, path, body).0;
+    let attempt = crate::given::show(agents.path(), &id)["runner"]["current_attempt_id"].clone();
+    let own = json!({ "attempt_id": attempt });
+    assert_eq!(as_agent(&format!("/jobs/{id}/heartbeat"), &own), 200);
+    assert_eq!(as_agent(&format!("/jobs/{other}/heartbeat"), &own), 404, "another job is not there");
+    for (path, body) in
+        [("/jobs", json!({})), ("/jobs/next", json!({})), ("/tokens", json!({ "role": "admin" }))]
+    {
+        assert_eq!(as_agent(path, &body), 403, "{path}");
+    }
+    assert_eq!(as_agent(&format!("/jobs/{id}/cancel"), &json!({})), 403);
+    ok(agents.path(), &format!("/jobs/{id}/fail"), &json!({ "attempt_id": attempt, "retryable": false }));
+    ok(agents.path(), &format!("/jobs/{id}/retry"), &json!({}));
+    assert_eq!(as_agent(&format!("/jobs/{id}/heartbeat"), &own), 401, "another attempt is current");
+}
+
+#[test]
+fn folder_program_or_profile_that_cannot_be_used_is_refused_and_nothing_is_stored() {
+    let agents = Agents::start();
+    let (repo, root) = (agents.repo(), agents.path().display().to_string());
+    for (body, code) in [
+        (json!({ "path": format!("{root}/elsewhere") }), "path_not_allowed"),
+        (json!({ "path": format!("{root}/allowed/link") }), "path_not_allowed"),
+        (json!({ "path": format!("{root}/allowed/repo/../../elsewhere") }), "path_not_allowed"),
+        (json!({ "path": format!("{root}/allowed/missing") }), "path_missing"),
+        (json!({ "path": "/no/such/folder" }), "path_not_allowed"),
+        (json!({ "path": "repo" }), "path_not_absolute"),
+        (json!({ "path": repo, "profile": "wild" }), "unknown_profile"),
+        (json!({ "path": repo, "backend": "codex" }), "program_not_found"),
+    ] {
+        let mut asked = json!({ "backend": "claude-code", "prompt": "x" });
+        for (key, value) in body.as_object().expect("an object") {
+            asked[key] = value.clone();
+        }
+        let (status, answer) = call(agents.path(), "/jobs", &asked);
+        assert_eq!((status, &answer["errors"][0]["type"]), (422, &json!(code)), "{asked} {answer}");
+    }
+    let left = crate::given::json(agents.path(), &["jobs", "list"]);
+    assert_eq!(left["work"].as_array().map(Vec::len), Some(0), "{left}");
+}
