@@ -32,9 +32,16 @@ pub struct Orphan {
     pub last_cancel_answer: Option<OrphanCancelAnswer>,
     /// When it is asked again.
     pub next_cancel_at: Option<String>,
-    /// `stopped` if its service has stopped it, `by_hand` if somebody has looked; `null` as long as nobody knows.
+    /// How often its service was asked about it since it ended here, or since it was last asked to stop it.
+    pub polls_since: u32,
+    /// Why the last of these questions was of no use: a code.
+    pub last_poll_error: Option<String>,
+    /// When its service is asked about it next; `null` if it is not asked any more.
+    pub next_poll_at: Option<String>,
+    /// `stopped` if its service has stopped it, `ended_outside` if its service says that it ended, `by_hand` if somebody has looked; `null`
+    /// as long as nobody knows.
     pub settled: Option<String>,
-    /// What whoever looked has found.
+    /// What whoever looked has found, or what its service says.
     pub settled_note: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! What a fact leaves behind on an operation. Folding never judges: a fact has happened.
 
-use super::fact::{OperationFact, Polled};
+use super::fact::{LatePolled, OperationFact, Polled};
+use super::orphan::Aftermath;
 use super::state::{Diagnostic, Ended, HINT_INVALID, How, LATE_STATUS_IGNORED, Operation, OperationCancel};
 use crate::job::KeptCancelAnswer;
 use crate::limits::{KEPT_CANCEL_ANSWERS, keep_last};
@@ -17,6 +18,8 @@ pub fn apply(operation: &mut Operation, fact: &OperationFact, at: Timestamp) -> 
             operation.end(How::Resolved(ending.clone()), at);
         }
         OperationFact::CancelRequested { by, reason } => {
+            // Whoever asks for that wants to know what came of it: what was asked about before begins anew.
+            operation.aftermath = None;
             operation.cancel = Some(OperationCancel {
                 requested_at: at,
                 by: by.clone(),
@@ -45,7 +48,11 @@ pub fn apply(operation: &mut Operation, fact: &OperationFact, at: Timestamp) -> 
             if let Some(cancel) = &mut operation.cancel {
                 cancel.next_try_at = None;
             }
+            if let Some(aftermath) = &mut operation.aftermath {
+                aftermath.next_poll_at = None;
+            }
         }
+        OperationFact::LatePolled(polled) => operation.take_late_poll(polled, at),
         OperationFact::Contradicted { status } => {
             operation.diagnose(LATE_STATUS_IGNORED, &format!("the service said {status}"), at);
         }
@@ -77,6 +84,16 @@ impl Operation {
         if polled.invalid_hint {
             self.diagnose_hint(at);
         }
+    }
+
+    fn take_late_poll(&mut self, polled: &LatePolled, at: Timestamp) {
+        self.last_polled_at = Some(at);
+        let polls = self.aftermath.as_ref().map_or(0, |aftermath| aftermath.polls);
+        self.aftermath = Some(Aftermath {
+            polls: polls.saturating_add(1),
+            last_error: polled.error.clone(),
+            next_poll_at: polled.next_poll_at,
+        });
     }
 
     /// The first end stays, whatever the stream says later.

@@ -71,6 +71,8 @@ pub enum OperationCommand {
 pub enum CancelOrigin {
     /// A caller, who is told if it cannot.
     Caller,
+    /// A caller who looks after what may still run outside, and is told also if it is nothing of that.
+    OrphanLedger,
     /// The job, whose own cancel goes on either way.
     ParentJob,
 }

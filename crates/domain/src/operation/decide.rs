@@ -1,12 +1,14 @@
 //! What may happen to an operation: one function per command.
 //!
-//! `accept.rs` has how it begins, `poll.rs` what its service says, `cancel.rs` how it is stopped; the rest is here.
+//! `accept.rs` has how it begins, `poll.rs` what its service says, `late.rs` what it says after the
+//! end, `cancel.rs` how it is stopped; the rest is here.
 //!
 //! The first end wins; what the service says later is a diagnostic. A poll that fails says nothing about the work.
 //! Whatever a service hints, nothing leaves the bounds of the host's policy.
 
 mod accept;
 mod cancel;
+mod late;
 mod poll;
 
 use super::command::OperationCommand;

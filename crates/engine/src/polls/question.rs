@@ -105,7 +105,7 @@ impl<'a> Question<'a> {
             return Ok(Settled::Done);
         }
         let Some(executor) = executor else {
-            return self.nobody_to_ask(&operation).await;
+            return self.nobody_to_ask(&operation, &due).await;
         };
         let limit = operation.policy.max_concurrent_polls_per_module as usize;
         // Services of different circles are different services.
@@ -245,7 +245,7 @@ impl<'a> Question<'a> {
         self.order(OperationCommand::RecordPollError { error, retry_after, jitter })
     }
 
-    async fn nobody_to_ask(&self, operation: &Operation) -> Result<Settled, EngineError> {
+    async fn nobody_to_ask(&self, operation: &Operation, due: &Due) -> Result<Settled, EngineError> {
         if self.polls.timer.now() < self.polls.strangers_from {
             self.put_off(self.polls.strangers_from).await;
             return Ok(Settled::Done);
@@ -256,13 +256,21 @@ impl<'a> Question<'a> {
             return Ok(Settled::Done);
         }
         let jitter = polls.engine.ids().jitter();
+        let message = format!("no executor is named {:?}", operation.link.kind);
         if operation.ended.is_some() {
-            // Somebody wants it stopped, and nobody can ask for that either: it is tried again later, and so often.
-            let answer = CancelAnswer::Unreachable;
-            let order = self.order(OperationCommand::RecordCancelAnswer { answer, jitter });
+            // It may go on outside, and nobody can ask for that either: it is tried again later, and so often.
+            let order = match due {
+                Due::Cancel => self.order(OperationCommand::RecordCancelAnswer {
+                    answer: CancelAnswer::Unreachable,
+                    jitter,
+                }),
+                Due::Status | Due::Attention => {
+                    let error = PollError { code: SPECIALIST_UNREGISTERED.to_owned(), message };
+                    self.unanswered(operation, error, Hint::Absent)
+                }
+            };
             return self.record(operation, order).await;
         }
-        let message = format!("no executor is named {:?}", operation.link.kind);
         let mut kept = Kept::of(operation.link.job_id.clone());
         let result = kept.failure(Failure::permanent(SPECIALIST_UNREGISTERED, message));
         let answer = PollAnswer::NobodyToAsk { result };
@@ -311,7 +319,14 @@ fn due(operation: &Operation, now: Timestamp, urgency: Urgency) -> Due {
     let stop_at = operation.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
     let stop_due = stop_at.is_some_and(|at| at <= now);
     if operation.ended.is_some() {
-        return if stop_due && operation.orphan().is_some() { Due::Cancel } else { Due::Attention };
+        // What may still run outside is asked to stop, and asked about.
+        return if stop_due && operation.orphan().is_some() {
+            Due::Cancel
+        } else if operation.late_poll_at().is_some_and(|at| at <= now) {
+            Due::Status
+        } else {
+            Due::Attention
+        };
     }
     if operation.expires_at <= now {
         Due::Attention

@@ -16,8 +16,8 @@ const EXAMPLES: &str = "Examples:
   longhaul orphans settle op-0123 --note 'not on the console any more'
 
 Work stays on this list when its cancel was not confirmed, when the host gave it up while it ran, when its service does not \
-know it, or when nobody knows whether it was ever taken. It leaves the list when its service says that it has stopped, or when \
-somebody has looked and says so.";
+know it, or when nobody knows whether it was ever taken. It leaves the list when its service says that it has stopped or ended \
+(it is asked less and less often, for a week at most; `cancel` begins anew), or when somebody has looked and says so.";
 
 /// See and settle what may still run outside
 #[derive(Args)]

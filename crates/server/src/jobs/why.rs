@@ -71,6 +71,12 @@ fn orphaned(record: &Record) -> Option<api::Reason> {
         let by = by.as_deref().unwrap_or("somebody");
         return told("settled_by_hand", format!("{id} was settled by {by}, who has looked: {note}"));
     }
+    if let Some(Settlement::EndedOutside { status }) = &operation.settled {
+        return told(
+            "ended_outside",
+            format!("{id} runs nowhere any more: its service says that it is {status}"),
+        );
+    }
     let reason = operation.orphan()?;
     let settle = format!("`longhaul orphans settle {id} --note …` (POST /orphans/{id}/settle)");
     let cancel = format!("`longhaul orphans cancel {id}` (POST /orphans/{id}/cancel)");

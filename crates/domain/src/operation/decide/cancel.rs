@@ -22,8 +22,20 @@ pub(super) fn request_cancel(
     if let Err(refusal) = checked {
         return refusal.into();
     }
-    if operation.ended.is_some() && operation.orphan().is_none() {
-        return Decision::Nothing;
+    if operation.orphan().is_none() {
+        match (origin, &operation.settled) {
+            // What somebody has vouched for is not asked about again; what its service has said is answered as it was.
+            (CancelOrigin::OrphanLedger, None | Some(Settlement::ByHand { .. })) => {
+                return Refusal::NotOrphaned.into();
+            }
+            (CancelOrigin::OrphanLedger, Some(Settlement::Stopped | Settlement::EndedOutside { .. })) => {
+                return Decision::Nothing;
+            }
+            (CancelOrigin::Caller | CancelOrigin::ParentJob, _) if operation.ended.is_some() => {
+                return Decision::Nothing;
+            }
+            (CancelOrigin::Caller | CancelOrigin::ParentJob, _) => {}
+        }
     }
     let requested = OperationFact::CancelRequested { by: by.map(str::to_owned), reason: reason.to_owned() };
     // A cancel that is still being tried, or that open work has taken in, is not asked for twice.
@@ -32,7 +44,9 @@ pub(super) fn request_cancel(
         .as_ref()
         .is_some_and(|cancel| cancel.next_try_at.is_some() || operation.ended.is_none());
     match (operation.uncancelable_because(), origin) {
-        (Some(reason), CancelOrigin::Caller) => Refusal::NotCancelable { reason }.into(),
+        (Some(reason), CancelOrigin::Caller | CancelOrigin::OrphanLedger) => {
+            Refusal::NotCancelable { reason }.into()
+        }
         (None, _) | (Some(_), CancelOrigin::ParentJob) if asked => Decision::Nothing,
         (None, _) => Decision::fact(requested),
         // The job's cancel goes on; the record says that the work outside was not stopped.

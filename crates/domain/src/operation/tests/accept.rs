@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::limits::{MAX_BODY_BYTES, MAX_LABEL_BYTES, MAX_NOTE_BYTES};
-use crate::operation::state::OrphanReason;
+use crate::operation::OrphanReason;
 
 fn accept(new: NewOperation) -> OperationCommand {
     OperationCommand::Accept(Box::new(new))

@@ -49,7 +49,14 @@ fn no_answer_of_the_service_keeps_it_alive_past_what_the_host_granted() {
     ] {
         let mut then = given_up();
         if let Decision::Facts { facts, .. } = &mut then {
+            if status != OperationStatus::Unknown {
+                // Nothing runs there any more: it is not asked to stop.
+                facts.pop();
+            }
             facts.push(OperationFact::Contradicted { status });
+            if status != OperationStatus::Unknown {
+                facts.push(OperationFact::Settled(Settlement::EndedOutside { status }));
+            }
         }
         let operation = check_at(EXPIRES_AT, &[accepted()], when, then).unwrap();
         assert_eq!(operation.status(), OperationStatus::Expired);
