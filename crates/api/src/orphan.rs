@@ -26,7 +26,7 @@ pub struct Orphan {
     pub cancelable: bool,
     /// Why not.
     pub cancel_unavailable_reason: Option<String>,
-    /// How often its service was asked to stop it.
+    /// How often its service was asked to stop it, whoever wanted it.
     pub cancel_tries: u32,
     /// What it answered last.
     pub last_cancel_answer: Option<OrphanCancelAnswer>,
@@ -53,6 +53,8 @@ pub struct OrphanCancelAnswer {
     pub at: String,
     /// cancelled, accepted, refused or unreachable.
     pub answer: String,
+    /// How it was told: the HTTP status, why there was no answer, or that nobody was asked.
+    pub told: Option<String>,
 }
 
 /// A page of the orphan ledger, oldest first.

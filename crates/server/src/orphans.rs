@@ -8,7 +8,9 @@ use std::sync::Arc;
 use api::{FieldError, Orphan, OrphanAnswer, OrphanList, Problem, ProblemCode, RetryCancel, SettleOrphan};
 use axum::response::Response;
 use domain::job::CancelAnswer;
-use domain::operation::{CancelOrigin, Operation, OperationCommand, OrphanReason, Settlement};
+use domain::operation::{
+    CancelOrigin, Operation, OperationCancel, OperationCommand, OrphanReason, Settlement,
+};
 use domain::{OperationId, Record, RecordId, Timestamp};
 use engine::Order;
 use store::OrphanCursor;
@@ -130,10 +132,14 @@ fn shown(operation: &Operation, now: Timestamp) -> Orphan {
         handle_known: operation.handle.is_some(),
         cancelable: unavailable.is_none(),
         cancel_unavailable_reason: unavailable,
-        cancel_tries: cancel.map_or(0, |cancel| cancel.tries),
-        last_cancel_answer: cancel
-            .and_then(|cancel| cancel.answers.last())
-            .map(|kept| api::OrphanCancelAnswer { at: text(kept.at), answer: word(&kept.answer).to_owned() }),
+        cancel_tries: cancel.map_or(0, OperationCancel::tries_in_all),
+        last_cancel_answer: cancel.and_then(|cancel| cancel.answers.last()).map(|kept| {
+            api::OrphanCancelAnswer {
+                at: text(kept.at),
+                answer: word(&kept.answer).to_owned(),
+                told: kept.told.clone(),
+            }
+        }),
         next_cancel_at: cancel.and_then(|cancel| cancel.next_try_at).map(text),
         polls_since: operation.aftermath.as_ref().map_or(0, |aftermath| aftermath.polls),
         last_poll_error: operation

@@ -88,7 +88,7 @@ async fn ask_to_stop(node: &Node, id: &OperationId) -> OperationCommand {
         let rng = &mut world.rng;
         world.connectors.get_mut(id).map_or(CancelAnswer::Unreachable, |connector| connector.cancel(rng))
     });
-    OperationCommand::RecordCancelAnswer { answer, jitter: jitter(node) }
+    OperationCommand::RecordCancelAnswer { answer, told: None, jitter: jitter(node) }
 }
 
 /// The result's bytes go with the answer that brings it, to the operation and to its job.

@@ -32,6 +32,9 @@ pub enum OperationFact {
     CancelAnswered {
         /// What it answered.
         answer: CancelAnswer,
+        /// How it was told: the status of the answer, or why there was none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<String>,
         /// When to try again, if that is of use.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next_try_at: Option<Timestamp>,

@@ -128,6 +128,9 @@ pub struct OperationCancel {
     pub reason: String,
     /// How often the service was asked.
     pub tries: u32,
+    /// How often it was asked because of earlier requests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tries_before: u32,
     /// When it is asked (again); never if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_try_at: Option<Timestamp>,
@@ -309,6 +312,18 @@ impl fmt::Display for OperationStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+impl OperationCancel {
+    /// How often the service was asked, whoever wanted it.
+    pub const fn tries_in_all(&self) -> u32 {
+        self.tries.saturating_add(self.tries_before)
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn no_id() -> OperationId {

@@ -29,7 +29,6 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use domain::job::CancelAnswer;
 use domain::operation::PollError;
 use domain::{OperationId, Timestamp};
 use futures::future::BoxFuture;
@@ -37,8 +36,8 @@ use serde_json::{Value, json};
 
 use crate::outbound::{Answer, Outbound, OutboundError, OutboundRequest, OutboundRules};
 use crate::{
-    Approval, Assignment, Clock, Executor, Gated, Link, Outside, Polled, Produced, SignedWebhook, Specialist,
-    verify_webhook,
+    Approval, Assignment, CancelReply, Clock, Executor, Gated, Link, Outside, Polled, Produced,
+    SignedWebhook, Specialist, verify_webhook,
 };
 
 pub use file::{SecretSource, State};
@@ -160,8 +159,12 @@ impl Specialist for HttpConnector {
         Box::pin(async move { Ok(self.fit_to_take(self.ask(outside).await?)) })
     }
 
-    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelReply> {
         Box::pin(self.ask_to_stop(outside))
+    }
+
+    fn begins_outside(&self) -> bool {
+        self.connector.status.is_some()
     }
 
     fn is_called_back(&self) -> bool {

@@ -20,7 +20,9 @@ use store::{StoreError, Taken};
 use super::Polls;
 use crate::hint_text::hint_text;
 use crate::kept::Kept;
-use crate::{EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered, neighbours};
+use crate::{
+    CancelReply, EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered, neighbours,
+};
 
 /// Who writes down what services say.
 const ACTOR: &str = "worker:poll_operations";
@@ -185,10 +187,15 @@ impl<'a> Question<'a> {
         let operation = outside.operation.clone();
         let cancel = AssertUnwindSafe(executor.specialist.cancel(outside)).catch_unwind();
         let answered = self.in_time(&operation, Box::pin(cancel)).await?;
-        let answer = answered.and_then(Result::ok).unwrap_or(CancelAnswer::Unreachable);
-        tracing::info!(operation = %operation.id, job = %operation.link.job_id, ?answer, "asked to stop");
+        let unanswered = |why: &str| CancelReply::told(CancelAnswer::Unreachable, why);
+        let CancelReply { answer, told } = match answered {
+            Some(Ok(reply)) => reply,
+            Some(Err(_)) => unanswered("its executor raised"),
+            None => unanswered("no answer in time"),
+        };
+        tracing::info!(operation = %operation.id, job = %operation.link.job_id, ?answer, told, "asked to stop");
         let command =
-            OperationCommand::RecordCancelAnswer { answer, jitter: self.polls.engine.ids().jitter() };
+            OperationCommand::RecordCancelAnswer { answer, told, jitter: self.polls.engine.ids().jitter() };
         Some(self.order(command))
     }
 
@@ -251,7 +258,8 @@ impl<'a> Question<'a> {
             return Ok(Settled::Done);
         }
         let (polls, now) = (self.polls, self.polls.timer.now());
-        if neighbours::have(&polls.engine, &polls.standing, &operation.link.kind, now).await? {
+        let whose = neighbours::Whose::Of(operation.link.circle.as_deref());
+        if neighbours::have(&polls.engine, &polls.standing, &operation.link.kind, whose, now).await? {
             self.put_off(now.plus_seconds(LEFT_TO_OTHERS_SECONDS)).await;
             return Ok(Settled::Done);
         }
@@ -262,6 +270,7 @@ impl<'a> Question<'a> {
             let order = match due {
                 Due::Cancel => self.order(OperationCommand::RecordCancelAnswer {
                     answer: CancelAnswer::Unreachable,
+                    told: Some(SPECIALIST_UNREGISTERED.to_owned()),
                     jitter,
                 }),
                 Due::Status | Due::Attention => {

@@ -104,7 +104,10 @@ pub fn run(arguments: OrphansArguments) -> Result<ExitCode> {
 fn table(list: &OrphanList) -> String {
     let mut table = Table::new(&["Operation", "Job", "Service", "Reason", "Since", "Cancel"]);
     for orphan in &list.orphans {
-        let answer = orphan.last_cancel_answer.as_ref().map(|answer| answer.answer.clone());
+        let answer = orphan.last_cancel_answer.as_ref().map(|last| match &last.told {
+            Some(told) => format!("{} ({told})", last.answer),
+            None => last.answer.clone(),
+        });
         let cancel = answer.or_else(|| orphan.cancel_unavailable_reason.clone()).unwrap_or_default();
         table.row(&[
             &orphan.operation_id,

@@ -11,6 +11,7 @@ mod exit_codes;
 mod flags;
 mod full_database;
 mod given;
+mod hasty_service;
 mod jobs;
 mod kills;
 mod outside;

@@ -208,7 +208,10 @@ fn operation(kind: &str) -> Vec<OperationFact> {
         "operation.cancel_answered/1" => cancel_answers()
             .into_iter()
             .zip([None, None, None, Some(time())])
-            .map(|(answer, next_try_at)| OperationFact::CancelAnswered { answer, next_try_at })
+            .map(|(answer, next_try_at)| {
+                let told = next_try_at.map(|_| "HTTP 500".to_owned());
+                OperationFact::CancelAnswered { answer, told, next_try_at }
+            })
             .collect(),
         "operation.cancelled/1" => vec![OperationFact::Cancelled],
         "operation.expired/1" => [

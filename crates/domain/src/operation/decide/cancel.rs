@@ -10,6 +10,8 @@ use crate::{Jitter, Refusal, Timestamp};
 
 /// How often a service that cannot be reached is asked to stop what the host has given up.
 const MAX_LATE_CANCEL_TRIES: u32 = 10;
+/// How a refusal of our own is told: no service was asked.
+const NOT_ASKED: &str = "not asked";
 
 pub(super) fn request_cancel(
     operation: &Operation,
@@ -52,7 +54,11 @@ pub(super) fn request_cancel(
         // The job's cancel goes on; the record says that the work outside was not stopped.
         (Some(reason), CancelOrigin::ParentJob) => Decision::facts([
             requested,
-            OperationFact::CancelAnswered { answer: CancelAnswer::Refused(reason), next_try_at: None },
+            OperationFact::CancelAnswered {
+                answer: CancelAnswer::Refused(reason),
+                told: Some(NOT_ASKED.to_owned()),
+                next_try_at: None,
+            },
         ]),
     }
 }
@@ -60,27 +66,28 @@ pub(super) fn request_cancel(
 pub(super) fn record_cancel_answer(
     operation: &Operation,
     answer: &CancelAnswer,
+    told: Option<&str>,
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision {
-    if let Err(refusal) = answer.check() {
+    let checked =
+        answer.check().and_then(|()| check_optional("how the cancel was answered", told, MAX_LABEL_BYTES));
+    if let Err(refusal) = checked {
         return refusal.into();
     }
     let Some(cancel) = &operation.cancel else {
         return Refusal::NoCancelPending.into();
     };
     if operation.ended.is_some() {
-        return record_late_cancel_answer(operation, cancel, answer, jitter, now);
+        return record_late_cancel_answer(operation, cancel, answer, told, jitter, now);
     }
     match answer {
         CancelAnswer::Cancelled => conclude(operation, OperationFact::Cancelled, OperationEnding::Cancelled),
-        CancelAnswer::Accepted | CancelAnswer::Refused(_) => {
-            Decision::fact(OperationFact::CancelAnswered { answer: answer.clone(), next_try_at: None })
-        }
+        CancelAnswer::Accepted | CancelAnswer::Refused(_) => answered(answer, told, None),
         CancelAnswer::Unreachable => {
             let next_try_at =
                 Some(operation.policy.next_poll_after_error(cancel.tries.saturating_add(1), jitter, now));
-            Decision::fact(OperationFact::CancelAnswered { answer: answer.clone(), next_try_at })
+            answered(answer, told, next_try_at)
         }
     }
 }
@@ -90,6 +97,7 @@ fn record_late_cancel_answer(
     operation: &Operation,
     cancel: &OperationCancel,
     answer: &CancelAnswer,
+    told: Option<&str>,
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision {
@@ -106,7 +114,12 @@ fn record_late_cancel_answer(
             Some(operation.policy.next_poll_after_error(cancel.tries.saturating_add(1), jitter, now))
         }
     };
-    Decision::fact(OperationFact::CancelAnswered { answer: answer.clone(), next_try_at })
+    answered(answer, told, next_try_at)
+}
+
+fn answered(answer: &CancelAnswer, told: Option<&str>, next_try_at: Option<Timestamp>) -> Decision {
+    let told = told.map(str::to_owned);
+    Decision::fact(OperationFact::CancelAnswered { answer: answer.clone(), told, next_try_at })
 }
 
 pub(super) fn settle(operation: &Operation, by: Option<&str>, note: &str) -> Decision {

@@ -1,6 +1,6 @@
 //! What a service says of the work, and what it means when it says nothing.
 
-use super::{Decision, conclude, conclusion, give_up, late};
+use super::{Decision, conclude, conclusion, expired_after, give_up, late};
 use crate::job::{OperationEnding, ResultRefs, Retryable};
 use crate::limits::{
     MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional, check_text,
@@ -73,7 +73,7 @@ fn too_late(operation: &Operation, status: OperationStatus) -> Decision {
     let cause = ExpiryCause::LifetimeOver;
     let settled = Settlement::by_word_of(status);
     let mut decision = match settled {
-        Some(_) => conclude(operation, OperationFact::Expired { cause }, OperationEnding::Expired),
+        Some(_) => conclude(operation, OperationFact::Expired { cause }, expired_after(operation)),
         None => give_up(operation, cause),
     };
     if let Decision::Facts { facts, .. } = &mut decision
@@ -171,11 +171,13 @@ fn resolve(operation: &Operation, ending: Ending, for_job: OperationEnding, jitt
 
 /// A poll that leaves it open uses up one of the granted polls; the last one ends it.
 fn polled_or_given_up(operation: &Operation, polled: Polled) -> Decision {
+    let error = polled.error.clone();
     let polled = OperationFact::Polled(polled);
     if operation.polls.saturating_add(1) < operation.policy.max_attempts {
         return Decision::fact(polled);
     }
-    let mut decision = give_up(operation, ExpiryCause::MaxAttemptsExhausted);
+    let last = Operation { last_error: error, ..operation.clone() };
+    let mut decision = give_up(&last, ExpiryCause::MaxAttemptsExhausted);
     if let Decision::Facts { facts, .. } = &mut decision {
         facts.insert(0, polled);
     }

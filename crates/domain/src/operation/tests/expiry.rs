@@ -9,13 +9,17 @@ fn expired(cause: ExpiryCause) -> OperationFact {
 
 fn given_up() -> Decision<OperationFact> {
     let reaches_out = OperationFact::CancelRequested { by: None, reason: "operation_expired".to_owned() };
-    and_the_job([expired(ExpiryCause::LifetimeOver), reaches_out], OperationEnding::Expired)
+    and_the_job(
+        [expired(ExpiryCause::LifetimeOver), reaches_out],
+        OperationEnding::Expired { last_error: None },
+    )
 }
 
 // conforms: O34
 #[test]
 fn an_operation_expires_when_its_life_is_over_and_not_before() {
-    let asked_already = and_the_job([expired(ExpiryCause::LifetimeOver)], OperationEnding::Expired);
+    let asked_already =
+        and_the_job([expired(ExpiryCause::LifetimeOver)], OperationEnding::Expired { last_error: None });
     for (given, then) in [
         (vec![accepted()], given_up()),
         (vec![accepted(), running()], given_up()),

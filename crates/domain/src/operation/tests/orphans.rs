@@ -36,11 +36,11 @@ fn stopped() -> OperationFact {
 }
 
 fn cancel_answer(answer: CancelAnswer) -> OperationCommand {
-    OperationCommand::RecordCancelAnswer { answer, jitter: Jitter(0) }
+    OperationCommand::RecordCancelAnswer { answer, told: None, jitter: Jitter(0) }
 }
 
 fn unreachable(next_try_at: Option<Timestamp>) -> OperationFact {
-    OperationFact::CancelAnswered { answer: CancelAnswer::Unreachable, next_try_at }
+    OperationFact::CancelAnswered { answer: CancelAnswer::Unreachable, told: None, next_try_at }
 }
 
 #[test]
@@ -253,4 +253,30 @@ fn what_somebody_has_vouched_for_is_not_asked_about_again() {
     }
     let asked = OperationFact::CancelRequested { by: None, reason: "not needed".to_owned() };
     check_at(later(), &orphan(), again(), Decision::fact(asked));
+}
+
+#[test]
+fn every_try_to_stop_it_counts_and_keeps_how_it_was_answered() {
+    let tried = |told: &str| OperationFact::CancelAnswered {
+        answer: CancelAnswer::Unreachable,
+        told: Some(told.to_owned()),
+        next_try_at: None,
+    };
+    let given =
+        [accepted(), expired(), cancel_requested(), tried("HTTP 500"), cancel_requested(), tried("HTTP 404")];
+    let cancel = operation(&given).cancel.unwrap();
+    assert_eq!((cancel.tries, cancel.tries_in_all()), (1, 2));
+    let told: Vec<_> = cancel.answers.iter().map(|kept| kept.told.as_deref()).collect();
+    assert_eq!(told, [Some("HTTP 500"), Some("HTTP 404")]);
+    let answer = OperationCommand::RecordCancelAnswer {
+        answer: CancelAnswer::Refused("no".to_owned()),
+        told: Some("HTTP 409".to_owned()),
+        jitter: Jitter(0),
+    };
+    let then = OperationFact::CancelAnswered {
+        answer: CancelAnswer::Refused("no".to_owned()),
+        told: Some("HTTP 409".to_owned()),
+        next_try_at: None,
+    };
+    check_at(later(), &given, answer, Decision::fact(then));
 }
