@@ -11,6 +11,9 @@ use crate::service::{Reply, Service, reply};
 use crate::submits::connector;
 use crate::world::World;
 
+/// An answer to the cancel, and how it is told.
+type Manner = (fn() -> Reply, &'static str);
+
 /// A service that answers the cancel like this, and knows of it in its status if it took it in.
 fn service(cancel: fn() -> Reply) -> Service {
     let stopped = Arc::new(AtomicBool::new(false));
@@ -72,7 +75,7 @@ async fn a_refused_cancel_is_kept_with_what_the_service_said() {
 
 #[tokio::test]
 async fn a_service_that_does_not_hear_the_cancel_is_asked_again() {
-    let manners: [(fn() -> Reply, &str); 3] =
+    let manners: [Manner; 3] =
         [(|| reply(503, ""), "HTTP 503"), (|| reply(500, ""), "HTTP 500"), (|| Reply::Hang, "timed_out")];
     for (manner, told) in manners {
         let service = service(manner);
