@@ -97,7 +97,6 @@ async fn executors_of_a_circle_are_listed_for_the_circle_and_for_those_who_see_a
     }
 }
 
-// conforms: O30
 #[tokio::test]
 async fn work_that_no_service_has_taken_is_pending_however_often_it_was_offered() {
     let world = working_world().await;
