@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Capability {
     /// What jobs call it.
     pub name: String,
+    /// The circle that it is for; `null` if it is for everybody.
+    #[serde(default)]
+    pub circle: Option<String>,
     /// The kind of its deferred operations; `null` if its name cannot be one: then it cannot be invoked, only named by jobs.
     pub kind: Option<String>,
     /// sync-only, either or async-only; `null` if only another node has it.

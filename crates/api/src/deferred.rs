@@ -253,6 +253,8 @@ pub struct DeferredView {
     pub last_diagnostic: Option<DeferredDiagnostic>,
     /// The code of the last question that failed.
     pub last_error_class: Option<String>,
+    /// The beginning of what it failed with, without secrets.
+    pub last_error_text: Option<String>,
     /// poll and cancel, if they are of use now.
     pub allowed_actions: Vec<String>,
 }

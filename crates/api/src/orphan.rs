@@ -26,15 +26,22 @@ pub struct Orphan {
     pub cancelable: bool,
     /// Why not.
     pub cancel_unavailable_reason: Option<String>,
-    /// How often its service was asked to stop it.
+    /// How often its service was asked to stop it, whoever wanted it.
     pub cancel_tries: u32,
     /// What it answered last.
     pub last_cancel_answer: Option<OrphanCancelAnswer>,
     /// When it is asked again.
     pub next_cancel_at: Option<String>,
-    /// `stopped` if its service has stopped it, `by_hand` if somebody has looked; `null` as long as nobody knows.
+    /// How often its service was asked about it since it ended here, or since it was last asked to stop it.
+    pub polls_since: u32,
+    /// Why the last of these questions was of no use: a code.
+    pub last_poll_error: Option<String>,
+    /// When its service is asked about it next; `null` if it is not asked any more.
+    pub next_poll_at: Option<String>,
+    /// `stopped` if its service has stopped it, `ended_outside` if its service says that it ended, `by_hand` if somebody has looked; `null`
+    /// as long as nobody knows.
     pub settled: Option<String>,
-    /// What whoever looked has found.
+    /// What whoever looked has found, or what its service says.
     pub settled_note: Option<String>,
 }
 
@@ -46,6 +53,8 @@ pub struct OrphanCancelAnswer {
     pub at: String,
     /// cancelled, accepted, refused or unreachable.
     pub answer: String,
+    /// How it was told: the HTTP status, why there was no answer, or that nobody was asked.
+    pub told: Option<String>,
 }
 
 /// A page of the orphan ledger, oldest first.

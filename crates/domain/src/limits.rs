@@ -42,6 +42,15 @@ pub fn check_optional(what: &'static str, text: Option<&str>, limit: usize) -> R
     text.map_or(Ok(()), |text| check_text(what, text, limit))
 }
 
+/// The longest prefix of whole characters within the limit.
+pub fn cut(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[..end]
+}
+
 /// Appends to a bounded history, dropping the oldest.
 pub fn keep_last<T>(history: &mut Vec<T>, item: T, limit: usize) {
     if history.len() >= limit {

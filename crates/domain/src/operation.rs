@@ -7,6 +7,7 @@ mod attention;
 mod command;
 mod decide;
 mod fact;
+mod orphan;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -16,8 +17,9 @@ pub use command::{
     CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollHints,
 };
 pub use decide::{decide, decide_new};
-pub use fact::{Accepted, Ending, ExpiryCause, OperationFact, Polled, Settlement};
+pub use fact::{Accepted, Ending, ExpiryCause, LatePolled, OperationFact, Polled, Settlement};
+pub use orphan::{Aftermath, LATE_POLLS_SECONDS, MAX_LATE_POLLS, OrphanReason};
 pub use state::{
-    Diagnostic, Ended, How, Operation, OperationCancel, OperationLink, OperationStatus, OrphanReason,
-    ReportedStatus, SPECIALIST_UNREGISTERED,
+    Diagnostic, Ended, How, Operation, OperationCancel, OperationLink, OperationStatus, ReportedStatus,
+    SPECIALIST_UNREGISTERED,
 };

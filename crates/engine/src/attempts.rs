@@ -133,7 +133,8 @@ impl Attempts {
 
     /// Whether a lane that is not served here is served by another node.
     pub(crate) async fn is_served_elsewhere(&self, lane: &str) -> Result<bool, EngineError> {
-        neighbours::have(&self.engine, &self.standing, lane, self.timer.now()).await
+        let whose = neighbours::Whose::Anybodys;
+        neighbours::have(&self.engine, &self.standing, lane, whose, self.timer.now()).await
     }
 
     /// Before this time nothing is done about executors and lanes that are not known here: they may still come.

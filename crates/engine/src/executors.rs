@@ -97,7 +97,7 @@ pub struct Registered {
     /// What its operator promises of it.
     pub contract: Contract,
     /// The circle that it is for; none if it is for everybody.
-    pub(crate) circle: Option<String>,
+    pub circle: Option<String>,
     /// Its places, whatever lane its jobs come from.
     pub(crate) slots: Arc<Semaphore>,
 }
@@ -171,6 +171,22 @@ impl Executors {
     pub fn near(&self, circle: Option<&str>, name: &str) -> String {
         let known: Vec<&str> = self.names().filter(|name| self.find(circle, name).is_some()).collect();
         crate::hint(name, &known)
+    }
+
+    /// All of them, by name: those for everybody, and those of each circle.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &Registered)> {
+        self.by_name.iter().flat_map(|(name, named)| {
+            named.common.iter().chain(named.by_circle.values()).map(move |one| (name.as_str(), one))
+        })
+    }
+
+    /// As other nodes are told of them: `name` if it is for everybody, `circle/name` if it is for a circle.
+    pub fn published(&self) -> Vec<String> {
+        let name = |(name, one): (&str, &Registered)| match &one.circle {
+            None => name.to_owned(),
+            Some(circle) => format!("{circle}/{name}"),
+        };
+        self.all().map(name).collect()
     }
 
     /// Their names.

@@ -52,7 +52,7 @@ pub use produced::{Deferral, Failure, Output, Polled, Produced};
 pub use pulls::{Beat, Handed, MAX_WAITING, PulledLane, Puller, Pulls};
 pub use schema::{Misfit, Schema};
 pub use spawn::{OnRuntime, Spawn, Task};
-pub use specialist::{Assignment, ForeignWork, Outside, Specialist, Unfit};
+pub use specialist::{Assignment, CancelReply, ForeignWork, Outside, Specialist, Unfit};
 pub use standing::{MayTake, Standing};
 pub use wakes::Wakes;
 pub use webhook::{SignedWebhook, verify_webhook, webhook_key};

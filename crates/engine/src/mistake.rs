@@ -82,6 +82,8 @@ fn unexpected(expected: &str) -> String {
 
 /// The nearest word that is known, if it is near: one that begins like it, or one that is spelt almost like it.
 pub fn hint(word: &str, known: &[&str]) -> String {
+    // Whoever wrote a word did not mean the same word.
+    let known: Vec<&&str> = known.iter().filter(|known| **known != word).collect();
     let longer = known.iter().filter(|known| word.len() >= MIN_BEGINNING && known.starts_with(word));
     if let [only] = longer.collect::<Vec<_>>()[..] {
         return format!("; did you mean {only:?}?");

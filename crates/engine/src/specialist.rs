@@ -61,6 +61,11 @@ pub trait Specialist: Send + Sync {
         None
     }
 
+    /// Whether nothing of its work has begun before a service has taken it.
+    fn begins_outside(&self) -> bool {
+        false
+    }
+
     /// Whether its services are given addresses to call back: then what came before the operation was written down is looked for.
     fn is_called_back(&self) -> bool {
         false
@@ -73,9 +78,37 @@ pub trait Specialist: Send + Sync {
     }
 
     /// Asks to stop work that it left outside.
-    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelReply> {
         let _ = outside;
-        Box::pin(async { CancelAnswer::Refused("this executor cannot stop what it left outside".to_owned()) })
+        let why = "this executor cannot stop what it left outside".to_owned();
+        Box::pin(async { CancelReply::not_asked(CancelAnswer::Refused(why)) })
+    }
+}
+
+/// What came of asking to stop work that goes on outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CancelReply {
+    /// What it means.
+    pub answer: CancelAnswer,
+    /// How it was told: the status of the answer, or why there was none. Short, and nothing that a service wrote.
+    pub told: Option<String>,
+}
+
+impl CancelReply {
+    /// An answer, and how it was told.
+    pub fn told(answer: CancelAnswer, told: impl Into<String>) -> Self {
+        Self { answer, told: Some(told.into()) }
+    }
+
+    /// An answer of ours: no service was asked.
+    pub fn not_asked(answer: CancelAnswer) -> Self {
+        Self::told(answer, "not asked")
+    }
+}
+
+impl From<CancelAnswer> for CancelReply {
+    fn from(answer: CancelAnswer) -> Self {
+        Self { answer, told: None }
     }
 }
 

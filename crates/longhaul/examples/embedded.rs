@@ -16,8 +16,8 @@ use domain::operation::{PollError, PollHints, ReportedStatus};
 use domain::policy::{Hint, HostPolicy};
 use domain::{JobId, Lease, Record};
 use engine::{
-    Assignment, Clock, Daemon, DaemonSettings, Deferral, Dispatching, Executor, Executors, Ids, Intent, Link,
-    Modes, Order, Output, Outside, Polled, Produced, RandomIds, Specialist, SystemClock,
+    Assignment, CancelReply, Clock, Daemon, DaemonSettings, Deferral, Dispatching, Executor, Executors, Ids,
+    Intent, Link, Modes, Order, Output, Outside, Polled, Produced, RandomIds, Specialist, SystemClock,
 };
 use futures::future::BoxFuture;
 use store::{JobQuery, Store, sha256};
@@ -147,12 +147,12 @@ impl Specialist for Press {
         })
     }
 
-    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelReply> {
         let sheet = self.sheet(&String::from_utf8_lossy(&outside.handle));
         Box::pin(async move {
             match std::fs::remove_file(sheet) {
-                Ok(()) => CancelAnswer::Cancelled,
-                Err(error) => CancelAnswer::Refused(error.to_string()),
+                Ok(()) => CancelAnswer::Cancelled.into(),
+                Err(error) => CancelAnswer::Refused(error.to_string()).into(),
             }
         })
     }

@@ -1,7 +1,7 @@
 //! `GET /v1/capabilities`: the executors that a caller may name. Nothing of how they work is shown: no program, no address, no secret.
 //!
-//! A caller of a circle sees the executors of this node that its jobs would find; who sees every circle also sees what only other
-//! nodes have.
+//! A caller of a circle sees the executors of this node that its jobs would find: its own, and those for everybody. Who sees every
+//! circle sees all of them, each with its circle, and also what only other nodes have.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,33 @@ use engine::Modes;
 
 use crate::answer;
 use crate::asked::Asked;
+use crate::authorise::sees_every_circle;
 use crate::deferred::kind_of;
 use crate::nodes::{self, RUNNING};
 use crate::serve::Server;
 
 pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Problem> {
-    let circle = asked.principal.circle.as_deref();
+    let all = sees_every_circle(&asked.principal);
     let executors = server.daemon.executors();
     let nodes = nodes::nodes(server).await?;
     // A node that nobody lists, as in a program that embeds it, takes work.
     let unlisted = !nodes.iter().any(|node| node.answering);
-    let mut listed = BTreeMap::new();
-    for name in executors.names() {
-        if let Some(executor) = executors.find(circle, name) {
-            let capability = Capability { available: unlisted, ..shown(name, Some(executor.modes)) };
-            listed.insert(name.to_owned(), capability);
+    let mut listed: BTreeMap<(&str, Option<&str>), Capability> = BTreeMap::new();
+    for (name, executor) in executors.all() {
+        let found = executors.find(asked.principal.circle.as_deref(), name);
+        let own = found.is_some_and(|found| found.circle == executor.circle);
+        if all || own {
+            let key = (name, executor.circle.as_deref());
+            listed.insert(key, Capability { available: unlisted, ..shown(key, Some(executor.modes)) });
         }
     }
     for node in &nodes {
-        for name in &node.executors {
-            if circle.is_none() {
-                listed.entry(name.clone()).or_insert_with(|| shown(name, None));
+        for published in &node.executors {
+            let key = published.split_once('/').map_or((&**published, None), |(of, name)| (name, Some(of)));
+            if all {
+                listed.entry(key).or_insert_with(|| shown(key, None));
             }
-            if let Some(capability) = listed.get_mut(name) {
+            if let Some(capability) = listed.get_mut(&key) {
                 capability.available |= node.state == RUNNING;
             }
         }
@@ -42,7 +46,7 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
     Ok(answer::json(&CapabilityList { capabilities: listed.into_values().collect() }))
 }
 
-fn shown(name: &str, modes: Option<Modes>) -> Capability {
+fn shown((name, circle): (&str, Option<&str>), modes: Option<Modes>) -> Capability {
     let hinted = |hint: Hint| match hint {
         Hint::Seconds(seconds) => Some(seconds),
         Hint::Absent | Hint::Invalid => None,
@@ -53,6 +57,7 @@ fn shown(name: &str, modes: Option<Modes>) -> Capability {
     });
     Capability {
         name: name.to_owned(),
+        circle: circle.map(str::to_owned),
         kind: kind_of(name),
         execution_mode_support: modes.map(|modes| modes.support.as_str().to_owned()),
         deferred_profile: profile.unwrap_or_default(),

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use api::{FieldError, Orphan, OrphanAnswer, OrphanList, Problem, ProblemCode, RetryCancel, SettleOrphan};
 use axum::response::Response;
 use domain::job::CancelAnswer;
-use domain::operation::{CancelOrigin, Operation, OperationCommand, OrphanReason, Settlement};
-use domain::{OperationId, Record, RecordId, Refusal, Timestamp};
+use domain::operation::{
+    CancelOrigin, Operation, OperationCancel, OperationCommand, OrphanReason, Settlement,
+};
+use domain::{OperationId, Record, RecordId, Timestamp};
 use engine::Order;
 use store::OrphanCursor;
 
@@ -18,7 +20,7 @@ use crate::asked::Asked;
 use crate::audit::Verdict;
 use crate::authorise;
 use crate::clock_text::text;
-use crate::problem::{no_such_operation, of_engine, of_refusal, of_store};
+use crate::problem::{no_such_operation, of_engine, of_store};
 use crate::serve::Server;
 
 const DEFAULT_REASON: &str = "orphaned";
@@ -44,31 +46,22 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
 pub(crate) async fn cancel(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let order: RetryCancel = if asked.body.is_some() { asked.read()? } else { RetryCancel::default() };
     let reason = order.reason.unwrap_or_else(|| DEFAULT_REASON.to_owned());
-    let command = |by| OperationCommand::RequestCancel { by, reason, origin: CancelOrigin::Caller };
-    // What somebody has vouched for is not asked about again; what its service has stopped is answered as it was.
-    let may_run = |operation: &Operation| {
-        operation.orphan().is_some() || operation.settled == Some(Settlement::Stopped)
-    };
-    give(server, &asked, may_run, command).await
+    let command = |by| OperationCommand::RequestCancel { by, reason, origin: CancelOrigin::OrphanLedger };
+    give(server, &asked, command).await
 }
 
 pub(crate) async fn settle(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let SettleOrphan { note } = asked.read()?;
-    let is_or_was = |operation: &Operation| operation.orphan().is_some() || operation.settled.is_some();
-    give(server, &asked, is_or_was, |by| OperationCommand::Settle { by, note }).await
+    give(server, &asked, |by| OperationCommand::Settle { by, note }).await
 }
 
-/// Gives the order to an operation that is on the ledger of orphans, as far as the order asks for that.
+/// Gives the order to an operation; the domain says whether it is on the ledger of orphans.
 async fn give(
     server: &Server,
     asked: &Asked,
-    is_fit: impl FnOnce(&Operation) -> bool,
     command: impl FnOnce(Option<String>) -> OperationCommand,
 ) -> Result<Response, Problem> {
-    let (id, record) = visible(server, asked).await?;
-    if !operation_of(&record).is_some_and(is_fit) {
-        return Err(of_refusal(&Refusal::NotOrphaned, &asked.id));
-    }
+    let id = visible(server, asked).await?;
     let by = asked.principal.peer_id.clone().unwrap_or_else(|| asked.principal.actor.to_string());
     let order = Order::new(id, command(Some(by)), asked.principal.actor.clone());
     let outcome =
@@ -78,7 +71,7 @@ async fn give(
 }
 
 /// The operation that the path names, if its caller sees the job that it belonged to and may steer it.
-async fn visible(server: &Server, asked: &Asked) -> Result<(RecordId, Arc<Record>), Problem> {
+async fn visible(server: &Server, asked: &Asked) -> Result<RecordId, Problem> {
     let turned_away = |verdict| {
         server.audit.note(&asked.principal.actor, asked.operation.name(), &asked.id, verdict);
         no_such_operation(&asked.id)
@@ -97,7 +90,7 @@ async fn visible(server: &Server, asked: &Asked) -> Result<(RecordId, Arc<Record
     {
         authorise::check_steering(&asked.principal, job, None)?;
     }
-    Ok((id, loaded.record))
+    Ok(id)
 }
 
 /// The circle of an operation is that of its job; once the job is gone, only those see it who see every circle.
@@ -139,20 +132,33 @@ fn shown(operation: &Operation, now: Timestamp) -> Orphan {
         handle_known: operation.handle.is_some(),
         cancelable: unavailable.is_none(),
         cancel_unavailable_reason: unavailable,
-        cancel_tries: cancel.map_or(0, |cancel| cancel.tries),
-        last_cancel_answer: cancel
-            .and_then(|cancel| cancel.answers.last())
-            .map(|kept| api::OrphanCancelAnswer { at: text(kept.at), answer: word(&kept.answer).to_owned() }),
+        cancel_tries: cancel.map_or(0, OperationCancel::tries_in_all),
+        last_cancel_answer: cancel.and_then(|cancel| cancel.answers.last()).map(|kept| {
+            api::OrphanCancelAnswer {
+                at: text(kept.at),
+                answer: word(&kept.answer).to_owned(),
+                told: kept.told.clone(),
+            }
+        }),
         next_cancel_at: cancel.and_then(|cancel| cancel.next_try_at).map(text),
+        polls_since: operation.aftermath.as_ref().map_or(0, |aftermath| aftermath.polls),
+        last_poll_error: operation
+            .aftermath
+            .as_ref()
+            .and_then(|aftermath| aftermath.last_error.as_ref())
+            .map(|error| error.code.clone()),
+        next_poll_at: operation.late_poll_at().map(text),
         settled: operation.settled.as_ref().map(|settled| {
             match settled {
                 Settlement::Stopped => "stopped",
+                Settlement::EndedOutside { .. } => "ended_outside",
                 Settlement::ByHand { .. } => "by_hand",
             }
             .to_owned()
         }),
         settled_note: operation.settled.as_ref().and_then(|settled| match settled {
             Settlement::Stopped => None,
+            Settlement::EndedOutside { status } => Some(format!("its service says that it is {status}")),
             Settlement::ByHand { note, .. } => Some(note.clone()),
         }),
     }

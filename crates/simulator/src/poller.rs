@@ -54,12 +54,10 @@ fn due(node: &Node, operation: &Operation) -> Due {
         Due::ByTime
     } else if stop_due && may_run_on {
         Due::Cancel
-    } else if operation.ended.is_some() {
-        Due::ByTime
-    } else if operation.next_poll_at <= now {
-        Due::Poll
     } else {
-        Due::ByTime
+        let ask_at =
+            if operation.ended.is_some() { operation.late_poll_at() } else { Some(operation.next_poll_at) };
+        if ask_at.is_some_and(|at| at <= now) { Due::Poll } else { Due::ByTime }
     }
 }
 
@@ -90,7 +88,7 @@ async fn ask_to_stop(node: &Node, id: &OperationId) -> OperationCommand {
         let rng = &mut world.rng;
         world.connectors.get_mut(id).map_or(CancelAnswer::Unreachable, |connector| connector.cancel(rng))
     });
-    OperationCommand::RecordCancelAnswer { answer, jitter: jitter(node) }
+    OperationCommand::RecordCancelAnswer { answer, told: None, jitter: jitter(node) }
 }
 
 /// The result's bytes go with the answer that brings it, to the operation and to its job.

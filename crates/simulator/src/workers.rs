@@ -13,9 +13,9 @@ use domain::operation::{PollAnswer, PollError};
 use domain::policy::{Hint, HostPolicy};
 use domain::{Digest, OwnerId, RetryPolicy};
 use engine::{
-    Assignment, Attempts, AttendJobs, Changes, DaemonSettings, Deferral, DispatchJobs, Dispatching, Engine,
-    Executor, Executors, Failure, Intent, Link, Output, Outside, PollOperations, Polled, Polls, Produced,
-    Spawn, Specialist, Stop, Task, Timer, Wakes, Worker, drive_for_good,
+    Assignment, Attempts, AttendJobs, CancelReply, Changes, DaemonSettings, Deferral, DispatchJobs,
+    Dispatching, Engine, Executor, Executors, Failure, Intent, Link, Output, Outside, PollOperations, Polled,
+    Polls, Produced, Spawn, Specialist, Stop, Task, Timer, Wakes, Worker, drive_for_good,
 };
 use futures::future::BoxFuture;
 
@@ -166,7 +166,7 @@ impl Specialist for Scripted {
         })
     }
 
-    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelReply> {
         Box::pin(async move {
             self.sim.doze(SECOND / 50, 5 * SECOND).await;
             self.sim.with(|world| {
@@ -174,6 +174,7 @@ impl Specialist for Scripted {
                 connectors
                     .get_mut(&outside.operation.id)
                     .map_or(CancelAnswer::Unreachable, |connector| connector.cancel(rng))
+                    .into()
             })
         })
     }

@@ -62,6 +62,7 @@ pub const fn fact_kind(fact: &Fact) -> &'static str {
             OperationFact::Expired { .. } => "operation.expired/1",
             OperationFact::HandleLearned { .. } => "operation.handle_learned/1",
             OperationFact::Settled(_) => "operation.settled/1",
+            OperationFact::LatePolled(_) => "operation.late_polled/1",
             OperationFact::Contradicted { .. } => "operation.contradicted/1",
             OperationFact::Retired => "operation.retired/1",
         },

@@ -11,7 +11,7 @@ use domain::{Record, RecordId, Timestamp};
 use crate::StoreError;
 
 /// The format of the stored views. Raise it when the JSON of a state changes; lower ones are rebuilt at start.
-pub const VIEW_FORMAT: i64 = 6;
+pub const VIEW_FORMAT: i64 = 7;
 
 /// Room for most views, so that they are not moved while they grow.
 const USUAL_VIEW_BYTES: usize = 2_048;

@@ -58,7 +58,7 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
         }
         JobFact::CancelAnswered(answer) => {
             if let Some(cancel) = &mut job.cancel {
-                let kept = KeptCancelAnswer { at, answer: answer.clone() };
+                let kept = KeptCancelAnswer { at, answer: answer.clone(), told: None };
                 keep_last(&mut cancel.answers, kept, KEPT_CANCEL_ANSWERS);
             }
         }

@@ -53,4 +53,7 @@ pub struct KeptCancelAnswer {
     pub at: Timestamp,
     /// What.
     pub answer: CancelAnswer,
+    /// How it was told: the status of the answer, or why there was none. Short, and nothing that a service wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
 }

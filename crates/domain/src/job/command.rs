@@ -7,7 +7,7 @@ use super::intent::Intent;
 use super::spec::NewJob;
 use super::state::{AfterExternal, JobStateName};
 use crate::body::BodyRef;
-use crate::operation::NewOperation;
+use crate::operation::{NewOperation, PollError};
 use crate::{AttemptId, Jitter, OperationId, OwnerId, Timestamp};
 
 /// An order to a job.
@@ -220,7 +220,10 @@ pub enum OperationEnding {
     /// It was stopped.
     Cancelled,
     /// The life that the host granted is over.
-    Expired,
+    Expired {
+        /// What the last poll failed with, if it did.
+        last_error: Option<PollError>,
+    },
     /// The service does not know it.
     Unknown,
 }

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::cancel::CancelAnswer;
+use super::cancel::{CancelAnswer, KeptCancelAnswer};
+use super::ends::SUBMIT_OUTCOME_UNKNOWN;
 use super::lane::Pull;
 use super::state::{Job, JobState};
 use crate::Timestamp;
@@ -161,14 +162,24 @@ pub(crate) fn waiting_outside(operation: &Operation) -> Reason {
         let _ = write!(told, "; it says: {hint}");
     }
     if let Some(kept) = operation.cancel.as_ref().and_then(|cancel| cancel.answers.last()) {
-        let _ = match &kept.answer {
-            CancelAnswer::Cancelled => write!(told, "; asked to stop it, it said that it has"),
-            CancelAnswer::Accepted => write!(told, "; asked to stop it, it said that it will"),
-            CancelAnswer::Refused(why) => write!(told, "; asked to stop it, it refused: {why}"),
-            CancelAnswer::Unreachable => write!(told, "; asked to stop it, it did not answer"),
-        };
+        told.push_str("; ");
+        told.push_str(&cancel_told(kept));
     }
     reason("awaiting_external", told, Some(operation.next_poll_at))
+}
+
+/// What came of asking a service to stop, in a sentence.
+pub fn cancel_told(kept: &KeptCancelAnswer) -> String {
+    let told = kept.told.as_deref().map(|told| format!(" ({told})")).unwrap_or_default();
+    match &kept.answer {
+        CancelAnswer::Cancelled => format!("asked to stop it, it said that it has{told}"),
+        CancelAnswer::Accepted => format!("asked to stop it, it said that it will{told}"),
+        CancelAnswer::Refused(why) => format!("asked to stop it, it refused{told}: {why}"),
+        CancelAnswer::Unreachable if kept.told.is_some() => {
+            format!("asked to stop it, it gave no answer that says whether it has{told}")
+        }
+        CancelAnswer::Unreachable => "asked to stop it, it did not answer".to_owned(),
+    }
 }
 
 /// Nobody here can ask its service.
@@ -283,6 +294,9 @@ fn over(job: &Job, error: Option<&str>, reasons: &mut Vec<Reason>) {
     };
     if may_go_on {
         told.push_str("; run or retry makes a new attempt");
+        if job.state_reason.as_deref() == Some(SUBMIT_OUTCOME_UNKNOWN) {
+            told.push_str(": the first start may still be running outside, so look there first");
+        }
     }
     reasons.push(reason("over", told, None));
     if job.purged_at.is_some() {

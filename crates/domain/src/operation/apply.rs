@@ -1,9 +1,10 @@
 //! What a fact leaves behind on an operation. Folding never judges: a fact has happened.
 
-use super::fact::{OperationFact, Polled};
+use super::fact::{LatePolled, OperationFact, Polled, Settlement};
+use super::orphan::Aftermath;
 use super::state::{Diagnostic, Ended, HINT_INVALID, How, LATE_STATUS_IGNORED, Operation, OperationCancel};
-use crate::job::KeptCancelAnswer;
-use crate::limits::{KEPT_CANCEL_ANSWERS, keep_last};
+use crate::job::{CancelAnswer, KeptCancelAnswer};
+use crate::limits::{KEPT_CANCEL_ANSWERS, cut, keep_last};
 use crate::planted::{Bug, planted};
 use crate::{Misfold, Timestamp};
 
@@ -17,20 +18,24 @@ pub fn apply(operation: &mut Operation, fact: &OperationFact, at: Timestamp) -> 
             operation.end(How::Resolved(ending.clone()), at);
         }
         OperationFact::CancelRequested { by, reason } => {
+            // Whoever asks for that wants to know what came of it: what was asked about before begins anew.
+            operation.aftermath = None;
+            let before = operation.cancel.take();
             operation.cancel = Some(OperationCancel {
                 requested_at: at,
                 by: by.clone(),
                 reason: reason.clone(),
                 tries: 0,
+                tries_before: before.as_ref().map_or(0, OperationCancel::tries_in_all),
                 next_try_at: Some(at),
-                answers: Vec::new(),
+                answers: before.map(|before| before.answers).unwrap_or_default(),
             });
         }
-        OperationFact::CancelAnswered { answer, next_try_at } => {
+        OperationFact::CancelAnswered { answer, told, next_try_at } => {
             if let Some(cancel) = &mut operation.cancel {
                 cancel.tries += 1;
                 cancel.next_try_at = *next_try_at;
-                let kept = KeptCancelAnswer { at, answer: answer.clone() };
+                let kept = KeptCancelAnswer { at, answer: answer.clone(), told: told.clone() };
                 keep_last(&mut cancel.answers, kept, KEPT_CANCEL_ANSWERS);
             }
         }
@@ -44,8 +49,18 @@ pub fn apply(operation: &mut Operation, fact: &OperationFact, at: Timestamp) -> 
             operation.settled = Some(how.clone());
             if let Some(cancel) = &mut operation.cancel {
                 cancel.next_try_at = None;
+                if *how == Settlement::Stopped {
+                    // The answer that settled it is one as well.
+                    cancel.tries += 1;
+                    let kept = KeptCancelAnswer { at, answer: CancelAnswer::Cancelled, told: None };
+                    keep_last(&mut cancel.answers, kept, KEPT_CANCEL_ANSWERS);
+                }
+            }
+            if let Some(aftermath) = &mut operation.aftermath {
+                aftermath.next_poll_at = None;
             }
         }
+        OperationFact::LatePolled(polled) => operation.take_late_poll(polled, at),
         OperationFact::Contradicted { status } => {
             operation.diagnose(LATE_STATUS_IGNORED, &format!("the service said {status}"), at);
         }
@@ -79,6 +94,16 @@ impl Operation {
         }
     }
 
+    fn take_late_poll(&mut self, polled: &LatePolled, at: Timestamp) {
+        self.last_polled_at = Some(at);
+        let polls = self.aftermath.as_ref().map_or(0, |aftermath| aftermath.polls);
+        self.aftermath = Some(Aftermath {
+            polls: polls.saturating_add(1),
+            last_error: polled.error.clone(),
+            next_poll_at: polled.next_poll_at,
+        });
+    }
+
     /// The first end stays, whatever the stream says later.
     fn end(&mut self, how: How, at: Timestamp) {
         if self.ended.is_none() || planted(Bug::LastAnswerWins) {
@@ -98,13 +123,4 @@ impl Operation {
             Diagnostic { at, code: cut(code, most).to_owned(), message: cut(message, most).to_owned() };
         keep_last(&mut self.diagnostics, diagnostic, limit);
     }
-}
-
-/// The longest prefix of whole characters within the limit.
-fn cut(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    &text[..end]
 }

@@ -12,9 +12,12 @@ impl Operation {
         let cancel_at = self.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
         if let Some(ended) = &self.ended {
             let forgotten_at = ended.at.plus_seconds(retention.other_seconds);
-            // What may still run outside is asked to stop even after the host has given it up.
-            let due_at = earliest(Some(forgotten_at), cancel_at.filter(|_| self.orphan().is_some()));
-            return Attention { due_at, ..Attention::waiting(Some(forgotten_at)) };
+            // What may still run outside is asked to stop, and asked about, even after the host has given it up.
+            let asked_at = earliest(cancel_at.filter(|_| self.orphan().is_some()), self.late_poll_at());
+            return Attention {
+                due_at: earliest(Some(forgotten_at), asked_at),
+                ..Attention::waiting(Some(forgotten_at))
+            };
         }
         let due_at = earliest(Some(self.next_poll_at.min(self.expires_at)), cancel_at);
         Attention { due_at, ..Attention::waiting(Some(self.expires_at)) }

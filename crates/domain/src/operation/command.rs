@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::state::ReportedStatus;
 use crate::body::BodyRef;
 use crate::job::{CancelAnswer, ResultRefs, Retryable};
-use crate::limits::{MAX_NOTE_BYTES, check_text};
+use crate::limits::{MAX_NOTE_BYTES, check_text, cut};
 use crate::policy::{Hint, KindPolicy};
 use crate::{AttemptId, Jitter, JobId, Json, Refusal, Timestamp};
 
@@ -45,6 +45,8 @@ pub enum OperationCommand {
     RecordCancelAnswer {
         /// What it answered.
         answer: CancelAnswer,
+        /// How it was told: the status of the answer, or why there was none.
+        told: Option<String>,
         /// For the wait before the next try.
         jitter: Jitter,
     },
@@ -71,6 +73,8 @@ pub enum OperationCommand {
 pub enum CancelOrigin {
     /// A caller, who is told if it cannot.
     Caller,
+    /// A caller who looks after what may still run outside, and is told also if it is nothing of that.
+    OrphanLedger,
     /// The job, whose own cancel goes on either way.
     ParentJob,
 }
@@ -179,6 +183,15 @@ pub struct PollHints {
     pub progress_hint: Option<String>,
     /// The progress object.
     pub progress: Option<Json>,
+}
+
+impl PollError {
+    /// The code and the text, in a sentence for people.
+    pub fn told(&self) -> String {
+        let Self { code, message } = self;
+        let told = if message.is_empty() { code.clone() } else { format!("{code}: {message}") };
+        cut(&format!("the last poll failed: {told}"), MAX_NOTE_BYTES).to_owned()
+    }
 }
 
 /// Why a poll itself failed.

@@ -1,12 +1,14 @@
 //! What may happen to an operation: one function per command.
 //!
-//! `accept.rs` has how it begins, `poll.rs` what its service says, `cancel.rs` how it is stopped; the rest is here.
+//! `accept.rs` has how it begins, `poll.rs` what its service says, `late.rs` what it says after the
+//! end, `cancel.rs` how it is stopped; the rest is here.
 //!
 //! The first end wins; what the service says later is a diagnostic. A poll that fails says nothing about the work.
 //! Whatever a service hints, nothing leaves the bounds of the host's policy.
 
 mod accept;
 mod cancel;
+mod late;
 mod poll;
 
 use super::command::OperationCommand;
@@ -48,8 +50,8 @@ pub fn decide(operation: &Operation, command: &OperationCommand, now: Timestamp)
         OperationCommand::RequestCancel { by, reason, origin } => {
             cancel::request_cancel(operation, by.as_deref(), reason, *origin)
         }
-        OperationCommand::RecordCancelAnswer { answer, jitter } => {
-            cancel::record_cancel_answer(operation, answer, *jitter, now)
+        OperationCommand::RecordCancelAnswer { answer, told, jitter } => {
+            cancel::record_cancel_answer(operation, answer, told.as_deref(), *jitter, now)
         }
         OperationCommand::Settle { by, note } => cancel::settle(operation, by.as_deref(), note),
         OperationCommand::Expire => expire(operation, now),
@@ -99,11 +101,16 @@ fn retire(operation: &Operation) -> Decision {
 }
 
 fn give_up(operation: &Operation, cause: ExpiryCause) -> Decision {
-    let mut decision = conclude(operation, OperationFact::Expired { cause }, OperationEnding::Expired);
+    let mut decision = conclude(operation, OperationFact::Expired { cause }, expired_after(operation));
     if let Decision::Facts { facts, .. } = &mut decision {
         facts.extend(reach_out(operation, "operation_expired"));
     }
     decision
+}
+
+/// The end that the job is told of when the host gives up, with what the last poll failed with.
+fn expired_after(operation: &Operation) -> OperationEnding {
+    OperationEnding::Expired { last_error: operation.last_error.clone() }
 }
 
 /// An end after which the job is never tried again by itself.

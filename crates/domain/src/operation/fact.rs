@@ -32,6 +32,9 @@ pub enum OperationFact {
     CancelAnswered {
         /// What it answered.
         answer: CancelAnswer,
+        /// How it was told: the status of the answer, or why there was none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<String>,
         /// When to try again, if that is of use.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next_try_at: Option<Timestamp>,
@@ -52,6 +55,8 @@ pub enum OperationFact {
     },
     /// Nothing of it runs outside any more, although the host had given it up.
     Settled(Settlement),
+    /// After its end its service was asked whether it still runs, and nothing that it said settles that.
+    LatePolled(LatePolled),
     /// After its end the service said something else; nothing changed.
     Contradicted {
         /// What it said.
@@ -116,6 +121,17 @@ pub struct Polled {
     pub next_poll_at: Timestamp,
 }
 
+/// One question after the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatePolled {
+    /// Why it was of no use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<PollError>,
+    /// When it is asked next; never if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_poll_at: Option<Timestamp>,
+}
+
 /// How it ended: as its service said, or because nobody can ask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -165,6 +181,11 @@ pub enum ExpiryCause {
 pub enum Settlement {
     /// Its service has stopped it.
     Stopped,
+    /// Its service says that it has ended.
+    EndedOutside {
+        /// How: an end there, which is none here.
+        status: OperationStatus,
+    },
     /// Somebody has looked.
     ByHand {
         /// Who.

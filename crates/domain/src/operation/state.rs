@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{Cancelability, PollError};
 use super::fact::{Accepted, Ending, ExpiryCause, Settlement};
+use super::orphan::Aftermath;
 use crate::body::BodyRef;
 use crate::job::KeptCancelAnswer;
 use crate::policy::{CancelPolicy, KindPolicy};
@@ -64,6 +65,9 @@ pub struct Operation {
     /// How it is known that nothing of it runs outside any more, although the host had given it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<Settlement>,
+    /// What came of asking about it after it was given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aftermath: Option<Aftermath>,
     /// What is worth knowing and changed nothing, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
@@ -124,6 +128,9 @@ pub struct OperationCancel {
     pub reason: String,
     /// How often the service was asked.
     pub tries: u32,
+    /// How often it was asked because of earlier requests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tries_before: u32,
     /// When it is asked (again); never if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_try_at: Option<Timestamp>,
@@ -164,21 +171,6 @@ pub struct Diagnostic {
     pub message: String,
 }
 
-/// Why an operation may still run outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OrphanReason {
-    /// The host gave it up while it was open.
-    ExpiredWhileOpen,
-    /// Its service does not know it.
-    Unknown,
-    /// Somebody asked to stop it, and nobody confirmed that it has.
-    CancelUnconfirmed,
-    /// Nobody knows whether its service ever took it.
-    SubmitOutcomeUnknown,
-    /// Nobody was there who could have asked its service.
-    NobodyToAsk,
-}
-
 /// The error code of work whose executor nobody has: its service has said nothing of it.
 pub const SPECIALIST_UNREGISTERED: &str = "specialist_unregistered";
 
@@ -210,6 +202,7 @@ impl Operation {
             cancel: None,
             ended: None,
             settled: None,
+            aftermath: None,
             diagnostics: Vec::new(),
             updated_at: at,
         };
@@ -257,37 +250,6 @@ impl Operation {
             (Cancelability::NotCancelable(reason), _) => Some(reason.clone()),
             (Cancelability::Cancelable, CancelPolicy::Deny) => Some("denied by the host's policy".to_owned()),
             (Cancelability::Cancelable, CancelPolicy::Provider) => None,
-        }
-    }
-
-    /// Why the work may still run outside, if it may.
-    pub fn orphan(&self) -> Option<OrphanReason> {
-        if self.settled.is_some() {
-            return None;
-        }
-        match &self.ended.as_ref()?.how {
-            How::Expired(ExpiryCause::SubmitOutcomeUnknown) => Some(OrphanReason::SubmitOutcomeUnknown),
-            How::Expired(ExpiryCause::Abandoned(reason)) if reason == "cancel_unconfirmed" => {
-                Some(OrphanReason::CancelUnconfirmed)
-            }
-            How::Expired(_) => Some(OrphanReason::ExpiredWhileOpen),
-            How::Resolved(Ending::Unknown) => Some(OrphanReason::Unknown),
-            How::Resolved(Ending::NobodyToAsk) => Some(OrphanReason::NobodyToAsk),
-            How::Resolved(Ending::Completed { .. } | Ending::Failed { .. } | Ending::TimedOut)
-            | How::Cancelled => None,
-        }
-    }
-}
-
-impl OrphanReason {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ExpiredWhileOpen => "expired_while_live",
-            Self::Unknown => "unknown",
-            Self::CancelUnconfirmed => "cancel_unconfirmed",
-            Self::SubmitOutcomeUnknown => "submit_outcome_unknown",
-            Self::NobodyToAsk => SPECIALIST_UNREGISTERED,
         }
     }
 }
@@ -350,6 +312,18 @@ impl fmt::Display for OperationStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+impl OperationCancel {
+    /// How often the service was asked, whoever wanted it.
+    pub const fn tries_in_all(&self) -> u32 {
+        self.tries.saturating_add(self.tries_before)
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn no_id() -> OperationId {

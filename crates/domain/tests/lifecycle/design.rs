@@ -73,8 +73,9 @@ const JOB: &[Rule] = &[
     // The end of a lease; a retryable failure with attempts left.
     (LEASE_BOUND, &["unavailable"], &["lease lost"]),
     (LEASE_BOUND, &["queued"], &["lease lost", "report", "submit"]),
-    // Nobody knows whether a service took the work: asked again under the same key, or not at all.
+    // Nobody knows whether a service took the work: asked again under the same key, or not at all. One end, whoever finds it out.
     (LEASE_BOUND, &["failed"], &["submit"]),
+    (&["dispatching"], &["failed"], &["lease lost"]),
     // Work that someone outside pulls: an attempt that takes too long; each hand-out is an attempt of its own.
     (&["delivered", "running"], &["queued"], &["attempt timed out"]),
     (&["running"], &["dispatching"], &["dispatch"]),

@@ -186,7 +186,7 @@ fn endings() -> Vec<Order> {
         ending("failed, may be tried again", failed(Retryable::Yes)),
         ending("timed out", OperationEnding::TimedOut),
         ending("cancelled", OperationEnding::Cancelled),
-        ending("expired", OperationEnding::Expired),
+        ending("expired", OperationEnding::Expired { last_error: None }),
         ending("unknown", OperationEnding::Unknown),
         order("another operation", "operation ended", NOW, |_| JobCommand::ConcludeOperation {
             operation_id: OperationId::new("op-2"),

@@ -249,6 +249,6 @@ fn cancel(origin: CancelOrigin) -> OperationCommand {
 }
 
 fn cancel_answer(label: &'static str, answer: CancelAnswer) -> Order {
-    let command = OperationCommand::RecordCancelAnswer { answer, jitter: Jitter(0) };
+    let command = OperationCommand::RecordCancelAnswer { answer, told: None, jitter: Jitter(0) };
     order(label, "cancel confirmed", NOW, command)
 }

@@ -188,7 +188,7 @@ impl Step {
                 reason: "not needed".to_owned(),
                 origin: if self.who < 6 { CancelOrigin::Caller } else { CancelOrigin::ParentJob },
             },
-            7 => OperationCommand::RecordCancelAnswer { answer: self.cancel_answer(), jitter },
+            7 => OperationCommand::RecordCancelAnswer { answer: self.cancel_answer(), told: None, jitter },
             _ => OperationCommand::RecordPoll(Box::new(Poll { answer: self.poll_answer(), jitter })),
         }
     }
@@ -320,7 +320,7 @@ impl Step {
             },
             2 => OperationEnding::TimedOut,
             3 => OperationEnding::Cancelled,
-            4 => OperationEnding::Expired,
+            4 => OperationEnding::Expired { last_error: None },
             _ => OperationEnding::Unknown,
         }
     }

@@ -197,8 +197,11 @@ fn a_cancel_of_the_job_reaches_its_operation_and_the_answer_reaches_the_job() {
     world.execute(job_id(), request_cancel(), after(1));
     assert_eq!(states(&world), (JobStateName::AwaitingExternal, OperationStatus::Pending));
     assert!(operation(&world, 1).cancel.is_some());
-    let confirmed =
-        OperationCommand::RecordCancelAnswer { answer: CancelAnswer::Cancelled, jitter: Jitter(0) };
+    let confirmed = OperationCommand::RecordCancelAnswer {
+        answer: CancelAnswer::Cancelled,
+        told: None,
+        jitter: Jitter(0),
+    };
     world.execute(operation_id(1), confirmed, after(2));
     assert_eq!(states(&world), (JobStateName::Cancelled, OperationStatus::Cancelled));
     assert_eq!(operation(&world, 1).orphan(), None);

@@ -7,13 +7,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use domain::Timestamp;
-use domain::job::CancelAnswer;
 use domain::operation::PollError;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Assignment, Failure, Link, Outside, Polled, Produced, SignedWebhook, Specialist};
+use crate::{Assignment, CancelReply, Failure, Link, Outside, Polled, Produced, SignedWebhook, Specialist};
 
 /// Whether a person has to approve what an executor does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +74,10 @@ impl Specialist for Gated {
         self.inner.read_callback(body)
     }
 
+    fn begins_outside(&self) -> bool {
+        self.inner.begins_outside()
+    }
+
     fn is_called_back(&self) -> bool {
         self.inner.is_called_back()
     }
@@ -83,7 +86,7 @@ impl Specialist for Gated {
         self.inner.admits_callback(callback, now)
     }
 
-    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelReply> {
         self.inner.cancel(outside)
     }
 }

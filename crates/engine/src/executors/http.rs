@@ -30,7 +30,6 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use domain::job::CancelAnswer;
 use domain::operation::PollError;
 use domain::{OperationId, Timestamp};
 use futures::future::BoxFuture;
@@ -38,7 +37,7 @@ use serde_json::{Value, json};
 
 use crate::outbound::{Answer, Outbound, OutboundError, OutboundRequest, OutboundRules};
 use crate::{
-    Approval, Assignment, Clock, Deferral, Executor, ForeignWork, Gated, Link, Outside, Polled, Produced,
+    Approval, Assignment, CancelReply, Clock, Deferral, Executor, ForeignWork, Gated, Link, Outside, Polled, Produced,
     SignedWebhook, Specialist, verify_webhook,
 };
 
@@ -161,12 +160,14 @@ impl Specialist for HttpConnector {
         Box::pin(async move { Ok(self.fit_to_take(self.ask(outside).await?)) })
     }
 
-    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelReply> {
         Box::pin(self.ask_to_stop(outside))
     }
 
     fn adopt(&self, assignment: &Assignment, work: ForeignWork) -> Result<Deferral, String> {
         self.handle_of_foreign(assignment, work)
+    fn begins_outside(&self) -> bool {
+        self.connector.status.is_some()
     }
 
     fn is_called_back(&self) -> bool {

@@ -20,7 +20,9 @@ use store::{StoreError, Taken};
 use super::Polls;
 use crate::hint_text::hint_text;
 use crate::kept::Kept;
-use crate::{EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered, neighbours};
+use crate::{
+    CancelReply, EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered, neighbours,
+};
 
 /// Who writes down what services say.
 const ACTOR: &str = "worker:poll_operations";
@@ -105,7 +107,7 @@ impl<'a> Question<'a> {
             return Ok(Settled::Done);
         }
         let Some(executor) = executor else {
-            return self.nobody_to_ask(&operation).await;
+            return self.nobody_to_ask(&operation, &due).await;
         };
         let limit = operation.policy.max_concurrent_polls_per_module as usize;
         // Services of different circles are different services.
@@ -185,10 +187,15 @@ impl<'a> Question<'a> {
         let operation = outside.operation.clone();
         let cancel = AssertUnwindSafe(executor.specialist.cancel(outside)).catch_unwind();
         let answered = self.in_time(&operation, Box::pin(cancel)).await?;
-        let answer = answered.and_then(Result::ok).unwrap_or(CancelAnswer::Unreachable);
-        tracing::info!(operation = %operation.id, job = %operation.link.job_id, ?answer, "asked to stop");
+        let unanswered = |why: &str| CancelReply::told(CancelAnswer::Unreachable, why);
+        let CancelReply { answer, told } = match answered {
+            Some(Ok(reply)) => reply,
+            Some(Err(_)) => unanswered("its executor raised"),
+            None => unanswered("no answer in time"),
+        };
+        tracing::info!(operation = %operation.id, job = %operation.link.job_id, ?answer, told, "asked to stop");
         let command =
-            OperationCommand::RecordCancelAnswer { answer, jitter: self.polls.engine.ids().jitter() };
+            OperationCommand::RecordCancelAnswer { answer, told, jitter: self.polls.engine.ids().jitter() };
         Some(self.order(command))
     }
 
@@ -245,24 +252,34 @@ impl<'a> Question<'a> {
         self.order(OperationCommand::RecordPollError { error, retry_after, jitter })
     }
 
-    async fn nobody_to_ask(&self, operation: &Operation) -> Result<Settled, EngineError> {
+    async fn nobody_to_ask(&self, operation: &Operation, due: &Due) -> Result<Settled, EngineError> {
         if self.polls.timer.now() < self.polls.strangers_from {
             self.put_off(self.polls.strangers_from).await;
             return Ok(Settled::Done);
         }
         let (polls, now) = (self.polls, self.polls.timer.now());
-        if neighbours::have(&polls.engine, &polls.standing, &operation.link.kind, now).await? {
+        let whose = neighbours::Whose::Of(operation.link.circle.as_deref());
+        if neighbours::have(&polls.engine, &polls.standing, &operation.link.kind, whose, now).await? {
             self.put_off(now.plus_seconds(LEFT_TO_OTHERS_SECONDS)).await;
             return Ok(Settled::Done);
         }
         let jitter = polls.engine.ids().jitter();
+        let message = format!("no executor is named {:?}", operation.link.kind);
         if operation.ended.is_some() {
-            // Somebody wants it stopped, and nobody can ask for that either: it is tried again later, and so often.
-            let answer = CancelAnswer::Unreachable;
-            let order = self.order(OperationCommand::RecordCancelAnswer { answer, jitter });
+            // It may go on outside, and nobody can ask for that either: it is tried again later, and so often.
+            let order = match due {
+                Due::Cancel => self.order(OperationCommand::RecordCancelAnswer {
+                    answer: CancelAnswer::Unreachable,
+                    told: Some(SPECIALIST_UNREGISTERED.to_owned()),
+                    jitter,
+                }),
+                Due::Status | Due::Attention => {
+                    let error = PollError { code: SPECIALIST_UNREGISTERED.to_owned(), message };
+                    self.unanswered(operation, error, Hint::Absent)
+                }
+            };
             return self.record(operation, order).await;
         }
-        let message = format!("no executor is named {:?}", operation.link.kind);
         let mut kept = Kept::of(operation.link.job_id.clone());
         let result = kept.failure(Failure::permanent(SPECIALIST_UNREGISTERED, message));
         let answer = PollAnswer::NobodyToAsk { result };
@@ -311,7 +328,14 @@ fn due(operation: &Operation, now: Timestamp, urgency: Urgency) -> Due {
     let stop_at = operation.cancel.as_ref().and_then(|cancel| cancel.next_try_at);
     let stop_due = stop_at.is_some_and(|at| at <= now);
     if operation.ended.is_some() {
-        return if stop_due && operation.orphan().is_some() { Due::Cancel } else { Due::Attention };
+        // What may still run outside is asked to stop, and asked about.
+        return if stop_due && operation.orphan().is_some() {
+            Due::Cancel
+        } else if operation.late_poll_at().is_some_and(|at| at <= now) {
+            Due::Status
+        } else {
+            Due::Attention
+        };
     }
     if operation.expires_at <= now {
         Due::Attention

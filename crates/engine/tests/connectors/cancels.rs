@@ -11,6 +11,9 @@ use crate::service::{Reply, Service, reply};
 use crate::submits::connector;
 use crate::world::World;
 
+/// An answer to the cancel, and how it is told.
+type Manner = (fn() -> Reply, &'static str);
+
 /// A service that answers the cancel like this, and knows of it in its status if it took it in.
 fn service(cancel: fn() -> Reply) -> Service {
     let stopped = Arc::new(AtomicBool::new(false));
@@ -67,16 +70,19 @@ async fn a_refused_cancel_is_kept_with_what_the_service_said() {
     let (world, id) = cancelled(&service).await;
     let answers = world.operation(&id).cancel.unwrap().answers;
     assert_eq!(answers[0].answer, CancelAnswer::Refused("too late".to_owned()));
+    assert_eq!(answers[0].told.as_deref(), Some("HTTP 409"));
 }
 
 #[tokio::test]
 async fn a_service_that_does_not_hear_the_cancel_is_asked_again() {
-    let manners: [fn() -> Reply; 3] = [|| reply(503, ""), || reply(500, ""), || Reply::Hang];
-    for manner in manners {
+    let manners: [Manner; 3] =
+        [(|| reply(503, ""), "HTTP 503"), (|| reply(500, ""), "HTTP 500"), (|| Reply::Hang, "timed_out")];
+    for (manner, told) in manners {
         let service = service(manner);
         let (world, id) = cancelled(&service).await;
         let cancel = world.operation(&id).cancel.unwrap();
         assert_eq!(cancel.answers[0].answer, CancelAnswer::Unreachable);
+        assert_eq!(cancel.answers[0].told.as_deref(), Some(told));
         assert!(cancel.next_try_at.is_some());
     }
 }

@@ -47,6 +47,34 @@ async fn come_to(connector: &str, steps: &str) {
     replay(connector, exchange, clock()).await.unwrap_or_else(|mismatch| panic!("{mismatch}"));
 }
 
+#[tokio::test]
+async fn a_secret_is_masked_before_what_is_shown_of_an_answer_is_cut() {
+    let connector = "
+name: press
+secrets: { token: { env: PRESS_TOKEN } }
+submit: { url: 'https://press.example/jobs', idempotent: true, body: { token: '${secrets.token}' } }
+";
+    let secret = "sesame-0123456789";
+    // Wherever the cut is, a part of the secret lies before it.
+    for padding in [470, 480, 490, 495] {
+        let answer = format!("{}{secret}", "x".repeat(padding));
+        let steps = format!(
+            "secrets: {{ token: {secret} }}
+steps:
+  - call: submit
+    exchange:
+      - request: {{ method: POST, url: 'https://press.example/jobs' }}
+        answer: {{ status: 200, body: '{answer}' }}
+"
+        );
+        let connector = Connector::parse("connector.yaml", connector).unwrap();
+        let exchange = Exchange::parse("exchange.yaml", &steps).unwrap();
+        let replayed = replay(connector, exchange, clock()).await.unwrap();
+        let wire = replayed[0].wire.join("\n");
+        assert!(wire.contains("xxx") && !wire.contains("sesame"), "{padding}: {wire}");
+    }
+}
+
 const PRESS: &str = "
 name: press
 execution_mode_support: either

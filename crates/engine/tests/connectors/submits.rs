@@ -285,7 +285,7 @@ async fn a_crash_around_a_submit_that_may_not_be_repeated_leaves_an_orphan_and_o
     let (id, store, clock) = die_waiting(&service, &yaml);
     clock.advance_seconds(61);
     let world = World::on(store, clock, &yaml);
-    world.until_state(&id, JobStateName::Unavailable).await;
+    world.until_state(&id, JobStateName::Failed).await;
     assert_eq!(world.operation(&id).orphan(), Some(OrphanReason::SubmitOutcomeUnknown));
     assert_eq!(service.asked().len(), 1);
 }

@@ -239,7 +239,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
                 OperationEnding::Completed(ResultRefs::default()),
                 OperationEnding::TimedOut,
                 OperationEnding::Cancelled,
-                OperationEnding::Expired,
+                OperationEnding::Expired { last_error: None },
                 OperationEnding::Unknown,
             ]),
             jitter,
@@ -293,7 +293,7 @@ fn operation_command(chance: &mut Chance, state: Option<&Operation>, now: Timest
             reason: text(chance),
             origin: chance.pick(&[CancelOrigin::Caller, CancelOrigin::ParentJob]),
         },
-        7 => OperationCommand::RecordCancelAnswer { answer: cancel_answer(chance), jitter },
+        7 => OperationCommand::RecordCancelAnswer { answer: cancel_answer(chance), told: None, jitter },
         8 => chance.pick(&[
             OperationCommand::Expire,
             OperationCommand::Abandon { reason: "job_expired".to_owned() },

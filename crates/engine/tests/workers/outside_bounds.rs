@@ -1,7 +1,7 @@
 //! Work outside within the host's bounds: stopped, given up in time, asked about no more often than is granted. The clock is moved by hand.
 
 use domain::job::{CancelAnswer, JobCommand, JobState, JobStateName};
-use domain::operation::OrphanReason;
+use domain::operation::{OperationStatus, OrphanReason, Settlement};
 use engine::{Clock, Output, Polled, Produced};
 
 use crate::given::{Given, job};
@@ -72,6 +72,53 @@ async fn work_that_never_ends_is_given_up_when_its_life_is_over_and_asked_to_sto
     given.settle().await;
     assert_eq!(press.times("cancel press-7"), 1);
     assert_eq!(given.operation_of(&id).await.orphan(), None);
+}
+
+#[tokio::test]
+async fn what_was_given_up_is_asked_about_until_its_service_says_that_it_ended() {
+    let press = Scripted::deferring([goes_on(5, "inking"), Answer::Raises, done()])
+        .answering_cancels([CancelAnswer::Accepted]);
+    let given = Given::new([press.named("press")]);
+    let id = given.create(job("press")).await;
+    given.until(&id, JobStateName::AwaitingExternal).await;
+    given.clock.set(given.operation_of(&id).await.expires_at);
+    let ended = given.until(&id, JobStateName::Expired).await;
+    given.settle().await;
+    assert_eq!((press.times("cancel press-7"), press.times("poll")), (1, 0));
+    for polls in 1..=3 {
+        let orphan = given.operation_of(&id).await;
+        assert_eq!(orphan.orphan(), Some(OrphanReason::ExpiredWhileOpen));
+        given.clock.set(orphan.late_poll_at().expect("it is asked about"));
+        given.settle().await;
+        assert_eq!(press.times("poll press-7"), polls);
+    }
+    let settled = given.operation_of(&id).await;
+    let status = OperationStatus::Completed;
+    assert_eq!(settled.settled, Some(Settlement::EndedOutside { status }));
+    assert_eq!((settled.orphan(), settled.late_poll_at()), (None, None));
+    assert_eq!(settled.status(), OperationStatus::Expired);
+    assert_eq!(given.load(&id).await, ended, "the job's end stays as it was");
+}
+
+#[tokio::test]
+async fn nobody_is_asked_for_ever_about_what_was_given_up() {
+    let press = Scripted::deferring([]).answering_cancels([CancelAnswer::Refused("no".to_owned())]);
+    let given = Given::new([press.named("press")]);
+    let id = given.create(job("press")).await;
+    given.until(&id, JobStateName::AwaitingExternal).await;
+    given.clock.set(given.operation_of(&id).await.expires_at);
+    given.until(&id, JobStateName::Expired).await;
+    given.settle().await;
+    while let Some(due_at) = given.operation_of(&id).await.late_poll_at() {
+        given.clock.set(due_at);
+        given.settle().await;
+    }
+    let asked = press.times("poll press-7");
+    assert!((10..=40).contains(&asked), "{asked}");
+    given.clock.advance_seconds(86_400);
+    given.settle().await;
+    assert_eq!(press.times("poll press-7"), asked);
+    assert_eq!(given.operation_of(&id).await.orphan(), Some(OrphanReason::ExpiredWhileOpen), "nobody knows");
 }
 
 // conforms: R27 R56

@@ -9,7 +9,8 @@ use domain::operation::{Operation, PollError, PollHints, ReportedStatus};
 use domain::policy::Hint;
 use domain::{Fact, JobId, OperationId, Record};
 use engine::{
-    Assignment, Deferral, Executor, Executors, Link, Output, Outside, Polled, Produced, Specialist,
+    Assignment, CancelReply, Deferral, Executor, Executors, Link, Output, Outside, Polled, Produced,
+    Specialist,
 };
 use futures::future::BoxFuture;
 use store::{Store, StoredFact};
@@ -125,7 +126,7 @@ impl Specialist for Scripted {
         })
     }
 
-    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelAnswer> {
+    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelReply> {
         self.asked
             .lock()
             .expect("no holder of the lock panics")
@@ -136,7 +137,7 @@ impl Specialist for Scripted {
             .expect("no holder of the lock panics")
             .pop_front()
             .unwrap_or(CancelAnswer::Unreachable);
-        Box::pin(async { next })
+        Box::pin(async { next.into() })
     }
 }
 

@@ -112,7 +112,7 @@ async fn what_may_not_be_asked_twice_is_not_started_again_and_stands_on_the_orph
     });
     clock.advance_seconds(61);
     let given = Given::on(store, clock, [scripted("press", 1, hangs)]);
-    let lost = given.until(&id, JobStateName::Unavailable).await;
+    let lost = given.until(&id, JobStateName::Failed).await;
     assert_eq!(lost.state_reason.as_deref(), Some("submit_outcome_unknown"));
     assert_eq!(given.operation_of(&id).await.orphan(), Some(OrphanReason::SubmitOutcomeUnknown));
     given.clock.advance_seconds(3_600);

@@ -147,6 +147,8 @@ fn submit(client: &Client) -> Result<String> {
     let mut first = None;
     for (title, seconds) in JOBS {
         let input = serde_json::json!({ "seconds": seconds, "steps": 10, "result": { "title": title } });
+        // A demo that asks for something else under the same title asks for other work.
+        let key = format!("demo: {title}: {input}");
         let input = serde_json::value::to_raw_value(&input)?;
         let job = CreateJob {
             executor: Some(SERVICE.to_owned()),
@@ -154,7 +156,6 @@ fn submit(client: &Client) -> Result<String> {
             input: Some(input),
             ..CreateJob::titled(title)
         };
-        let key = format!("demo: {title}");
         let call = Call { idempotency_key: Some(&key), ..Call::post("/jobs", &job) };
         let created: JobCreated<'static> = client.call(call)?;
         table.row(&[&created.job_id, title]);

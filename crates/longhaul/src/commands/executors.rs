@@ -39,11 +39,17 @@ pub fn run(arguments: &Executors) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Circles are only shown where there are any.
 fn table(list: &CapabilityList) -> String {
-    let mut table = Table::new(&["Executor", "Mode", "Available"]);
+    let circles = list.capabilities.iter().any(|capability| capability.circle.is_some());
+    let heads = ["Executor", "Mode", "Available", "Circle"];
+    let shown = if circles { heads.len() } else { heads.len() - 1 };
+    let mut table = Table::new(&heads[..shown]);
     for capability in &list.capabilities {
         let mode = capability.execution_mode_support.as_deref().unwrap_or_default();
-        table.row(&[&capability.name, mode, if capability.available { "yes" } else { "no" }]);
+        let available = if capability.available { "yes" } else { "no" };
+        let cells = [&*capability.name, mode, available, capability.circle.as_deref().unwrap_or_default()];
+        table.row(&cells[..shown]);
     }
     table.text()
 }

@@ -16,8 +16,8 @@ const EXAMPLES: &str = "Examples:
   longhaul orphans settle op-0123 --note 'not on the console any more'
 
 Work stays on this list when its cancel was not confirmed, when the host gave it up while it ran, when its service does not \
-know it, or when nobody knows whether it was ever taken. It leaves the list when its service says that it has stopped, or when \
-somebody has looked and says so.";
+know it, or when nobody knows whether it was ever taken. It leaves the list when its service says that it has stopped or ended \
+(it is asked less and less often, for a week at most; `cancel` begins anew), or when somebody has looked and says so.";
 
 /// See and settle what may still run outside
 #[derive(Args)]
@@ -104,7 +104,10 @@ pub fn run(arguments: OrphansArguments) -> Result<ExitCode> {
 fn table(list: &OrphanList) -> String {
     let mut table = Table::new(&["Operation", "Job", "Service", "Reason", "Since", "Cancel"]);
     for orphan in &list.orphans {
-        let answer = orphan.last_cancel_answer.as_ref().map(|answer| answer.answer.clone());
+        let answer = orphan.last_cancel_answer.as_ref().map(|last| match &last.told {
+            Some(told) => format!("{} ({told})", last.answer),
+            None => last.answer.clone(),
+        });
         let cancel = answer.or_else(|| orphan.cancel_unavailable_reason.clone()).unwrap_or_default();
         table.row(&[
             &orphan.operation_id,

@@ -56,7 +56,7 @@ pub(super) async fn join(opened: &Opened, daemon: &Daemon, url: &str, now: Times
         url: url.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         schema_version: SCHEMA_VERSION,
-        executors: daemon.executors().names().map(str::to_owned).collect(),
+        executors: daemon.executors().published(),
         started_at: now,
         heartbeat_at: now,
         attempts: 0,

@@ -1,10 +1,12 @@
 //! Services that call back, against the real binary: signed or not heard, and early ones not lost. No poll would come within five minutes.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use slow_service::{Options, WebhookSecret};
 
 use crate::given::{Daemon, create, ended, until};
+use crate::hasty_service::Hasty;
 use crate::outside::Outside;
 
 const SECRET: &str = "whsec_bG9uZ2hhdWwgc2hhcmVzIHRoaXM=";
@@ -20,8 +22,7 @@ fn called_back(dir: &Path, secret: &str) -> (Outside, Daemon) {
     std::fs::write(&outside.connector, format!("{recipe}{signed}")).expect("it can be written");
     std::fs::write(dir.join("webhook"), format!("{SECRET}\n")).expect("it can be written");
     // The address must be known before the daemon has one.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let port = free.expect("there is a free port").port();
+    let port = free_port();
     let config = dir.join("longhaul.yaml");
     let text =
         format!("public_url: http://127.0.0.1:{port}\nconnectors: [press.yaml]\n{ASKED_EVERY_FIVE_MINUTES}");
@@ -29,6 +30,11 @@ fn called_back(dir: &Path, secret: &str) -> (Outside, Daemon) {
     let (config, listen) = (config.to_str().expect("it is text").to_owned(), format!("127.0.0.1:{port}"));
     let daemon = Daemon::verb(dir, &["serve", "--listen", &listen, "--config", &config]);
     (outside, daemon)
+}
+
+fn free_port() -> u16 {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    free.expect("there is a free port").port()
 }
 
 #[test]
@@ -67,6 +73,30 @@ fn callback_that_comes_before_the_service_has_answered_is_not_lost() {
     assert_eq!(ended(dir.path(), &id, "completed")["data"]["pages"], 12);
     drop(daemon);
     outside.stop();
+}
+
+#[test]
+fn callback_that_was_answered_is_heard_after_a_kill_although_its_operation_was_not_written_down() {
+    let dir = tempfile::tempdir().unwrap();
+    let (press, answered) = Hasty::start();
+    let port = free_port();
+    let recipe = include_str!("../../../../examples/connectors/slow-service.yaml");
+    std::fs::write(dir.path().join("press.yaml"), recipe.replace("127.0.0.1:8099", &press.address)).unwrap();
+    let config = dir.path().join("longhaul.yaml");
+    let text =
+        format!("public_url: http://127.0.0.1:{port}\nconnectors: [press.yaml]\n{ASKED_EVERY_FIVE_MINUTES}");
+    std::fs::write(&config, text).unwrap();
+    let (config, listen) = (config.to_str().unwrap().to_owned(), format!("127.0.0.1:{port}"));
+    let serve = ["serve", "--listen", &listen, "--config", &config];
+    let daemon = Daemon::verb(dir.path(), &serve);
+    let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", "{}"]);
+    answered.recv().expect("the callback was answered, and the submit was not");
+    daemon.kill();
+    let daemon = Daemon::verb(dir.path(), &serve);
+    // Without the callback the first question would come after five minutes.
+    assert_eq!(ended(dir.path(), &id, "completed")["data"]["pages"], 12);
+    assert_eq!(press.starts.load(Ordering::SeqCst), 2, "the second under the same key");
+    drop(daemon);
 }
 
 #[test]

@@ -1,9 +1,19 @@
 //! `longhaul demo`: killed with -9 and started again, its jobs finish.
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use crate::given::{Daemon, binary, ended, expect, json, longhaul, stderr, until, until_told, verify};
+
+/// A process that does not outlive the test, however that ends.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 #[test]
 fn demo_that_was_killed_goes_on_where_it_was() {
@@ -43,16 +53,17 @@ fn demo_that_was_killed_goes_on_where_it_was() {
         }
     }
     daemon.kill();
-    let mut third = binary(&["demo", "--data-dir", dir.path().to_str().unwrap()])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the binary runs");
-    let lines = BufReader::new(third.stdout.take().expect("it is ours")).lines();
+    let mut third = Ends(
+        binary(&["demo", "--data-dir", dir.path().to_str().unwrap()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary runs"),
+    );
+    let lines = BufReader::new(third.0.stdout.take().expect("it is ours")).lines();
     assert!(lines.map_while(Result::ok).any(|line| line.starts_with("Still up.")));
     let list = json(dir.path(), &["jobs", "list"]);
     assert_eq!(list["work"].as_array().unwrap().len(), 3, "the third start gave it new work");
-    third.kill().expect("it lives");
-    third.wait().expect("it is ours");
+    drop(third);
     // And `serve` knows the same executors.
     let _daemon = Daemon::start(dir.path());
     expect(0, &longhaul(dir.path(), &["jobs", "list"]));

@@ -13,6 +13,7 @@ mod flags;
 mod full_database;
 mod given;
 mod handed_over;
+mod hasty_service;
 mod jobs;
 mod kills;
 mod outside;

@@ -14,6 +14,9 @@ use super::capability::Capability;
 use super::handle;
 use crate::clock_text::text;
 
+/// The most characters of an error that are shown.
+const MAX_ERROR_CHARS: usize = 200;
+
 /// A job whose caller took a handle, with its newest operation.
 #[derive(Clone, Copy)]
 pub(super) struct Face<'a> {
@@ -120,6 +123,10 @@ impl Face<'_> {
             last_error_class: self
                 .operation
                 .and_then(|operation| Some(operation.last_error.as_ref()?.code.clone())),
+            last_error_text: self.operation.and_then(|operation| {
+                let message = &operation.last_error.as_ref()?.message;
+                (!message.is_empty()).then(|| message.chars().take(MAX_ERROR_CHARS).collect())
+            }),
             allowed_actions,
         })
     }
@@ -128,6 +135,12 @@ impl Face<'_> {
     pub(super) fn word(&self) -> OperationStatus {
         let reason = self.job.state_reason.as_deref();
         match &self.job.state {
+            // However often a service was offered the work: what it has not taken has not begun.
+            JobState::Queued { .. } | JobState::Dispatching | JobState::Delivered | JobState::Running
+                if self.waits_to_be_taken() =>
+            {
+                OperationStatus::Pending
+            }
             // What was begun once does not fall back to not begun while it is tried again.
             JobState::Queued { .. } if self.job.attempt_count > 0 => OperationStatus::Running,
             JobState::Dispatching | JobState::Delivered if self.job.attempt_count > 1 => {
@@ -149,6 +162,14 @@ impl Face<'_> {
             JobState::Expired => OperationStatus::Expired,
             JobState::Unavailable { .. } => OperationStatus::Unknown,
         }
+    }
+
+    /// Whether its work begins outside, and no service has taken it yet.
+    fn waits_to_be_taken(&self) -> bool {
+        let (circle, executor) = (self.job.spec.circle.as_deref(), self.job.spec.executor.as_deref());
+        let executor = executor.and_then(|executor| self.executors.find(circle, executor));
+        let taken = self.operation.is_some_and(|operation| operation.handle.is_some());
+        !taken && executor.is_some_and(|executor| executor.specialist.begins_outside())
     }
 
     /// Why it cannot be stopped where it is now, if it cannot.

@@ -2,7 +2,7 @@
 
 use api::{Problem, Why};
 use axum::response::Response;
-use domain::job::{ExecutorHere, Job, JobState, LaneHere, Reason, Surroundings};
+use domain::job::{ExecutorHere, Job, JobState, LaneHere, Reason, Surroundings, cancel_told};
 use domain::operation::{OrphanReason, Settlement};
 use domain::{BodyName, Record};
 use serde_json::Value;
@@ -59,7 +59,22 @@ async fn orphans(server: &Server, job: &Job) -> Result<Vec<api::Reason>, Problem
     }
     let left = server.store().operations_of(&job.id, MAX_OPERATIONS).await;
     let left = left.map_err(|error| of_store(&error))?;
-    Ok(left.iter().filter_map(|record| orphaned(record)).collect())
+    let mut reasons: Vec<_> = left.iter().filter_map(|record| cancel_answered(record)).collect();
+    reasons.extend(left.iter().filter_map(|record| orphaned(record)));
+    Ok(reasons)
+}
+
+/// What the service of an operation that is over said when it was asked to stop it; while it is open, that is told with the waiting.
+fn cancel_answered(record: &Record) -> Option<api::Reason> {
+    let operation = operation_of(record).filter(|operation| operation.ended.is_some())?;
+    let cancel = operation.cancel.as_ref()?;
+    let detail = format!(
+        "{} was asked {} times to stop; {}",
+        operation.link.kind,
+        cancel.tries_in_all(),
+        cancel_told(cancel.answers.last()?)
+    );
+    Some(api::Reason { code: "cancel_answered".to_owned(), detail, until: None })
 }
 
 /// What an operation may have left outside and what can be done about it, or who vouched that it has left nothing.
@@ -70,6 +85,12 @@ fn orphaned(record: &Record) -> Option<api::Reason> {
     if let Some(Settlement::ByHand { by, note }) = &operation.settled {
         let by = by.as_deref().unwrap_or("somebody");
         return told("settled_by_hand", format!("{id} was settled by {by}, who has looked: {note}"));
+    }
+    if let Some(Settlement::EndedOutside { status }) = &operation.settled {
+        return told(
+            "ended_outside",
+            format!("{id} runs nowhere any more: its service says that it is {status}"),
+        );
     }
     let reason = operation.orphan()?;
     let settle = format!("`longhaul orphans settle {id} --note …` (POST /orphans/{id}/settle)");
@@ -125,11 +146,21 @@ fn lane_here(server: &Server, job: &Job) -> LaneHere {
 async fn error_of(server: &Server, visible: &Visible) -> Result<Option<String>, Problem> {
     let job = visible.job();
     let of_attempt = || job.last_attempt()?.end.as_ref()?.result.error;
-    let Some(error) = job.result.error.or_else(of_attempt) else { return Ok(None) };
+    let Some(error) = job.result.error.or_else(of_attempt) else { return unanswered(server, job).await };
     let bytes = server.store().body(visible.id(), error).await.map_err(|error| of_store(&error))?;
     let error: Option<Value> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let message = error.as_ref().and_then(|error| error.get("message").unwrap_or(error).as_str());
     Ok(message.map(|message| message.chars().take(MAX_MESSAGE).collect()))
+}
+
+/// What the last poll of work outside failed with, when that was all that the host heard before it gave up.
+async fn unanswered(server: &Server, job: &Job) -> Result<Option<String>, Problem> {
+    if job.state != JobState::Expired {
+        return Ok(None);
+    }
+    let newest = server.store().operations_of(&job.id, 1).await.map_err(|error| of_store(&error))?;
+    let error = newest.first().and_then(|record| operation_of(record)?.last_error.as_ref());
+    Ok(error.map(|error| error.told().chars().take(MAX_MESSAGE).collect()))
 }
 
 fn reason(reason: Reason) -> api::Reason {

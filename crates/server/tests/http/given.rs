@@ -207,6 +207,11 @@ fn executors() -> Executors {
             retry: Executors::DEFAULT_RETRY,
             modes: executors::modes(name),
         };
+        if name == "echo" {
+            for own in ["folds", "echo"] {
+                all.register_for(Some("bindery"), own, executor.clone());
+            }
+        }
         all.register_under(None, name, executor, executors::contract(name));
     }
     all

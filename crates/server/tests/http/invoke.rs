@@ -1,5 +1,6 @@
 //! Invoking a capability: a result within bounds, or a handle at once.
 
+use api::Role;
 use domain::policy::{CancelPolicy, HostPolicy, KindPolicy};
 use serde_json::{Value, json};
 
@@ -67,12 +68,50 @@ async fn executors_are_listed_by_name_with_how_they_may_be_invoked_and_nothing_e
         *one,
         json!({
             "name": "defers_only",
+            "circle": null,
             "kind": "defers-only",
             "execution_mode_support": "async-only",
             "deferred_profile": { "preferred_retry_after_seconds": null, "preferred_max_ttl_seconds": null },
             "available": true,
         })
     );
+}
+
+#[tokio::test]
+async fn executors_of_a_circle_are_listed_for_the_circle_and_for_those_who_see_all_of_them() {
+    let world = world().await;
+    let of_circle = |circle: &str| json!({ "circle": circle });
+    let folds = |list: &Value| {
+        let all = list["capabilities"].as_array().unwrap().clone();
+        let of = all.into_iter().filter(|one| one["name"] == "folds" || one["name"] == "echo");
+        of.map(|one| (one["name"].clone(), one["circle"].clone())).collect::<Vec<_>>()
+    };
+    let (echo, bindery) = ((json!("echo"), json!(null)), (json!("folds"), json!("bindery")));
+    let own_echo = (json!("echo"), json!("bindery"));
+    let everything = folds(&world.get("/v1/capabilities").send().await.ok());
+    assert_eq!(everything, [echo.clone(), own_echo.clone(), bindery.clone()]);
+    for (circle, expected) in [("bindery", vec![own_echo, bindery]), ("foundry", vec![echo])] {
+        let token = world.token(Role::Peer, of_circle(circle)).await;
+        let list = world.get("/v1/capabilities").bearer(&token).send().await.ok();
+        assert_eq!(folds(&list), expected, "{circle}");
+    }
+}
+
+#[tokio::test]
+async fn work_that_no_service_has_taken_is_pending_however_often_it_was_offered() {
+    let world = working_world().await;
+    let call = json!({ "timing": { "mode": "async" }, "input": {} });
+    let answer = world.post("/v1/capabilities/never_taken/invoke", call).send().await;
+    let handle: Value = serde_json::from_str(&answer.body).unwrap();
+    let job = handle["extensions"]["job_id"].as_str().unwrap().to_owned();
+    let mut ledger = world.daemon.ledger();
+    while world.status(&job).await["runner"]["attempt_count"] != 1
+        || world.status(&job).await["state"] != "queued"
+    {
+        ledger.changed().await.expect("the daemon lives");
+    }
+    let status = world.get(handle["status_href"].as_str().unwrap()).send().await.ok();
+    assert_eq!(status["status"], "pending", "{status}");
 }
 
 #[tokio::test]

@@ -78,6 +78,9 @@ async fn cancel_is_tried_again_and_an_orphan_that_was_stopped_leaves_the_list() 
     let answer = world.call("POST", &format!("/orphans/{operation}/cancel")).send().await.ok();
     assert!(answer["orphan"]["next_cancel_at"].is_string(), "{answer}");
     orphans(&world, 0).await;
+    // Both tries count, and what came of them is told when all is over.
+    let told = reason(&world, &id, "cancel_answered").await;
+    assert!(told.starts_with("defers was asked "), "{told}");
     // What is stopped stays so, however often it is asked for.
     let again = world.call("POST", &format!("/orphans/{operation}/cancel")).send().await.ok();
     assert_eq!(again["orphan"]["settled"], "stopped");

@@ -56,6 +56,13 @@ impl Checker {
             OperationFact::Settled(_) => {
                 must(operation.orphan().is_some(), "I2", || format!("{id} was no orphan, and then {fact:?}"))
             }
+            OperationFact::LatePolled(polled) => {
+                must(operation.late_poll_at().is_some_and(|due_at| due_at <= at), "I8", || {
+                    format!("{id} was asked about after its end and not due, {polled:?}")
+                })?;
+                let next_fits = polled.next_poll_at.is_none_or(|next| next > at);
+                must(next_fits, "I8", || format!("{id} is asked about again at once"))
+            }
             OperationFact::Contradicted { .. } => {
                 counters.saw(Sometimes::ContradictionRecorded);
                 must(operation.ended.is_some(), "I2", || format!("{id} was contradicted while open"))

@@ -6,15 +6,15 @@ use domain::job::{
     Unavailability,
 };
 use domain::operation::{
-    Accepted, Cancelability, Ending, ExpiryCause, OperationFact, OperationLink, OperationStatus, PollError,
-    Polled, ReportedStatus, Settlement,
+    Accepted, Cancelability, Ending, ExpiryCause, LatePolled, OperationFact, OperationLink, OperationStatus,
+    PollError, Polled, ReportedStatus, Settlement,
 };
 use domain::policy::KindPolicy;
 use domain::{AttemptId, BodyName, BodyRef, Fact, JobId, Json, OperationId, OwnerId, RetryPolicy, Timestamp};
 use store::body_ref;
 
 /// Every kind of fact that this release writes.
-pub const KINDS: [&str; 34] = [
+pub const KINDS: [&str; 35] = [
     "job.created/1",
     "job.dispatched/1",
     "job.delivered/1",
@@ -49,6 +49,7 @@ pub const KINDS: [&str; 34] = [
     "job.submit_intended/1",
     "operation.handle_learned/1",
     "operation.settled/1",
+    "operation.late_polled/1",
 ];
 
 /// At least one fact of every kind.
@@ -99,6 +100,7 @@ pub fn place(fact: &Fact) -> usize {
             OperationFact::Retired => 30,
             OperationFact::HandleLearned { .. } => 32,
             OperationFact::Settled(_) => 33,
+            OperationFact::LatePolled(_) => 34,
         },
     }
 }
@@ -209,7 +211,10 @@ fn operation(kind: &str) -> Vec<OperationFact> {
         "operation.cancel_answered/1" => cancel_answers()
             .into_iter()
             .zip([None, None, None, Some(time())])
-            .map(|(answer, next_try_at)| OperationFact::CancelAnswered { answer, next_try_at })
+            .map(|(answer, next_try_at)| {
+                let told = next_try_at.map(|_| "HTTP 500".to_owned());
+                OperationFact::CancelAnswered { answer, told, next_try_at }
+            })
             .collect(),
         "operation.cancelled/1" => vec![OperationFact::Cancelled],
         "operation.expired/1" => [
@@ -231,8 +236,15 @@ fn operation(kind: &str) -> Vec<OperationFact> {
                 })
                 .to_vec()
         }
+        "operation.late_polled/1" => {
+            let error = PollError { code: "connect_failed".to_owned(), message: "refused".to_owned() };
+            [(Some(error), Some(time())), (None, None)]
+                .map(|(error, next_poll_at)| OperationFact::LatePolled(LatePolled { error, next_poll_at }))
+                .to_vec()
+        }
         "operation.settled/1" => [
             Settlement::Stopped,
+            Settlement::EndedOutside { status: OperationStatus::TimedOut },
             Settlement::ByHand { by: Some("ada".to_owned()), note: "looked".to_owned() },
             Settlement::ByHand { by: None, note: "looked".to_owned() },
         ]

@@ -203,12 +203,15 @@ pub(super) fn lose_lease(
                 Decision::fact(JobFact::Requeued { due_at, cause: RequeueCause::LeaseLost, details })
             } else {
                 // A second start that nobody asked for would be worse than none.
-                let details = job
-                    .intent
-                    .as_ref()
-                    .map_or_else(Details::default, |_| Details::because(SUBMIT_OUTCOME_UNKNOWN));
-                let end = Conclusion { cause: Unavailability::LeaseLost, details };
-                ends::abandoning(job, JobFact::BecameUnavailable(end), SUBMIT_OUTCOME_UNKNOWN)
+                let end = match &job.intent {
+                    // The same end as when whoever made the request says that nobody knows what came of it.
+                    Some(_) => JobFact::Failed(Details::because(SUBMIT_OUTCOME_UNKNOWN)),
+                    None => JobFact::BecameUnavailable(Conclusion {
+                        cause: Unavailability::LeaseLost,
+                        details: Details::default(),
+                    }),
+                };
+                ends::abandoning(job, end, SUBMIT_OUTCOME_UNKNOWN)
             }
         }
         // Another attempt is current, or nobody needs a lease here any more.

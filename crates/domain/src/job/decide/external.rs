@@ -2,11 +2,11 @@
 
 use crate::job::command::{OperationEnding, Retryable};
 use crate::job::details::Details;
-use crate::job::ends::{self, cancelled, expired};
-use crate::job::fact::{CancelCause, ExpiryCause, JobFact};
+use crate::job::ends::{self, cancelled};
+use crate::job::fact::{CancelCause, Conclusion, ExpiryCause, JobFact};
 use crate::job::report;
 use crate::job::state::{AfterExternal, Job, JobState, JobStateName};
-use crate::operation::{CancelOrigin, NewOperation, OperationCommand};
+use crate::operation::{CancelOrigin, NewOperation, OperationCommand, PollError};
 use crate::{AttemptId, Decision, Jitter, OperationId, Refusal, Timestamp};
 
 pub(super) fn defer(
@@ -150,6 +150,10 @@ pub(super) fn conclude_operation(
         OperationEnding::Cancelled => {
             Decision::fact(JobFact::Failed(Details::because("operation_cancelled_outside")))
         }
-        OperationEnding::Expired => Decision::fact(expired(ExpiryCause::OperationExpired)),
+        OperationEnding::Expired { last_error } => {
+            let note = last_error.as_ref().map(PollError::told);
+            let details = Details { note, ..Details::default() };
+            Decision::fact(JobFact::Expired(Conclusion { cause: ExpiryCause::OperationExpired, details }))
+        }
     }
 }

@@ -117,7 +117,7 @@ fn an_answer_that_confirms_nothing_is_kept_and_the_cancel_stays_pending() {
             let then = Decision::fact(JobFact::CancelAnswered(answer.clone()));
             let job = check(&given, answers(1, answer.clone()), then).unwrap();
             assert_eq!((job.state.name(), job.state_reason.as_deref()), (state, Some("cancel_requested")));
-            assert_eq!(job.cancel.unwrap().answers, [KeptCancelAnswer { at: NOW, answer }]);
+            assert_eq!(job.cancel.unwrap().answers, [KeptCancelAnswer { at: NOW, answer, told: None }]);
         }
     }
 }

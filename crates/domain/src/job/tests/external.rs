@@ -1,8 +1,8 @@
 //! Work that goes on outside, under an operation.
 
 use super::*;
-use crate::limits::KEPT_EVIDENCE;
-use crate::operation::OperationCommand;
+use crate::limits::{KEPT_EVIDENCE, MAX_NOTE_BYTES};
+use crate::operation::{OperationCommand, PollError};
 
 fn accepted(operation: NewOperation) -> Decision<JobFact> {
     Decision::fact(deferred()).then(operation_id(), OperationCommand::Accept(Box::new(operation)))
@@ -196,8 +196,22 @@ fn an_operation_that_its_service_does_not_know_fails_the_job_without_another_sta
 #[test]
 fn an_operation_whose_granted_life_is_over_expires_the_job() {
     let then = Decision::fact(expired(super::super::ExpiryCause::OperationExpired));
-    let job = check(&waiting(), conclude(OperationEnding::Expired), then).unwrap();
+    let job = check(&waiting(), conclude(OperationEnding::Expired { last_error: None }), then).unwrap();
     assert_eq!(job.state_reason.as_deref(), Some("operation_expired"));
+}
+
+#[test]
+fn a_job_whose_operation_expired_tells_what_the_last_poll_failed_with() {
+    let last_error =
+        PollError { code: "connect_failed".to_owned(), message: "\u{fc}".repeat(MAX_NOTE_BYTES) };
+    let ending = conclude(OperationEnding::Expired { last_error: Some(last_error) });
+    let Decision::Facts { facts, .. } = decide(&job(&waiting()), &ending, NOW) else { panic!("it ends") };
+    let [JobFact::Expired(conclusion)] = &facts[..] else { panic!("{facts:?}") };
+    let note = conclusion.details.note.as_deref().unwrap();
+    assert!(note.starts_with("the last poll failed: connect_failed: \u{fc}"), "{note}");
+    assert!(note.len() <= MAX_NOTE_BYTES && note.len() > MAX_NOTE_BYTES - 2);
+    let ended = job(&[waiting().to_vec(), facts].concat());
+    assert_eq!(ended.state_reason.as_deref(), Some("operation_expired"));
 }
 
 #[test]

@@ -90,10 +90,10 @@ fn after_a_lost_lease_the_next_attempt_goes_on_under_the_same_key() {
 fn what_may_not_be_asked_twice_is_not_tried_again_after_a_lost_lease() {
     let given = [created(), dispatched(1), intended(Resubmit::Never)];
     let (facts, orphan) = orphans(&given, &lose_lease(1));
-    assert!(matches!(facts[..], [JobFact::BecameUnavailable(_)]));
+    assert!(matches!(facts[..], [JobFact::Failed(_)]), "the same end whoever finds it out");
     assert!(orphan);
     let over = job(&[given.to_vec(), facts].concat());
-    assert_eq!(over.state, JobState::Unavailable { lease_lost: true });
+    assert_eq!(over.state, JobState::Failed);
     assert_eq!(over.state_reason.as_deref(), Some("submit_outcome_unknown"));
 }
 

@@ -10,6 +10,8 @@ use crate::{Jitter, Refusal, Timestamp};
 
 /// How often a service that cannot be reached is asked to stop what the host has given up.
 const MAX_LATE_CANCEL_TRIES: u32 = 10;
+/// How a refusal of our own is told: no service was asked.
+const NOT_ASKED: &str = "not asked";
 
 pub(super) fn request_cancel(
     operation: &Operation,
@@ -22,8 +24,20 @@ pub(super) fn request_cancel(
     if let Err(refusal) = checked {
         return refusal.into();
     }
-    if operation.ended.is_some() && operation.orphan().is_none() {
-        return Decision::Nothing;
+    if operation.orphan().is_none() {
+        match (origin, &operation.settled) {
+            // What somebody has vouched for is not asked about again; what its service has said is answered as it was.
+            (CancelOrigin::OrphanLedger, None | Some(Settlement::ByHand { .. })) => {
+                return Refusal::NotOrphaned.into();
+            }
+            (CancelOrigin::OrphanLedger, Some(Settlement::Stopped | Settlement::EndedOutside { .. })) => {
+                return Decision::Nothing;
+            }
+            (CancelOrigin::Caller | CancelOrigin::ParentJob, _) if operation.ended.is_some() => {
+                return Decision::Nothing;
+            }
+            (CancelOrigin::Caller | CancelOrigin::ParentJob, _) => {}
+        }
     }
     let requested = OperationFact::CancelRequested { by: by.map(str::to_owned), reason: reason.to_owned() };
     // A cancel that is still being tried, or that open work has taken in, is not asked for twice.
@@ -32,13 +46,19 @@ pub(super) fn request_cancel(
         .as_ref()
         .is_some_and(|cancel| cancel.next_try_at.is_some() || operation.ended.is_none());
     match (operation.uncancelable_because(), origin) {
-        (Some(reason), CancelOrigin::Caller) => Refusal::NotCancelable { reason }.into(),
+        (Some(reason), CancelOrigin::Caller | CancelOrigin::OrphanLedger) => {
+            Refusal::NotCancelable { reason }.into()
+        }
         (None, _) | (Some(_), CancelOrigin::ParentJob) if asked => Decision::Nothing,
         (None, _) => Decision::fact(requested),
         // The job's cancel goes on; the record says that the work outside was not stopped.
         (Some(reason), CancelOrigin::ParentJob) => Decision::facts([
             requested,
-            OperationFact::CancelAnswered { answer: CancelAnswer::Refused(reason), next_try_at: None },
+            OperationFact::CancelAnswered {
+                answer: CancelAnswer::Refused(reason),
+                told: Some(NOT_ASKED.to_owned()),
+                next_try_at: None,
+            },
         ]),
     }
 }
@@ -46,27 +66,28 @@ pub(super) fn request_cancel(
 pub(super) fn record_cancel_answer(
     operation: &Operation,
     answer: &CancelAnswer,
+    told: Option<&str>,
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision {
-    if let Err(refusal) = answer.check() {
+    let checked =
+        answer.check().and_then(|()| check_optional("how the cancel was answered", told, MAX_LABEL_BYTES));
+    if let Err(refusal) = checked {
         return refusal.into();
     }
     let Some(cancel) = &operation.cancel else {
         return Refusal::NoCancelPending.into();
     };
     if operation.ended.is_some() {
-        return record_late_cancel_answer(operation, cancel, answer, jitter, now);
+        return record_late_cancel_answer(operation, cancel, answer, told, jitter, now);
     }
     match answer {
         CancelAnswer::Cancelled => conclude(operation, OperationFact::Cancelled, OperationEnding::Cancelled),
-        CancelAnswer::Accepted | CancelAnswer::Refused(_) => {
-            Decision::fact(OperationFact::CancelAnswered { answer: answer.clone(), next_try_at: None })
-        }
+        CancelAnswer::Accepted | CancelAnswer::Refused(_) => answered(answer, told, None),
         CancelAnswer::Unreachable => {
             let next_try_at =
                 Some(operation.policy.next_poll_after_error(cancel.tries.saturating_add(1), jitter, now));
-            Decision::fact(OperationFact::CancelAnswered { answer: answer.clone(), next_try_at })
+            answered(answer, told, next_try_at)
         }
     }
 }
@@ -76,6 +97,7 @@ fn record_late_cancel_answer(
     operation: &Operation,
     cancel: &OperationCancel,
     answer: &CancelAnswer,
+    told: Option<&str>,
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision {
@@ -92,7 +114,12 @@ fn record_late_cancel_answer(
             Some(operation.policy.next_poll_after_error(cancel.tries.saturating_add(1), jitter, now))
         }
     };
-    Decision::fact(OperationFact::CancelAnswered { answer: answer.clone(), next_try_at })
+    answered(answer, told, next_try_at)
+}
+
+fn answered(answer: &CancelAnswer, told: Option<&str>, next_try_at: Option<Timestamp>) -> Decision {
+    let told = told.map(str::to_owned);
+    Decision::fact(OperationFact::CancelAnswered { answer: answer.clone(), told, next_try_at })
 }
 
 pub(super) fn settle(operation: &Operation, by: Option<&str>, note: &str) -> Decision {

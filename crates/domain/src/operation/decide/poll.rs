@@ -1,15 +1,13 @@
 //! What a service says of the work, and what it means when it says nothing.
 
-use super::{Decision, conclude, conclusion, give_up};
+use super::{Decision, conclude, conclusion, expired_after, give_up, late};
 use crate::job::{OperationEnding, ResultRefs, Retryable};
 use crate::limits::{
     MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional, check_text,
 };
 use crate::operation::command::{Poll, PollAnswer, PollError, PollHints};
-use crate::operation::fact::{Ending, ExpiryCause, OperationFact, Polled};
-use crate::operation::state::{
-    LATE_STATUS_IGNORED, Operation, OperationStatus, ReportedStatus, SPECIALIST_UNREGISTERED,
-};
+use crate::operation::fact::{Ending, ExpiryCause, OperationFact, Polled, Settlement};
+use crate::operation::state::{Operation, OperationStatus, ReportedStatus, SPECIALIST_UNREGISTERED};
 use crate::planted::{Bug, planted};
 use crate::policy::{Clamped, Hint, TtlHints, UnknownPolicy};
 use crate::{Jitter, Json, Refusal, Timestamp};
@@ -20,7 +18,7 @@ pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) ->
         return refusal.into();
     }
     if operation.ended.is_some() && !planted(Bug::LastAnswerWins) {
-        return contradict(operation, status);
+        return late::record_word(operation, status, poll.jitter, now);
     }
     if operation.expires_at <= now && !planted(Bug::ExpiryRearmed) {
         return too_late(operation, status);
@@ -64,20 +62,25 @@ pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) ->
                 resolve(operation, Ending::Unknown, OperationEnding::Unknown, poll.jitter)
             }
             UnknownPolicy::RetryUntilExpiry => {
-                let error = PollError { code: "operation_unknown".to_owned(), message: String::new() };
-                record_poll_error(operation, &error, Hint::Absent, poll.jitter, now)
+                record_poll_error(operation, &late::unknown(), Hint::Absent, poll.jitter, now)
             }
         },
     }
 }
 
-/// The life is over, whatever the service says now; an end that came too late is kept as a diagnostic.
+/// The life is over, whatever the service says now; an end that came too late is kept as a diagnostic, and nothing runs there any more.
 fn too_late(operation: &Operation, status: OperationStatus) -> Decision {
-    let mut decision = give_up(operation, ExpiryCause::LifetimeOver);
+    let cause = ExpiryCause::LifetimeOver;
+    let settled = Settlement::by_word_of(status);
+    let mut decision = match settled {
+        Some(_) => conclude(operation, OperationFact::Expired { cause }, expired_after(operation)),
+        None => give_up(operation, cause),
+    };
     if let Decision::Facts { facts, .. } = &mut decision
         && status.is_terminal()
     {
         facts.push(OperationFact::Contradicted { status });
+        facts.extend(settled.map(OperationFact::Settled));
     }
     decision
 }
@@ -136,13 +139,13 @@ pub(super) fn record_poll_error(
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision {
-    if operation.ended.is_some() {
-        return Decision::Nothing;
-    }
     let checked = check_text("poll error code", &error.code, MAX_LABEL_BYTES)
         .and_then(|()| check_text("poll error message", &error.message, MAX_NOTE_BYTES));
     if let Err(refusal) = checked {
         return refusal.into();
+    }
+    if operation.ended.is_some() {
+        return late::record_error(operation, error, jitter, now);
     }
     if operation.expires_at <= now {
         return give_up(operation, ExpiryCause::LifetimeOver);
@@ -161,17 +164,6 @@ pub(super) fn record_poll_error(
     polled_or_given_up(operation, polled)
 }
 
-/// The word of a service after the end: kept if it differs, up to a limit, and of no effect.
-fn contradict(operation: &Operation, status: OperationStatus) -> Decision {
-    // Failed polls before the end do not use up the room: the oldest of them make way.
-    let kept = operation.diagnostics.iter().filter(|kept| kept.code == LATE_STATUS_IGNORED).count();
-    let room = kept < usize::from(operation.policy.diagnostics_max_items);
-    if status.is_terminal() && status != operation.status() && room {
-        return Decision::fact(OperationFact::Contradicted { status });
-    }
-    Decision::Nothing
-}
-
 fn resolve(operation: &Operation, ending: Ending, for_job: OperationEnding, jitter: Jitter) -> Decision {
     Decision::fact(OperationFact::Resolved(ending))
         .then(operation.link.job_id.clone(), conclusion(operation, for_job, jitter))
@@ -179,11 +171,13 @@ fn resolve(operation: &Operation, ending: Ending, for_job: OperationEnding, jitt
 
 /// A poll that leaves it open uses up one of the granted polls; the last one ends it.
 fn polled_or_given_up(operation: &Operation, polled: Polled) -> Decision {
+    let error = polled.error.clone();
     let polled = OperationFact::Polled(polled);
     if operation.polls.saturating_add(1) < operation.policy.max_attempts {
         return Decision::fact(polled);
     }
-    let mut decision = give_up(operation, ExpiryCause::MaxAttemptsExhausted);
+    let last = Operation { last_error: error, ..operation.clone() };
+    let mut decision = give_up(&last, ExpiryCause::MaxAttemptsExhausted);
     if let Decision::Facts { facts, .. } = &mut decision {
         facts.insert(0, polled);
     }

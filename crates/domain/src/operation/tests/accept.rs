@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::limits::{MAX_BODY_BYTES, MAX_LABEL_BYTES, MAX_NOTE_BYTES};
-use crate::operation::state::OrphanReason;
+use crate::operation::OrphanReason;
 
 fn accept(new: NewOperation) -> OperationCommand {
     OperationCommand::Accept(Box::new(new))
@@ -32,7 +32,11 @@ fn nothing_that_happens_later_changes_what_an_operation_belongs_to() {
         running(),
         poll_failed(),
         cancel_requested(),
-        OperationFact::CancelAnswered { answer: crate::job::CancelAnswer::Accepted, next_try_at: None },
+        OperationFact::CancelAnswered {
+            answer: crate::job::CancelAnswer::Accepted,
+            told: None,
+            next_try_at: None,
+        },
         OperationFact::Contradicted { status: OperationStatus::Failed },
         OperationFact::Retired,
     ];
@@ -118,6 +122,7 @@ fn every_other_command_needs_an_operation() {
         OperationCommand::RequestCancel { by: None, reason: String::new(), origin: CancelOrigin::Caller },
         OperationCommand::RecordCancelAnswer {
             answer: crate::job::CancelAnswer::Accepted,
+            told: None,
             jitter: Jitter(0),
         },
         OperationCommand::Expire,

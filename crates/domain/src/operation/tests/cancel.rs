@@ -13,11 +13,11 @@ fn request_cancel(origin: CancelOrigin) -> OperationCommand {
 }
 
 fn answer(answer: CancelAnswer) -> OperationCommand {
-    OperationCommand::RecordCancelAnswer { answer, jitter: Jitter(0) }
+    OperationCommand::RecordCancelAnswer { answer, told: None, jitter: Jitter(0) }
 }
 
 fn answered(answer: CancelAnswer, next_try_at: Option<Timestamp>) -> OperationFact {
-    OperationFact::CancelAnswered { answer, next_try_at }
+    OperationFact::CancelAnswered { answer, told: None, next_try_at }
 }
 
 /// Operations that cannot be stopped, and why.
@@ -90,7 +90,11 @@ fn a_caller_is_told_so_also_after_the_job_has_asked() {
 #[test]
 fn the_cancel_of_a_job_is_recorded_although_its_operation_cannot_be_stopped() {
     for (given, reason) in unstoppable() {
-        let refused = answered(CancelAnswer::Refused(reason.to_owned()), None);
+        let refused = OperationFact::CancelAnswered {
+            answer: CancelAnswer::Refused(reason.to_owned()),
+            told: Some("not asked".to_owned()),
+            next_try_at: None,
+        };
         let then = Decision::facts([cancel_requested(), refused]);
         let operation = check(&[given], request_cancel(CancelOrigin::ParentJob), then).unwrap();
         assert_eq!(operation.status(), OperationStatus::Pending);
@@ -123,6 +127,7 @@ fn a_service_that_cannot_be_reached_is_asked_again_later_and_later() {
     for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
         let said = OperationCommand::RecordCancelAnswer {
             answer: CancelAnswer::Unreachable,
+            told: None,
             jitter: Jitter(u16::MAX),
         };
         let Decision::Facts { facts, .. } = decide(&operation(&given), &said, NOW) else {

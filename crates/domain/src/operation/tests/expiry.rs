@@ -9,13 +9,17 @@ fn expired(cause: ExpiryCause) -> OperationFact {
 
 fn given_up() -> Decision<OperationFact> {
     let reaches_out = OperationFact::CancelRequested { by: None, reason: "operation_expired".to_owned() };
-    and_the_job([expired(ExpiryCause::LifetimeOver), reaches_out], OperationEnding::Expired)
+    and_the_job(
+        [expired(ExpiryCause::LifetimeOver), reaches_out],
+        OperationEnding::Expired { last_error: None },
+    )
 }
 
 // conforms: O34
 #[test]
 fn an_operation_expires_when_its_life_is_over_and_not_before() {
-    let asked_already = and_the_job([expired(ExpiryCause::LifetimeOver)], OperationEnding::Expired);
+    let asked_already =
+        and_the_job([expired(ExpiryCause::LifetimeOver)], OperationEnding::Expired { last_error: None });
     for (given, then) in [
         (vec![accepted()], given_up()),
         (vec![accepted(), running()], given_up()),
@@ -49,7 +53,14 @@ fn no_answer_of_the_service_keeps_it_alive_past_what_the_host_granted() {
     ] {
         let mut then = given_up();
         if let Decision::Facts { facts, .. } = &mut then {
+            if status != OperationStatus::Unknown {
+                // Nothing runs there any more: it is not asked to stop.
+                facts.pop();
+            }
             facts.push(OperationFact::Contradicted { status });
+            if status != OperationStatus::Unknown {
+                facts.push(OperationFact::Settled(Settlement::EndedOutside { status }));
+            }
         }
         let operation = check_at(EXPIRES_AT, &[accepted()], when, then).unwrap();
         assert_eq!(operation.status(), OperationStatus::Expired);

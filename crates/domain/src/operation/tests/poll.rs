@@ -257,9 +257,13 @@ fn the_last_poll_that_the_host_grants_ends_the_operation() {
     let given = [accepted_with(|accepted| accepted.policy = policy), running()];
     let failing = Polled { error: Some(unreachable_error()), ..polled_again_in(1) };
     for (when, last) in [(still_pending(), polled_again_in(5)), (poll_error(unreachable_error()), failing)] {
+        let last_error = last.error.clone();
         let over = OperationFact::Expired { cause: ExpiryCause::MaxAttemptsExhausted };
         let reaches_out = OperationFact::CancelRequested { by: None, reason: "operation_expired".to_owned() };
-        let then = and_the_job([OperationFact::Polled(last), over, reaches_out], OperationEnding::Expired);
+        let then = and_the_job(
+            [OperationFact::Polled(last), over, reaches_out],
+            OperationEnding::Expired { last_error: last_error.clone() },
+        );
         let operation = check(&given, when, then).unwrap();
         assert_eq!((operation.status(), operation.polls), (OperationStatus::Expired, 2));
         assert_eq!(operation.failure_detail(), Some("max-attempts-exhausted"));

@@ -10,7 +10,7 @@ use super::file::State;
 use super::handle::Handle;
 use super::interpret::{self, Asked, Reading};
 use crate::outbound::OutboundRequest;
-use crate::{Outside, Polled};
+use crate::{CancelReply, Outside, Polled};
 
 impl HttpConnector {
     pub(super) async fn ask(&self, outside: Outside) -> Result<Polled, PollError> {
@@ -48,21 +48,28 @@ impl HttpConnector {
         })
     }
 
-    pub(super) async fn ask_to_stop(&self, outside: Outside) -> CancelAnswer {
+    pub(super) async fn ask_to_stop(&self, outside: Outside) -> CancelReply {
         let Some(cancel) = &self.connector.cancel else {
-            return CancelAnswer::Refused(self.connector.not_cancelable_because.clone());
+            let why = self.connector.not_cancelable_because.clone();
+            return CancelReply::not_asked(CancelAnswer::Refused(why));
         };
         let request =
             handle_of(&outside).and_then(|handle| self.request_for(cancel, &handle, &outside.operation));
         let request = match request {
             Ok(request) => request,
             // It will not be rendered better next time.
-            Err(why) => return CancelAnswer::Refused(why.message),
+            Err(why) => {
+                let told = format!("not asked: {}", why.code);
+                return CancelReply::told(CancelAnswer::Refused(why.message), told);
+            }
         };
         match self.exchange(cancel, request).await {
-            Ok(answer) => Reading::new(&answer, cancel, self.clock.now())
-                .cancelled(&self.connector.cancel_confirmed, &self.connector.states),
-            Err(_) => CancelAnswer::Unreachable,
+            Ok(answer) => {
+                let reading = Reading::new(&answer, cancel, self.clock.now());
+                let means = reading.cancelled(&self.connector.cancel_confirmed, &self.connector.states);
+                CancelReply::told(means, format!("HTTP {}", answer.status))
+            }
+            Err(failed) => CancelReply::told(CancelAnswer::Unreachable, failed.code()),
         }
     }
 

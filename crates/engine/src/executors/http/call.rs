@@ -62,6 +62,14 @@ impl Call {
         })
     }
 
+    /// Whether any of its templates takes this from that name.
+    pub(super) fn takes_member(&self, name: &str, member: &str) -> bool {
+        let headers = self.headers.iter().map(|(_, value)| value);
+        let mut templates = headers.chain(self.body.as_ref()).chain([&self.url]);
+        templates
+            .any(|template| template.reads_members().iter().any(|(of, taken)| of == name && taken == member))
+    }
+
     /// Whether an answer with this status is read.
     pub(super) fn accepts(&self, status: u16) -> bool {
         self.accept.as_ref().map_or((200..300).contains(&status), |accept| accept.contains(&status))
@@ -94,6 +102,10 @@ impl Call {
         let Value::String(url) = template::render(&self.url, context, now)? else {
             return Err("the URL is no text".to_owned());
         };
+        if url.trim().is_empty() {
+            // Joined to the URL of `submit`, it would ask there.
+            return Err("the URL is empty: the answer to submit had nothing of what it is made of".to_owned());
+        }
         let url = base.map_or_else(|| Url::parse(&url), |base| base.join(&url));
         url.map_err(|error| format!("the URL cannot be read: {error}"))
     }

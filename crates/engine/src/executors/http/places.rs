@@ -60,7 +60,7 @@ fn place(text: &str, stage: Stage) -> Result<Option<Url>, String> {
     }
     let authority = &rest[..end.unwrap_or(rest.len())];
     let url = Url::parse(&format!("{scheme}://{authority}/"));
-    let url = url.map_err(|error| format!("{text:?} cannot be read: {error}"))?;
+    let url = url.map_err(|error| format!("{:?} cannot be read: {error}", without_user(text)))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err("it holds a user name or password: use a header".to_owned());
     }
@@ -80,5 +80,12 @@ fn may_lack_scheme(literal: &str, goes_on: bool, stage: Stage) -> bool {
 }
 
 fn no_scheme(text: &str) -> String {
-    format!("{text:?} does not begin with https:// or http://")
+    format!("{:?} does not begin with https:// or http://", without_user(text))
+}
+
+/// A URL as it may be shown: without what stands before an `@`, which may be a password.
+pub(super) fn without_user(text: &str) -> String {
+    let Some((before, after)) = text.rsplit_once('@') else { return text.to_owned() };
+    let scheme = before.split_once("://").map(|(scheme, _)| format!("{scheme}://")).unwrap_or_default();
+    format!("{scheme}…@{after}")
 }

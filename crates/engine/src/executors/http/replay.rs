@@ -179,13 +179,19 @@ async fn replayed(
                 let polled = connector.ask(outside(&handle, clock.now())).await;
                 told_of_poll(&polled.map(|polled| connector.fit_to_take(polled)))
             }
-            Verb::Cancel => json!(connector.ask_to_stop(outside(&handle, clock.now())).await),
+            Verb::Cancel => json!(connector.ask_to_stop(outside(&handle, clock.now())).await.answer),
         };
         recording.settled().map_err(|difference| differs(connector.masked(difference)))?;
         if let Some(then) = step.then.filter(|then| *then != outcome) {
             return Err(differs(format!("expected {then}, and it came to {outcome}")));
         }
-        let wire = recording.wire().into_iter().map(|line| connector.masked(line)).collect();
+        // Masked first, then cut: half a secret is not recognised any more.
+        let shown = |(line, body): (String, Vec<u8>)| {
+            let body = connector.masked(String::from_utf8_lossy(&body));
+            let excerpt: String = body.chars().take(MAX_EXCERPT_CHARS).collect();
+            format!("{} {excerpt}", connector.masked(line))
+        };
+        let wire = recording.wire().into_iter().map(shown).collect();
         replayed.push(Replayed { step: index + 1, wire, outcome });
     }
     Ok(replayed)
@@ -201,7 +207,8 @@ struct Recording {
 struct Recorded {
     left: VecDeque<Pair>,
     differences: Vec<String>,
-    wire: Vec<String>,
+    /// Each line, and the body that belongs to it.
+    wire: Vec<(String, Vec<u8>)>,
 }
 
 impl Recording {
@@ -210,7 +217,7 @@ impl Recording {
     }
 
     /// What went over it since then.
-    fn wire(&self) -> Vec<String> {
+    fn wire(&self) -> Vec<(String, Vec<u8>)> {
         self.lock().wire.clone()
     }
 
@@ -243,15 +250,10 @@ impl Recording {
             Some(Value::String(text)) => text.into_bytes(),
             Some(json) => json.to_string().into_bytes(),
         };
-        wire.push(format!("sends {} {} {}", request.method, request.url, excerpt(&request.body)));
-        wire.push(format!("is answered {} {}", pair.answer.status, excerpt(&body)));
+        wire.push((format!("sends {} {}", request.method, request.url), request.body.clone()));
+        wire.push((format!("is answered {}", pair.answer.status), body.clone()));
         Ok(Answer { status: pair.answer.status, url: request.url.clone(), headers: headers.collect(), body })
     }
-}
-
-/// The beginning of a body.
-fn excerpt(body: &[u8]) -> String {
-    String::from_utf8_lossy(body).chars().take(MAX_EXCERPT_CHARS).collect()
 }
 
 impl Transport for Recording {

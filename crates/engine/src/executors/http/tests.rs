@@ -136,6 +136,7 @@ fn a_mistake_is_told_with_its_place_and_what_was_probably_meant() {
         ("max_ttl_seconds: 86400", "max_ttl_seconds: 0", "press.yaml:13:9: "),
         ("response_bytes: 1000", "response_bytes: 99999999", "limits.response_bytes is 1 to 1048576"),
         ("  idempotent: true\n", "", r#"the key "idempotent" is missing"#),
+        ("id: answer.body.id, ", "", "status: operation.remote_id is used, and nothing says where"),
         ("name: press", "name: press\nname: press", r#"the key "name" occurs twice"#),
     ] {
         assert!(WHOLE.contains(from), "{from}");
@@ -143,6 +144,38 @@ fn a_mistake_is_told_with_its_place_and_what_was_probably_meant() {
         assert!(mistake.contains(told), "{to}: {mistake}");
         assert!(mistake.starts_with("press.yaml:"), "{mistake}");
     }
+}
+
+#[test]
+fn a_request_that_cannot_find_the_work_is_a_mistake_of_the_file() {
+    let whole = WHOLE.replacen("id: answer.body.id, ", "", 1);
+    let whole = whole.replacen("  idempotency_header: X-Request-Id\n", "", 1);
+    for (url, told) in [
+        ("/jobs/${operation.remote_id}", "set read.id, or submit.read.id"),
+        ("/jobs/${operation.id}", "operation.id is longhaul's own id, and submit does not send it"),
+    ] {
+        let file = whole.replace("/jobs/${operation.remote_id}", url);
+        let mistake = parse(&file).unwrap_err();
+        assert!(mistake.starts_with("press.yaml:") && mistake.contains("status: "), "{mistake}");
+        assert!(mistake.contains(told), "{url}: {mistake}");
+    }
+    let file =
+        whole.replace("https://press.example.com/jobs/${operation.remote_id}", "${operation.location}");
+    assert_eq!(parse(&file).err(), None, "where the service says where it is, no id is needed");
+}
+
+#[test]
+fn a_password_in_a_url_is_never_shown() {
+    for url in
+        ["htps://me:sesame@press.example.com/jobs", "me:sesame@press.example.com", "https://me:sesame@[::/"]
+    {
+        let mistake =
+            parse(&WHOLE.replacen("https://press.example.com/jobs\n", &format!("{url}\n"), 1)).unwrap_err();
+        assert!(mistake.contains("submit.url: ") && !mistake.contains("sesame"), "{mistake}");
+    }
+    let origin = WHOLE.replacen("https://files.example.com", "ftp://me:sesame@files.example.com", 1);
+    let mistake = parse(&origin).unwrap_err();
+    assert!(mistake.contains("is no origin") && !mistake.contains("sesame"), "{mistake}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Manners whose outcome depends on what the host was told to do about them.
 
 use domain::job::{CancelAnswer, JobStateName};
-use domain::operation::{OperationFact, OperationStatus, OrphanReason};
+use domain::operation::{ExpiryCause, OperationFact, OperationStatus, OrphanReason, Settlement};
 use serde_json::json;
 use slow_service::Manner;
 
@@ -57,7 +57,11 @@ async fn what_refuses_to_stop_and_outlasts_the_cancel_is_cancelled_without_confi
     let (zoo, job) = lived(Manner::RefusesCancel, "", 80, Stops::Early).await;
     assert_eq!(zoo.world.job(&job).state.name(), JobStateName::Cancelled);
     let operation = zoo.world.operation(&job);
-    assert_eq!(operation.orphan(), Some(OrphanReason::CancelUnconfirmed));
+    // It was listed until its service, asked again, said that it had ended by itself.
+    let gave_up = OperationFact::Expired { cause: ExpiryCause::Abandoned("cancel_unconfirmed".to_owned()) };
+    assert!(zoo.facts().iter().any(|(_, _, fact)| *fact == gave_up));
+    let status = OperationStatus::Completed;
+    assert_eq!(operation.settled, Some(Settlement::EndedOutside { status }));
     let answers = operation.cancel.unwrap().answers;
     assert!(matches!(answers[0].answer, CancelAnswer::Refused(_)), "{answers:?}");
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use api::JobStatus;
 use clap::Args;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::client::{Connection, Followed, follow};
@@ -67,7 +68,7 @@ pub fn watch(connection: &Connection, watch: &Watch) -> Result<ExitCode> {
         let now = parts.into_iter().flatten().map(plain).collect::<Vec<_>>().join("  ");
         if now != last {
             live.clear();
-            say(format_args!("{}  {now}", status.updated_at));
+            say(format_args!("{}  {now}", told_at(status)));
             last = now;
         }
         live.show(status);
@@ -100,6 +101,14 @@ pub fn wait(connection: &Connection, wait: &Wait) -> Result<ExitCode> {
             Err(Failed { code: TIMED_OUT, message: told }.into())
         }
     }
+}
+
+/// When what is shown was told: a poll writes to its operation alone, and is then newer than the job.
+fn told_at(status: &JobStatus<'_>) -> String {
+    let runner = status.runner.as_deref().and_then(|runner| serde_json::from_str::<Value>(runner.get()).ok());
+    let polled_at = runner.as_ref().and_then(|runner| runner["outside"]["last_polled_at"].as_str());
+    // Both are written alike, so that the later one is also the larger text.
+    polled_at.map_or(&*status.updated_at, |polled_at| polled_at.max(&status.updated_at)).to_owned()
 }
 
 /// Follows to the end with a line that moves.

@@ -11,8 +11,8 @@ use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
 use domain::policy::Hint;
 use domain::{Json, Timestamp};
 use engine::{
-    Approval, Assignment, Contract, Deferral, Failure, Gated, Link, ModeSupport, Modes, Output, Outside,
-    Polled, Produced, Schema, SignedWebhook, Specialist, verify_webhook,
+    Approval, Assignment, CancelReply, Contract, Deferral, Failure, Gated, Link, ModeSupport, Modes, Output,
+    Outside, Polled, Produced, Schema, SignedWebhook, Specialist, verify_webhook,
 };
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
         ("echo", Arc::new(Echo)),
         ("command", Arc::new(Echo)),
         ("fails", Arc::new(Fails)),
+        ("never_taken", Arc::new(NeverTaken)),
         ("hands_over", Arc::new(HandsOver)),
         ("asks", Arc::new(Asks)),
         ("stays", Arc::new(Stays)),
@@ -43,7 +44,7 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
 /// How each may be invoked.
 pub fn modes(name: &str) -> Modes {
     let support = match name {
-        "echo_either" | "stays_either" | "defers" | "press" => ModeSupport::Either,
+        "never_taken" | "echo_either" | "stays_either" | "defers" | "press" => ModeSupport::Either,
         "defers_only" | "Shouts" | "render.cover" | "asks_operators" => ModeSupport::AsyncOnly,
         _ => ModeSupport::SyncOnly,
     };
@@ -81,6 +82,19 @@ impl Specialist for Echo {
         let output =
             Output { summary: Some("echoed".to_owned()), data: Some(assignment.input), artifacts: None };
         Box::pin(async move { Produced::Completed(output) })
+    }
+}
+
+/// Offers the work to a service that has no time.
+struct NeverTaken;
+
+impl Specialist for NeverTaken {
+    fn produce(&self, _: Assignment, _: Link) -> Outcome<'_> {
+        Box::pin(async { Produced::Failed(Failure::transient("service_busy", "come back later")) })
+    }
+
+    fn begins_outside(&self) -> bool {
+        true
     }
 }
 
@@ -160,7 +174,7 @@ impl Specialist for Defers {
         Box::pin(std::future::ready(error.map_or(Ok(answer), Err)))
     }
 
-    fn cancel(&self, outside: Outside) -> Pin<Box<dyn Future<Output = CancelAnswer> + Send + '_>> {
+    fn cancel(&self, outside: Outside) -> Pin<Box<dyn Future<Output = CancelReply> + Send + '_>> {
         let script: Value = serde_json::from_slice(&outside.handle).unwrap_or_default();
         let by_the_host = outside.operation.cancel.as_ref().is_some_and(|cancel| cancel.by.is_none());
         let answer = match script["cancel"].as_str() {
@@ -170,7 +184,7 @@ impl Specialist for Defers {
             Some("refused") => CancelAnswer::Refused("the private reason".to_owned()),
             Some(_) | None => CancelAnswer::Cancelled,
         };
-        Box::pin(async move { answer })
+        Box::pin(async move { answer.into() })
     }
 }
 
