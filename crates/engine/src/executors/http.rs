@@ -37,8 +37,8 @@ use serde_json::{Value, json};
 
 use crate::outbound::{Answer, Outbound, OutboundError, OutboundRequest, OutboundRules};
 use crate::{
-    Approval, Assignment, CancelReply, Clock, Deferral, Executor, ForeignWork, Gated, Link, Outside, Polled, Produced,
-    SignedWebhook, Specialist, verify_webhook,
+    Approval, Assignment, CancelReply, Clock, Deferral, Executor, ForeignWork, Gated, Link, Outside, Polled,
+    Produced, SignedWebhook, Specialist, verify_webhook,
 };
 
 pub use file::{SecretSource, State};
@@ -166,6 +166,8 @@ impl Specialist for HttpConnector {
 
     fn adopt(&self, assignment: &Assignment, work: ForeignWork) -> Result<Deferral, String> {
         self.handle_of_foreign(assignment, work)
+    }
+
     fn begins_outside(&self) -> bool {
         self.connector.status.is_some()
     }
