@@ -5,6 +5,7 @@
 
 mod answer;
 mod asked;
+mod asks;
 mod audit;
 mod authorise;
 mod callback;
@@ -24,6 +25,7 @@ mod nodes;
 mod openapi;
 mod orphans;
 mod patient_stream;
+mod peers;
 mod problem;
 mod pulled;
 mod render;
