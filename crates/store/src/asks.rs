@@ -6,6 +6,7 @@
 use domain::ask::{Ask, AskChange, Closing, MAX_OPEN_ASKS};
 use domain::{JobId, Timestamp};
 
+use crate::error::too_large;
 use crate::{Reply, StoreError};
 
 /// Where asks are kept.
@@ -84,10 +85,7 @@ pub fn check_ask(change: &AskChange) -> Result<(), StoreError> {
         AskChange::Opened(ask) => ask.check(),
         AskChange::Closed { closing, .. } => closing.check(),
     };
-    checked.map_err(|refusal| match refusal {
-        domain::Refusal::TooLarge { what, limit } => StoreError::TooLarge { what, limit },
-        other => StoreError::Broken(other.to_string()),
-    })
+    checked.map_err(|refusal| too_large(&refusal))
 }
 
 /// The refusal when a peer has too many before it.

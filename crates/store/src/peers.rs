@@ -4,6 +4,7 @@
 
 use domain::peer::{MAX_PEERS, Peer, Sighting};
 
+use crate::error::too_large;
 use crate::{Reply, StoreError};
 
 /// Sightings that are written at once.
@@ -81,10 +82,7 @@ impl PeerQuery {
 
 /// Refuses a peer over its limits, before anything is queued.
 pub fn check_peer(peer: &Peer) -> Result<(), StoreError> {
-    peer.check().map_err(|refusal| match refusal {
-        domain::Refusal::TooLarge { what, limit } => StoreError::TooLarge { what, limit },
-        other => StoreError::Broken(other.to_string()),
-    })
+    peer.check().map_err(|refusal| too_large(&refusal))
 }
 
 /// Refuses too many sightings at once.

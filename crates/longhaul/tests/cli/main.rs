@@ -14,6 +14,7 @@ mod given;
 mod jobs;
 mod kills;
 mod outside;
+mod peers;
 mod postgres;
 mod redaction;
 mod refused_databases;

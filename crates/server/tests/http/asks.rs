@@ -23,9 +23,9 @@ impl World {
     async fn pending(&self, query: &str) -> Vec<String> {
         let list = self.get(&format!("/asks/pending?{query}")).send().await.ok()["asks"].clone();
         list.as_array()
-            .unwrap()
+            .expect("it is a list")
             .iter()
-            .map(|ask| ask["correlation_id"].as_str().unwrap().to_owned())
+            .map(|ask| ask["correlation_id"].as_str().expect("it has one").to_owned())
             .collect()
     }
 

@@ -20,7 +20,7 @@ impl World {
     /// Waits until the row of a peer is as wanted.
     async fn until_row(&self, id: &str, wanted: impl Fn(Option<&str>) -> bool) {
         loop {
-            let peer = self.store.peer(id).await.unwrap().unwrap();
+            let peer = self.store.peer(id).await.expect("the store reads").expect("it is registered");
             if wanted(peer.present_on.as_deref()) {
                 return;
             }
@@ -29,7 +29,7 @@ impl World {
     }
 
     async fn no_jobs(&self) -> bool {
-        self.store.facts_after(0, 1).await.unwrap().is_empty()
+        self.store.facts_after(0, 1).await.expect("the store reads").is_empty()
     }
 }
 

@@ -59,7 +59,7 @@ impl Tables {
             match sighting.presence {
                 Presence::Present => peer.present_on = Some(sighting.node),
                 Presence::Absent if peer.present_on.as_ref() == Some(&sighting.node) => {
-                    peer.present_on = None
+                    peer.present_on = None;
                 }
                 Presence::Absent => continue,
             }
