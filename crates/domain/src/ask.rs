@@ -137,17 +137,18 @@ pub fn following<'a>(job: &Job, facts: impl Iterator<Item = &'a JobFact>, at: Ti
             expires_at: at.plus_seconds(DEFAULT_TTL_SECONDS),
             closed: None,
         }))),
+        // Another attempt goes on with it: what the one before was told is over.
+        JobFact::Dispatched { .. } => {
+            let before = job.attempts.len().checked_sub(2).and_then(|place| job.attempts.get(place))?;
+            correlation_id(job, before).map(|id| over(id, at))
+        }
         JobFact::Completed(_)
         | JobFact::Failed(_)
         | JobFact::Requeued { .. }
         | JobFact::Cancelled(_)
         | JobFact::Expired(_)
-        | JobFact::BecameUnavailable(_) => Some(AskChange::Closed {
-            id: id.clone(),
-            closing: Closing { at, reason: CloseReason::FireCompleted, message: None, by: None },
-        }),
+        | JobFact::BecameUnavailable(_) => Some(over(id.clone(), at)),
         JobFact::Created(_)
-        | JobFact::Dispatched { .. }
         | JobFact::Started(_)
         | JobFact::InputAwaited(_)
         | JobFact::Blocked(_)
@@ -166,11 +167,16 @@ pub fn following<'a>(job: &Job, facts: impl Iterator<Item = &'a JobFact>, at: Ti
     facts.filter_map(change).collect()
 }
 
+fn over(id: String, at: Timestamp) -> AskChange {
+    let closing = Closing { at, reason: CloseReason::FireCompleted, message: None, by: None };
+    AskChange::Closed { id, closing }
+}
+
 /// The ask that an attempt was delivered with; none if no peer was asked.
 pub fn correlation_id(job: &Job, attempt: &Attempt) -> Option<String> {
-    let is_asked = job.spec.executor.is_none()
-        && job.spec.assigned_peer_id.is_some()
-        && attempt.trigger == Trigger::Automatic;
+    // Whoever asks to run it makes the attempt itself: then nobody is handed anything.
+    let is_handed_out = !matches!(attempt.trigger, Trigger::Run | Trigger::Retry);
+    let is_asked = job.spec.executor.is_none() && job.spec.assigned_peer_id.is_some() && is_handed_out;
     is_asked.then(|| of_attempt(&attempt.id))
 }
 
@@ -239,5 +245,51 @@ impl CloseReason {
     /// Reads the word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Details, JobSpec, NewJob, apply};
+    use crate::{OwnerId, RetryPolicy};
+
+    const AT: Timestamp = Timestamp::from_seconds(1_000);
+
+    fn job(facts: &[JobFact]) -> Job {
+        let mut spec = JobSpec::plain(None, RetryPolicy::ONCE);
+        spec.assigned_peer_id = Some("peer-b".to_owned());
+        let new = NewJob { spec, due_at: None, bodies: Vec::new() };
+        let mut job = Job::new(JobId::new("work-1"), &new, AT);
+        facts.iter().for_each(|fact| apply(&mut job, fact, AT).unwrap());
+        job
+    }
+
+    fn dispatched(number: u32, trigger: Trigger) -> JobFact {
+        let attempt_id = AttemptId::new(format!("attempt-{number}"));
+        JobFact::Dispatched { attempt_id, number, owner: OwnerId::new("worker:b"), trigger }
+    }
+
+    fn told(facts: &[JobFact], new: usize) -> Vec<(String, &'static str)> {
+        let changes = following(&job(facts), facts[facts.len() - new..].iter(), AT);
+        let told = changes.into_iter().map(|change| match change {
+            AskChange::Opened(ask) => (ask.id, "opened"),
+            AskChange::Closed { id, closing } => (id, closing.reason.as_str()),
+        });
+        told.collect()
+    }
+
+    // conforms: R7 R37
+    #[test]
+    fn hand_out_opens_an_ask_and_the_end_of_the_attempt_or_the_next_one_closes_it() {
+        let first = [dispatched(1, Trigger::Automatic), JobFact::Delivered];
+        assert_eq!(told(&first, 2), [("ask-1".to_owned(), "opened")]);
+        let ended = [&first[..], &[JobFact::Completed(Details::default())]].concat();
+        assert_eq!(told(&ended, 1), [("ask-1".to_owned(), "fire_completed")]);
+        let again = [&first[..], &[dispatched(2, Trigger::Automatic), JobFact::Delivered]].concat();
+        let closed_and_opened = [("ask-1".to_owned(), "fire_completed"), ("ask-2".to_owned(), "opened")];
+        assert_eq!(told(&again, 2), closed_and_opened);
+        let asked_for = [dispatched(1, Trigger::Run), JobFact::Delivered];
+        assert_eq!(told(&asked_for, 2), []);
     }
 }
