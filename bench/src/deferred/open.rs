@@ -107,6 +107,7 @@ impl Open {
             correlation_id: None,
             changes,
             keys: Vec::new(),
+            asks: Vec::new(),
             urgency: Urgency::Result,
             lease: Lease::DEFAULT,
         })

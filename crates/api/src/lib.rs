@@ -3,6 +3,7 @@
 //! Shared by the server and by its clients. Nothing here decides, reads or sends. Users' JSON is carried as raw text, so that
 //! 64-bit integers and everything else survive word for word.
 
+pub mod ask;
 pub mod batch;
 pub mod capability;
 pub mod claim;
@@ -13,12 +14,14 @@ pub mod json;
 pub mod limits;
 pub mod node;
 pub mod orphan;
+pub mod peer;
 pub mod problem;
 pub mod pull;
 pub mod sensorium;
 pub mod token;
 pub mod why;
 
+pub use ask::{AckAsk, Ask, AskAnswer, AskList, AskOpened, AskWaited, CreateAsk, WaitAsk};
 pub use batch::{BatchAnswer, BatchVerdict, CreateBatch};
 pub use capability::{Capability, CapabilityList, DeferredProfile};
 pub use claim::{AcquireClaim, ClaimAnswer, ClaimRecord, SwapClaim, UnderClaim};
@@ -31,6 +34,7 @@ pub use job::{
 pub use json::{JsonArray, JsonObject};
 pub use node::{Node, NodeAnswer, NodeList};
 pub use orphan::{Orphan, OrphanAnswer, OrphanCancelAnswer, OrphanList, RetryCancel, SettleOrphan};
+pub use peer::{Candidate, Peer, PeerAnswer, PeerForgotten, PeerList, RegisterPeer};
 pub use problem::{FieldError, Problem, ProblemCode};
 pub use pull::{
     After, AskInput, CompleteJob, DeferJob, FailJob, Handed, HeartbeatAnswer, HeartbeatJob, PullJob,

@@ -7,6 +7,8 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Candidate;
+
 /// The media type of a problem.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
@@ -16,7 +18,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 pub struct Problem {
     /// A name for the kind of problem.
     #[serde(rename = "type")]
-    pub kind: Cow<'static, str>,
+    pub kind: Box<str>,
     /// The same for every problem of this code.
     pub title: Cow<'static, str>,
     /// The HTTP status.
@@ -33,6 +35,14 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schema(value_type = Option<u32>))]
     pub retry_after_seconds: Option<NonZeroU32>,
+    /// Whom a name may mean, if several are called so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Vec<Candidate>>))]
+    #[allow(
+        clippy::box_collection,
+        reason = "a problem is carried by every result, and hardly ever has any"
+    )]
+    pub candidates: Option<Box<Vec<Candidate>>>,
 }
 
 /// What is wrong with one field.
@@ -113,6 +123,10 @@ codes! {
     CircleForbidden "circle_forbidden" 403 "The token is bound to another circle";
     /// No such thing, or not for this token.
     NotFound "not_found" 404 "There is no such thing";
+    /// Nobody has this id or name in the circle; nothing was stored.
+    AssignedPeerNotFound "assigned_peer_not_found" 404 "There is no such peer to assign it to";
+    /// Nobody has this id or name in the circle.
+    PeerNotFound "peer_not_found" 404 "There is no such peer";
     /// No such route.
     NoSuchRoute "no_such_route" 404 "There is no such route";
     /// The route has no such method.
@@ -135,6 +149,14 @@ codes! {
     NotTerminal "not_terminal" 409 "The job is not over yet";
     /// Templates make jobs, and are none.
     RecurringTemplate "recurring_template" 409 "A recurring template is not a job";
+    /// Several have this name in the circle; nothing was stored.
+    AmbiguousAssignedPeer "ambiguous_assigned_peer" 409 "Several peers have this name";
+    /// Several have this name in the circle.
+    AmbiguousPeer "ambiguous_peer" 409 "Several peers have this name";
+    /// Another token, or another circle, has registered the id.
+    PeerIdTaken "peer_id_taken" 409 "The peer's id is another's";
+    /// The ask was closed before; a message reaches nobody.
+    AskClosed "ask_closed" 410 "The ask is closed";
     /// Someone holds the record.
     LeaseHeld "lease_held" 409 "Someone holds the record";
     /// The claim is another's by now, or has another version.
@@ -208,13 +230,14 @@ impl ProblemCode {
     /// A problem of this code.
     pub fn because(self, detail: impl Into<String>) -> Problem {
         Problem {
-            kind: Cow::Borrowed(self.uri()),
+            kind: Box::from(self.uri()),
             title: Cow::Borrowed(self.title()),
             status: self.status(),
             code: Cow::Borrowed(self.as_str()),
             detail: detail.into(),
             errors: Box::default(),
             retry_after_seconds: None,
+            candidates: None,
         }
     }
 }
@@ -223,6 +246,12 @@ impl Problem {
     /// The same problem, with the time to come back.
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after_seconds = NonZeroU32::new(seconds);
+        self
+    }
+
+    /// The same problem, with those that a name may mean.
+    pub fn between(mut self, candidates: Vec<Candidate>) -> Self {
+        self.candidates = Some(Box::new(candidates));
         self
     }
 

@@ -56,6 +56,9 @@ pub struct Handed<'a> {
     pub attempt_id: Cow<'a, str>,
     /// 1 for the first.
     pub attempt_number: u32,
+    /// The ask that it was delivered with, if it is assigned to a peer: acknowledging it confirms receipt and nothing more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<Cow<'a, str>>,
     /// Without a heartbeat by then it is given to someone else, or becomes unavailable.
     pub lease_expires_at: Cow<'a, str>,
     /// How often to be heard of.

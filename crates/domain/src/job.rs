@@ -34,7 +34,7 @@ pub(crate) use state::is_false;
 pub use state::{AfterExternal, Job, JobState, JobStateName};
 #[cfg(test)]
 pub(crate) use why::waiting_outside;
-pub use why::{ExecutorHere, Explanation, LaneHere, Reason, Surroundings, cancel_told, why};
+pub use why::{ExecutorHere, Explanation, LaneHere, PeerHere, Reason, Surroundings, cancel_told, why};
 
 /// Seconds that a cancel of dispatched work may wait to be confirmed.
 pub const CANCEL_LIMIT_SECONDS: u64 = 30;

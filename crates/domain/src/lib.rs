@@ -5,8 +5,9 @@
 //! randomness and no hash order in this crate: `clippy.toml` beside it refuses them.
 //!
 //! Read in this order: [`job`] (`state.rs`, `command.rs`, `decide.rs`, `apply.rs`), [`operation`] (the same
-//! files), [`claim`], [`policy`], [`attention`].
+//! files), [`claim`], [`policy`], [`attention`]; [`peer`] and [`ask`] stand beside the ledger.
 
+pub mod ask;
 pub mod attention;
 pub mod body;
 pub mod claim;
@@ -16,6 +17,7 @@ pub mod job;
 pub mod json;
 pub mod limits;
 pub mod operation;
+pub mod peer;
 pub mod planted;
 pub mod policy;
 pub mod record;

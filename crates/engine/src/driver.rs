@@ -17,8 +17,9 @@ use tokio::task::JoinHandle;
 
 use crate::membership::Member;
 use crate::{
-    Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, HandOutJobs, Ids,
-    Membership, Next, OnRuntime, PollOperations, Polls, Pulls, RunOrder, Standing, Timer, Wakes, Worker,
+    AsksWatched, Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, HandOutJobs,
+    Ids, Membership, Next, NotePresence, OnRuntime, PollOperations, Polls, Presences, Pulls, RunOrder,
+    Standing, Timer, Wakes, Worker,
 };
 
 /// How long attempts may go on after a stop was asked for.
@@ -66,6 +67,8 @@ pub struct Daemon {
     attempts: Arc<Attempts>,
     polls: Arc<Polls>,
     pulls: Arc<Pulls>,
+    presences: Arc<Presences>,
+    asks: Arc<AsksWatched>,
     changes: Arc<Changes>,
     wakes: Arc<Wakes>,
     timer: Arc<dyn Timer>,
@@ -94,11 +97,14 @@ impl Daemon {
         settings: DaemonSettings,
     ) -> Self {
         let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
+        let asks = Arc::new(AsksWatched::default());
         let clock: Arc<dyn crate::Clock> = timer.clone();
+        let presences = Arc::new(Presences::new(settings.owner.as_str(), clock.clone()));
         let mut base = Engine::new(store, clock, ids, settings.retention)
             .leasing(settings.lease)
             .watched_by(wakes.clone())
-            .watched_by(changes.clone());
+            .watched_by(changes.clone())
+            .watched_by(asks.clone());
         for watch in executors.watches() {
             base = base.watched_by(watch.clone());
         }
@@ -129,10 +135,12 @@ impl Daemon {
         let attend = AttendJobs::new(engine.clone(), settings.owner.clone(), settings.lease, wakes.clone())
             .sparing(attempts.clone());
         let hand_out = HandOutJobs::new(engine.clone(), pulls.clone());
+        let note_presence = NotePresence::new(engine.clone(), presences.clone());
         let mut loops = vec![
             tokio::spawn(drive(Arc::new(attend), timer.clone(), stage.clone(), Stage::Ended)),
             tokio::spawn(drive(Arc::new(poll), timer.clone(), stage.clone(), Stage::Draining)),
             tokio::spawn(drive(Arc::new(hand_out), timer.clone(), stage.clone(), Stage::Draining)),
+            tokio::spawn(drive(Arc::new(note_presence), timer.clone(), stage.clone(), Stage::Ended)),
         ];
         if settings.dispatching == Dispatching::On {
             let strangers_from = timer.now().plus_seconds(settings.grace_seconds);
@@ -146,7 +154,22 @@ impl Daemon {
             loops.push(tokio::spawn(drive(Arc::new(dispatch), timer.clone(), stage, Stage::Draining)));
         }
         let loops = Mutex::new(loops);
-        Self { engine, attempts, polls, pulls, changes, wakes, timer, owner, standing, policy, stop, loops }
+        Self {
+            engine,
+            attempts,
+            polls,
+            pulls,
+            presences,
+            asks,
+            changes,
+            wakes,
+            timer,
+            owner,
+            standing,
+            policy,
+            stop,
+            loops,
+        }
     }
 
     /// Keeps this node among those that share its store, until the daemon ends.
@@ -160,6 +183,7 @@ impl Daemon {
             pulls: self.pulls.clone(),
             wakes: self.wakes.clone(),
             changes: self.changes.clone(),
+            asks: self.asks.clone(),
             standing: self.standing.clone(),
             seen: BTreeMap::new(),
         };
@@ -196,6 +220,16 @@ impl Daemon {
     /// Those who pull work from here.
     pub fn pulls(&self) -> &Arc<Pulls> {
         &self.pulls
+    }
+
+    /// Those who are heard of here.
+    pub fn presences(&self) -> &Arc<Presences> {
+        &self.presences
+    }
+
+    /// Whoever waits for an ask here.
+    pub fn asks(&self) -> &Arc<AsksWatched> {
+        &self.asks
     }
 
     /// The questions to services that are under way here.

@@ -167,6 +167,7 @@ impl Engine {
             correlation_id: None,
             changes: Vec::new(),
             keys,
+            asks: Vec::new(),
             urgency: store::Urgency::Result,
             lease: self.lease,
         };

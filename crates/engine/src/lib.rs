@@ -3,6 +3,7 @@
 //! Load, decide with its consequences, commit, and once more on a conflict. The clock is read in `clock.rs` and
 //! randomness made in `ids.rs`, nowhere else.
 
+mod asks_watched;
 mod attempts;
 mod changes;
 mod clock;
@@ -23,6 +24,7 @@ mod order;
 pub mod outbound;
 mod plan;
 mod polls;
+mod presences;
 mod produced;
 mod pulls;
 mod schema;
@@ -33,6 +35,7 @@ mod wakes;
 mod webhook;
 mod workers;
 
+pub use asks_watched::{AskTopic, AskWatch, AsksWatched};
 pub use attempts::{Attempts, RunOrder};
 pub use changes::{Changes, Watched};
 pub use clock::{Clock, ManualClock, Measured, SharedClock, SystemClock, Timer};
@@ -48,6 +51,7 @@ pub use membership::Membership;
 pub use mistake::{Mistake, hint};
 pub use order::{Order, OrderBody, OrderKey, Outcome, RenderAnswer};
 pub use polls::Polls;
+pub use presences::{MAX_HEARD, Presences, Waits};
 pub use produced::{Deferral, Failure, Output, Polled, Produced};
 pub use pulls::{Beat, Handed, MAX_WAITING, PulledLane, Puller, Pulls};
 pub use schema::{Misfit, Schema};
@@ -56,4 +60,4 @@ pub use specialist::{Assignment, CancelReply, ForeignWork, Outside, Specialist, 
 pub use standing::{MayTake, Standing};
 pub use wakes::Wakes;
 pub use webhook::{SignedWebhook, verify_webhook, webhook_key};
-pub use workers::{AttendJobs, DispatchJobs, HandOutJobs, Next, PollOperations, Worker};
+pub use workers::{AttendJobs, DispatchJobs, HandOutJobs, Next, NotePresence, PollOperations, Worker};

@@ -12,7 +12,7 @@ use store::{Node, Pulse, Ready, Reply, SharedStore, StoreError};
 use tokio::sync::watch;
 
 use crate::attempts::Younger;
-use crate::{Attempts, Changes, Engine, Polls, Pulls, Standing, Timer, Wakes};
+use crate::{AsksWatched, Attempts, Changes, Engine, Polls, Pulls, Standing, Timer, Wakes};
 
 /// How often a node says that it lives.
 const BEAT_EVERY_SECONDS: u64 = 10;
@@ -47,6 +47,7 @@ pub(crate) struct Member {
     pub(crate) pulls: Arc<Pulls>,
     pub(crate) wakes: Arc<Wakes>,
     pub(crate) changes: Arc<Changes>,
+    pub(crate) asks: Arc<AsksWatched>,
     pub(crate) standing: Arc<Standing>,
     /// The versions of the records that were looked at.
     pub(crate) seen: BTreeMap<RecordId, u64>,
@@ -77,6 +78,7 @@ impl Member {
                         return;
                     }
                     self.changes.look_again();
+                    self.asks.look_again();
                     look_at = self.look().await;
                     self.feel_pulse().await;
                     timer.sleep_until(timer.now().plus_micros(LOOK_EVERY_MICROS)).await;

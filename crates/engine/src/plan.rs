@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use domain::ask::{self, AskChange};
 use domain::attention::{Retention, attention};
 use domain::job::{JobCommand, JobFact};
 use domain::operation::OperationFact;
@@ -167,6 +168,7 @@ impl Planner<'_> {
             correlation_id: None,
             changes: vec![change],
             keys: Vec::new(),
+            asks: Vec::new(),
             urgency: Urgency::Result,
             lease: self.lease,
         }
@@ -207,6 +209,7 @@ impl Planner<'_> {
             return refusal.map_or(Ok(Plan::Nothing(record)), |refusal| Err(refusal.into()));
         }
         let mut commit = self.commit(order, changes);
+        commit.asks = commit.changes.iter().flat_map(|change| self.asks_of(change)).collect();
         if refusal.is_none() {
             commit.keys.extend(order.keys.iter().map(|key| key.answered(&order.record, &record)));
         } else {
@@ -230,6 +233,16 @@ impl Planner<'_> {
         }
     }
 
+    /// What the peer of a job is told of it, in the same commit.
+    fn asks_of(&self, change: &Change) -> Vec<AskChange> {
+        let Record::Job(job) = &*change.record else { return Vec::new() };
+        let facts = change.facts.iter().filter_map(|new| match &new.fact {
+            Fact::Job(fact) => Some(fact),
+            Fact::Operation(_) => None,
+        });
+        ask::following(job, facts, self.now)
+    }
+
     fn commit(&self, order: &Order, changes: Vec<Change>) -> Commit {
         let urgency = if creates(&order.command) { Urgency::NewWork } else { Urgency::Result };
         Commit {
@@ -239,6 +252,7 @@ impl Planner<'_> {
             correlation_id: order.correlation_id.clone(),
             changes,
             keys: Vec::new(),
+            asks: Vec::new(),
             urgency,
             lease: self.lease,
         }

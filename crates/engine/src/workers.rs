@@ -4,6 +4,7 @@ mod attend;
 mod dispatch;
 mod due_times;
 mod hand_out;
+mod note_presence;
 mod poll;
 
 use std::future::Future;
@@ -14,6 +15,7 @@ use domain::Timestamp;
 pub use attend::AttendJobs;
 pub use dispatch::DispatchJobs;
 pub use hand_out::HandOutJobs;
+pub use note_presence::NotePresence;
 pub use poll::PollOperations;
 
 use crate::{EngineError, MayTake};

@@ -9,6 +9,7 @@ pub mod export;
 pub mod jobs;
 pub mod nodes;
 pub mod orphans;
+pub mod peers;
 pub mod progress;
 pub mod purge;
 pub mod rebuild;

@@ -39,6 +39,7 @@ const EXAMPLES: &str = "Examples:
   longhaul executors                              what --executor may name
   longhaul orphans list                           what may still run outside
   longhaul nodes                                  who works on this store
+  longhaul peers list                             who pulls work, and who is there
   longhaul verify                                 compare every stored row with the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
 
@@ -58,6 +59,7 @@ enum Command {
     Executors(commands::executors::Executors),
     Orphans(commands::orphans::OrphansArguments),
     Nodes(commands::nodes::NodesArguments),
+    Peers(commands::peers::PeersArguments),
     Purge(commands::purge::Purge),
     Config(commands::config::ConfigArguments),
     Connector(commands::connector::ConnectorArguments),
@@ -164,6 +166,7 @@ fn main() -> ExitCode {
         Command::Executors(executors) => commands::executors::run(&executors),
         Command::Orphans(orphans) => commands::orphans::run(orphans),
         Command::Nodes(nodes) => commands::nodes::run(nodes),
+        Command::Peers(peers) => commands::peers::run(peers),
         Command::Purge(purge) => commands::purge::run(&purge),
         Command::Config(config) => commands::config::run(&config),
         Command::Connector(connector) => commands::connector::run(&connector),

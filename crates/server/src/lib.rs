@@ -5,6 +5,7 @@
 
 mod answer;
 mod asked;
+mod asks;
 mod attempt_token;
 mod audit;
 mod authorise;
@@ -25,6 +26,7 @@ mod nodes;
 mod openapi;
 mod orphans;
 mod patient_stream;
+mod peers;
 mod problem;
 mod pulled;
 mod render;

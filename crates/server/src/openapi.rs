@@ -114,6 +114,29 @@ fn parameters(route: &Route) -> Value {
             parameters.extend([limit, cursor]);
         }
         Operation::ReadFacts | Operation::ListOrphans => parameters.extend([limit, cursor]),
+        Operation::ListPeers => {
+            for (name, about) in [
+                ("circle", "of this circle"),
+                ("label", "with this label"),
+                ("display_name", "called so"),
+            ] {
+                parameters.push(text(name, about));
+            }
+            parameters.extend([limit, cursor]);
+        }
+        Operation::ListAsks => parameters.push(text("job_id", "the job that they are about")),
+        Operation::ListPendingAsks => {
+            for (name, about) in [
+                ("peer_id", "the peer; the one that the token speaks for if left out"),
+                ("direction", "inbound if left out, outbound or both"),
+                ("circle", "a token that is bound to one says so itself"),
+            ] {
+                parameters.push(text(name, about));
+            }
+            parameters.push(json!({ "name": "wait_seconds", "in": "query",
+                "description": "how long to wait for one if there is none, at most 60",
+                "schema": { "type": "integer", "minimum": 0 } }));
+        }
         Operation::ReadArtifact => parameters.extend([
             text("attempt_id", "of this attempt; of the last if left out"),
             json!({ "name": "offset", "in": "query", "description": "from this byte on; an empty answer is the end as of now",
@@ -136,6 +159,7 @@ fn parameters(route: &Route) -> Value {
         | Operation::AskInput
         | Operation::DeferJob
         | Operation::InvokeCapability
+        | Operation::CreateAsk
         | Operation::PurgeJob => parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
             "description": "names this write; the same key and request get the same answer, byte for byte",
@@ -149,6 +173,12 @@ fn parameters(route: &Route) -> Value {
         | Operation::AcquireClaim
         | Operation::RenewClaim
         | Operation::ReleaseClaim
+        | Operation::RegisterPeer
+        | Operation::ReadPeer
+        | Operation::ForgetPeer
+        | Operation::ReadAsk
+        | Operation::AckAsk
+        | Operation::WaitAsk
         | Operation::CancelOrphan
         | Operation::SettleOrphan
         | Operation::ListCapabilities
@@ -205,7 +235,12 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
         let applies = match status {
             401 | 403 if route.operation == Operation::TakeCallback => status == 401,
             401 | 403 => route.access != Access::Open,
-            404 => route.path.contains("{id}") || route.operation == Operation::StreamFacts,
+            404 => {
+                let named =
+                    [Operation::StreamFacts, Operation::CreateJob, Operation::CreateAsk, Operation::ListAsks];
+                route.path.contains("{id}") || named.contains(&route.operation)
+            }
+            410 => route.operation == Operation::AckAsk,
             400 | 409 | 415 | 422 if route.operation == Operation::TakeCallback => false,
             408 | 409 | 413 | 415 => has_body,
             400 => has_body,
@@ -215,6 +250,9 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
                     Operation::ReadFacts,
                     Operation::ListOrphans,
                     Operation::ListDeferred,
+                    Operation::ListPeers,
+                    Operation::ListAsks,
+                    Operation::ListPendingAsks,
                     Operation::ReadArtifact,
                     Operation::StreamFacts,
                 ];
@@ -256,6 +294,10 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         Operation::DeferJob => Some(schemas.add::<api::DeferJob>()),
         Operation::AcquireClaim => Some(schemas.add::<api::AcquireClaim>()),
         Operation::RenewClaim | Operation::ReleaseClaim => Some(schemas.add::<api::SwapClaim>()),
+        Operation::RegisterPeer => Some(schemas.add::<api::RegisterPeer>()),
+        Operation::CreateAsk => Some(schemas.add::<api::CreateAsk>()),
+        Operation::AckAsk => Some(schemas.add::<api::AckAsk>()),
+        Operation::WaitAsk => Some(schemas.add::<api::WaitAsk>()),
         Operation::CancelOrphan => Some(schemas.add::<api::RetryCancel>()),
         Operation::SettleOrphan => Some(schemas.add::<api::SettleOrphan>()),
         Operation::InvokeCapability => Some(json!({ "anyOf": [
@@ -269,6 +311,12 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ReadStatus
         | Operation::ReadResult
         | Operation::ReadArtifact
+        | Operation::ListPeers
+        | Operation::ReadPeer
+        | Operation::ForgetPeer
+        | Operation::ListAsks
+        | Operation::ListPendingAsks
+        | Operation::ReadAsk
         | Operation::PurgeJob
         | Operation::ReadFacts
         | Operation::ReadWhy
@@ -319,6 +367,13 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::AcquireClaim | Operation::RenewClaim | Operation::ReleaseClaim => {
             schemas.add::<api::ClaimAnswer>()
         }
+        Operation::RegisterPeer | Operation::ReadPeer => schemas.add::<api::PeerAnswer>(),
+        Operation::ListPeers => schemas.add::<api::PeerList>(),
+        Operation::ForgetPeer => schemas.add::<api::PeerForgotten>(),
+        Operation::CreateAsk => schemas.add::<api::AskOpened>(),
+        Operation::ListAsks | Operation::ListPendingAsks => schemas.add::<api::AskList>(),
+        Operation::ReadAsk | Operation::AckAsk => schemas.add::<api::AskAnswer>(),
+        Operation::WaitAsk => schemas.add::<api::AskWaited>(),
         Operation::ReadResult => schemas.add::<api::ResultAnswer<'static>>(),
         Operation::ReadFacts => schemas.add::<api::FactList<'static>>(),
         Operation::ReadWhy => schemas.add::<api::Why>(),

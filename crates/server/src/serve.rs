@@ -27,8 +27,8 @@ use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
 use crate::{
-    attempt_token, callback, capabilities, claims, deferred, door, facts, health, jobs, listen, nodes,
-    openapi, orphans, problem, pulled, sensorium, tokens, wait,
+    asks, attempt_token, callback, capabilities, claims, deferred, door, facts, health, jobs, listen, nodes,
+    openapi, orphans, peers, problem, pulled, sensorium, tokens, wait,
 };
 
 /// How a server is set up.
@@ -303,6 +303,16 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::AcquireClaim => claims::acquire(server, asked, slot).await,
         Operation::RenewClaim => claims::renew(server, asked).await,
         Operation::ReleaseClaim => claims::release(server, asked).await,
+        Operation::RegisterPeer => peers::register(server, asked).await,
+        Operation::ListPeers => peers::list(server, asked).await,
+        Operation::ReadPeer => peers::read(server, asked).await,
+        Operation::ForgetPeer => peers::forget(server, asked).await,
+        Operation::CreateAsk => asks::create(server, asked).await,
+        Operation::ListAsks => asks::list(server, asked).await,
+        Operation::ListPendingAsks => asks::pending(server, asked, slot).await,
+        Operation::ReadAsk => asks::read(server, asked).await,
+        Operation::AckAsk => asks::ack(server, asked).await,
+        Operation::WaitAsk => asks::wait(server, asked, slot).await,
         Operation::PurgeJob => jobs::purge(server, asked).await,
         Operation::ReadFacts => facts::of_job(server, asked).await,
         Operation::ReadWhy => jobs::why(server, asked).await,

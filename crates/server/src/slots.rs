@@ -98,6 +98,16 @@ impl Slots {
             | Operation::AcquireClaim
             | Operation::RenewClaim
             | Operation::ReleaseClaim
+            | Operation::RegisterPeer
+            | Operation::ListPeers
+            | Operation::ReadPeer
+            | Operation::ForgetPeer
+            | Operation::CreateAsk
+            | Operation::ListAsks
+            | Operation::ListPendingAsks
+            | Operation::ReadAsk
+            | Operation::AckAsk
+            | Operation::WaitAsk
             | Operation::PurgeJob
             | Operation::ReadFacts
             | Operation::ReadWhy

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use domain::ask::{Ask, Closing};
 use domain::job::JobStateName;
+use domain::peer::{Peer, Sighting};
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs, OrphanCursor, Page,
-    Reply, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
+    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs,
+    OrphanCursor, Page, PeerPage, PeerQuery, PeerStore, Reply, Store, StoreError, StoredFact, Take, Taken,
+    Taking, Token,
 };
 
 use crate::wire::{Answer, Request};
@@ -167,6 +170,46 @@ impl Store for SimStore {
     }
 
     fn remove_node<'a>(&'a self, _: &'a str) -> Reply<'a, ()> {
+        not_simulated()
+    }
+}
+
+impl PeerStore for SimStore {
+    fn keep_peer(&self, _: Peer) -> Reply<'_, ()> {
+        not_simulated()
+    }
+
+    fn peer<'a>(&'a self, _: &'a str) -> Reply<'a, Option<Peer>> {
+        not_simulated()
+    }
+
+    fn peers(&self, _: PeerQuery) -> Reply<'_, PeerPage> {
+        not_simulated()
+    }
+
+    fn forget_peer<'a>(&'a self, _: &'a str, _: u64) -> Reply<'a, bool> {
+        not_simulated()
+    }
+
+    fn note_sightings(&self, _: Vec<Sighting>) -> Reply<'_, ()> {
+        not_simulated()
+    }
+}
+
+impl AskStore for SimStore {
+    fn keep_ask(&self, _: Ask, _: Option<Closing>) -> Reply<'_, bool> {
+        not_simulated()
+    }
+
+    fn ask<'a>(&'a self, _: &'a str) -> Reply<'a, Option<Ask>> {
+        not_simulated()
+    }
+
+    fn asks(&self, _: AskQuery) -> Reply<'_, Vec<Ask>> {
+        not_simulated()
+    }
+
+    fn close_ask<'a>(&'a self, _: &'a str, _: Closing) -> Reply<'a, bool> {
         not_simulated()
     }
 }

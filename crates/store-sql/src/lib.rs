@@ -5,6 +5,7 @@
 //! differently stands in `dialect.rs`. Nothing here decides what may happen to a record.
 
 mod agenda;
+mod asks;
 mod checks;
 mod database;
 mod dialect;
@@ -16,6 +17,7 @@ mod migrate;
 mod nodes;
 mod open;
 mod operations;
+mod peers;
 mod postgres;
 mod prepare;
 mod queue;

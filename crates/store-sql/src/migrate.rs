@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::OpenError;
 
 /// The schema that this longhaul works with.
-pub const SCHEMA_VERSION: i64 = 7;
+pub const SCHEMA_VERSION: i64 = 8;
 
 struct Migration {
     up: &'static str,
@@ -13,7 +13,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 7] = [
+const MIGRATIONS: [Migration; 8] = [
     Migration {
         up: include_str!("../migrations/sqlite/0001_core.up.sql"),
         down: include_str!("../migrations/sqlite/0001_core.down.sql"),
@@ -41,6 +41,10 @@ const MIGRATIONS: [Migration; 7] = [
     Migration {
         up: include_str!("../migrations/sqlite/0007_held_by_lane.up.sql"),
         down: include_str!("../migrations/sqlite/0007_held_by_lane.down.sql"),
+    },
+    Migration {
+        up: include_str!("../migrations/sqlite/0008_peers_and_asks.up.sql"),
+        down: include_str!("../migrations/sqlite/0008_peers_and_asks.down.sql"),
     },
 ];
 

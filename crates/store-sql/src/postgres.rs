@@ -12,6 +12,7 @@
 //! | `pool.rs` | sessions for reading |
 //! | `writer.rs`, `batch.rs`, `claims.rs`, `statements.rs`, `columnar.rs` | batches: repeated, carried out, in one statement per table |
 //! | `artifacts.rs` | what attempts leave, for all nodes |
+//! | `peers.rs`, `asks.rs` | those who pull work, and what they say to each other |
 //! | `tally.rs` | how many jobs are in each state: kept, never counted |
 //! | `hints.rs`, `time.rs`, `nodes.rs`, `versions.rs` | what nodes tell each other, the time that they share, who is there, and whether all work with the same schema |
 //!
@@ -20,6 +21,7 @@
 
 mod address;
 mod artifacts;
+mod asks;
 mod batch;
 mod claims;
 mod columnar;
@@ -29,6 +31,7 @@ mod figures;
 mod hints;
 mod migrate;
 mod nodes;
+mod peers;
 mod pool;
 mod session;
 mod statements;

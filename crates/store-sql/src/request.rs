@@ -1,5 +1,7 @@
 //! What a writer can be asked, who waits for the answer, and what it answers.
 
+use domain::ask::{Ask, Closing};
+use domain::peer::{Peer, Sighting};
 use domain::{Fence, Lease, RecordId, RecordKind, Timestamp};
 use store::{Committed, Node, StoreError, Take, Taken, Taking, Token};
 use tokio::sync::oneshot;
@@ -16,6 +18,10 @@ pub(crate) enum Request {
     Token(TokenRequest),
     /// Keep, order about or remove a node.
     Node(NodeRequest),
+    /// Keep, forget or sight peers.
+    Peer(PeerRequest),
+    /// Keep or close an ask.
+    Ask(AskRequest),
 }
 
 /// A request about claims.
@@ -65,6 +71,19 @@ pub(crate) enum NodeRequest {
     Remove { id: String },
 }
 
+/// A request about peers.
+pub(crate) enum PeerRequest {
+    Keep(Box<Peer>),
+    Forget { id: String, version: u64 },
+    Sight(Vec<Sighting>),
+}
+
+/// A request about asks.
+pub(crate) enum AskRequest {
+    Keep { ask: Box<Ask>, replied: Option<Closing> },
+    Close { id: String, closing: Closing },
+}
+
 /// A request, and who waits for its answer.
 pub(crate) struct Item {
     pub(crate) request: Request,
@@ -97,6 +116,14 @@ impl Request {
             }
             Self::Token(TokenRequest::Revoke { id, .. }) => id.len(),
             Self::Node(_) => 0,
+            Self::Peer(PeerRequest::Keep(peer)) => {
+                let words = peer.labels.iter().chain(&peer.capabilities);
+                peer.metadata.as_str().len() + words.map(String::len).sum::<usize>()
+            }
+            Self::Peer(PeerRequest::Forget { id, .. }) => id.len(),
+            Self::Peer(PeerRequest::Sight(sightings)) => sightings.len() * size_of::<Sighting>(),
+            Self::Ask(AskRequest::Keep { ask, .. }) => ask.text.len(),
+            Self::Ask(AskRequest::Close { closing, .. }) => closing.message.as_ref().map_or(0, String::len),
         }
     }
 }

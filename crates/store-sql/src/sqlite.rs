@@ -3,6 +3,7 @@
 //! An answer is given only after the sync. Idle, every thread waits on its queue and nothing is asked of the file.
 
 mod apply;
+mod asks;
 mod check;
 mod checkpoint;
 mod claims;
@@ -11,6 +12,7 @@ mod counts;
 mod database;
 mod failure;
 mod lock;
+mod peers;
 mod readers;
 mod recent;
 mod writer;

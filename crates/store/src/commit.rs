@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use domain::ask::AskChange;
 use domain::attention::Entry;
 use domain::{BodyRef, Fact, Fence, Lease, Record, RecordId, Timestamp};
 
 use crate::query::Head;
-use crate::{FactId, IdempotencyKey, KeptKey, StoreError};
+use crate::{FactId, IdempotencyKey, KeptKey, StoreError, check_ask};
 
 /// The limits of one commit, by name.
 pub mod limits {
@@ -49,6 +50,8 @@ pub struct Commit {
     pub changes: Vec<Change>,
     /// Keys that must not have been used before.
     pub keys: Vec<KeptKey>,
+    /// Asks that follow from it: coordination, written with it.
+    pub asks: Vec<AskChange>,
     /// Whether it may be refused first when too many commits wait.
     pub urgency: Urgency,
     /// The lease of whoever commits: for a record that goes on after a pause and has no lease of its own.
@@ -139,6 +142,8 @@ impl Commit {
         }
         within(body_bytes, "bodies in one commit", limits::MAX_BODY_BYTES_PER_COMMIT)?;
         within(self.keys.len(), "keys in one commit", limits::MAX_KEYS)?;
+        within(self.asks.len(), "asks in one commit", limits::MAX_CHANGES)?;
+        self.asks.iter().try_for_each(check_ask)?;
         self.keys.iter().try_for_each(KeptKey::check)
     }
 }

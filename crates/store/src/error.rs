@@ -67,6 +67,14 @@ impl StoreError {
     }
 }
 
+/// What is over its limit in what is kept beside the records.
+pub(crate) fn too_large(refusal: &Refusal) -> StoreError {
+    if let Refusal::TooLarge { what, limit } = *refusal {
+        return StoreError::TooLarge { what, limit };
+    }
+    StoreError::Broken(refusal.to_string())
+}
+
 impl From<Refusal> for StoreError {
     /// The refusals of the claim rules.
     fn from(refusal: Refusal) -> Self {

@@ -5,6 +5,7 @@
 
 mod agenda;
 mod artifacts;
+mod asks;
 mod checksum;
 mod codec;
 mod commit;
@@ -13,6 +14,7 @@ mod facts;
 mod keys;
 mod memory;
 mod nodes;
+mod peers;
 mod query;
 mod tokens;
 mod upcast;
@@ -26,15 +28,20 @@ use domain::{Digest, Fence, JobId, Lease, OwnerId, Record, RecordId, RecordKind,
 
 pub use agenda::{AgendaRow, Taken};
 pub use artifacts::{ARTIFACT_CHUNK_BYTES, ArtifactName, MAX_SHARED_ARTIFACT_BYTES, SharedArtifacts};
+pub use asks::{AskQuery, AskStore, Direction, check_ask, too_many_asks};
 pub use checksum::{Checksum, FactText, body_ref, sha256};
 pub use codec::{CodecError, decode_fact, encode_fact, fact_kind};
 pub use commit::{Change, Commit, Committed, NewBody, NewFact, Removal, Urgency, limits};
 pub use error::StoreError;
 pub use facts::{FactId, StoredFact};
 pub use keys::{IdempotencyKey, KeptKey};
-pub use memory::{MemoryStore, Tables};
+pub use memory::{KeptAsk, MemoryStore, Tables};
 pub use nodes::{
     MAX_NODE_EXECUTORS, MAX_NODE_TEXT_BYTES, MAX_NODES, Node, Pulse, Ready, SharedStore, Taking,
+};
+pub use peers::{
+    MAX_SIGHTINGS, OfCircle, PeerPage, PeerQuery, PeerStore, check_peer, check_sightings, decode_words,
+    encode_words, too_many_peers,
 };
 pub use query::{Cursor, Head, JobFilter, JobQuery, Leading, Loaded, OpenJobs, OrphanCursor, Page, PageWalk};
 pub use tokens::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_BYTES, MAX_TOKENS, Token};
@@ -44,7 +51,7 @@ pub use view::{JobColumns, OperationColumns, VIEW_FORMAT, decode_view, encode_vi
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Where the records live.
-pub trait Store: Send + Sync {
+pub trait Store: PeerStore + AskStore + Send + Sync {
     /// Writes a commit, all or nothing, and answers only when it is on stable storage.
     ///
     /// Safe to repeat word for word as long as its records are kept: a commit whose facts are there already, under the

@@ -2,8 +2,10 @@
 //!
 //! Where a database has an index, this walks everything: it is for tests and the simulator, with few records.
 
+mod asks;
 mod keys;
 mod nodes;
+mod peers;
 mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::job::JobStateName;
 use domain::operation::Operation;
+use domain::peer::Peer;
 use domain::planted::{Bug, planted};
 use domain::{BodyRef, Digest, Fact, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 
@@ -21,6 +24,8 @@ use crate::{
     Loaded, Node, OpenJobs, OrphanCursor, Page, PageWalk, Removal, Reply, Store, StoreError, StoredFact,
     Take, Taken, Taking, Token, encode_fact,
 };
+
+pub use asks::KeptAsk;
 
 /// A store in memory.
 #[derive(Default)]
@@ -47,6 +52,10 @@ pub struct Tables {
     pub tokens: Vec<Token>,
     /// The nodes, by id.
     pub nodes: BTreeMap<String, Node>,
+    /// The peers, by id.
+    pub peers: BTreeMap<String, Peer>,
+    /// The asks, by correlation id.
+    pub asks: BTreeMap<String, KeptAsk>,
     /// Keys whose records have gone, in the order in which they may be forgotten.
     outliving: BTreeSet<(Timestamp, IdempotencyKey)>,
     last_position: u64,
@@ -102,6 +111,7 @@ impl Tables {
             self.apply(commit, change);
         }
         self.insert_keys(&commit.keys, commit.at);
+        self.change_asks(&commit.asks);
         let wrote_facts = commit.changes.iter().any(|change| !change.facts.is_empty());
         Ok(Committed { position: if wrote_facts { self.last_position } else { 0 } })
     }

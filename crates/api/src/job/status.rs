@@ -218,6 +218,9 @@ pub struct Attempt<'a> {
     pub lease_until: Option<Cow<'a, str>>,
     /// The peer that was to do it.
     pub assigned_peer_id: Option<Cow<'a, str>>,
+    /// The ask that it was delivered with, if a peer was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<Cow<'a, str>>,
     /// Its result for people.
     pub result_summary: Option<Cow<'a, str>>,
 }

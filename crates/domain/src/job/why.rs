@@ -18,6 +18,8 @@ pub struct Surroundings<'a> {
     pub lease_expires_at: Option<Timestamp>,
     /// Whether this node has its executor.
     pub executor: ExecutorHere,
+    /// Whether the peer that it is assigned to is there.
+    pub peer: PeerHere,
     /// Whether its lane has room.
     pub lane: LaneHere,
     /// What its error says for people, if it has one.
@@ -36,6 +38,22 @@ pub enum ExecutorHere {
         /// From then on the job fails.
         until: Timestamp,
     },
+}
+
+/// Whether the peer that a job is assigned to is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerHere {
+    /// The job is for no peer.
+    NoneAssigned,
+    /// It is there.
+    Present,
+    /// It is registered, and nobody hears of it.
+    Absent {
+        /// When it was heard of last.
+        seen_at: Timestamp,
+    },
+    /// Nobody has registered it, nor heard of it.
+    Unknown,
 }
 
 /// Whether a lane has room for another attempt.
@@ -192,6 +210,27 @@ fn nobody_asks(operation: &Operation, executor: ExecutorHere, now: Timestamp) ->
     Some(reason("executor_missing", told, Some(until.max(now))))
 }
 
+/// The peer that it waits for is not there.
+fn nobody_hears(peer: &str, here: PeerHere) -> Option<Reason> {
+    let told = match here {
+        PeerHere::NoneAssigned | PeerHere::Present => return None,
+        PeerHere::Absent { seen_at } => {
+            let reason = reason(
+                "peer_absent",
+                format!(
+                    "the peer {peer} does not wait for work and was last heard of at this time: start it"
+                ),
+                Some(seen_at),
+            );
+            return Some(reason);
+        }
+        PeerHere::Unknown => format!(
+            "no peer {peer} is registered in this circle or was heard of: start it, or create the job for another"
+        ),
+    };
+    Some(reason("peer_absent", told, None))
+}
+
 /// What keeps a queued job; when it could be taken, if anyone takes it by itself.
 fn queued(
     job: &Job,
@@ -230,6 +269,7 @@ fn queued(
                 None,
             ),
         });
+        reasons.extend(nobody_hears(spec.assigned_peer_id.as_deref().unwrap_or_default(), around.peer));
         return None;
     };
     if job.purged_at.is_some() {

@@ -3,12 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use domain::ask::{Ask, Closing};
 use domain::job::JobStateName;
+use domain::peer::{Peer, Sighting};
 use domain::{BodyRef, Digest, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
 use engine::{Engine, Order};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, MemoryStore, Node, Page, Reply,
-    Store, StoreError, StoredFact, Take, Taken, Taking, Token,
+    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, MemoryStore,
+    Node, Page, PeerPage, PeerQuery, PeerStore, Reply, Store, StoreError, StoredFact, Take, Taken, Taking,
+    Token,
 };
 
 /// What becomes of one commit.
@@ -43,6 +46,46 @@ impl Scripted {
     /// The commits since the last time that this was asked.
     pub fn commits(&self) -> Vec<Commit> {
         std::mem::take(&mut self.commits.lock().unwrap())
+    }
+}
+
+impl PeerStore for Scripted {
+    fn keep_peer(&self, peer: Peer) -> Reply<'_, ()> {
+        self.inner.keep_peer(peer)
+    }
+
+    fn peer<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Peer>> {
+        self.inner.peer(id)
+    }
+
+    fn peers(&self, query: PeerQuery) -> Reply<'_, PeerPage> {
+        self.inner.peers(query)
+    }
+
+    fn forget_peer<'a>(&'a self, id: &'a str, version: u64) -> Reply<'a, bool> {
+        self.inner.forget_peer(id, version)
+    }
+
+    fn note_sightings(&self, sightings: Vec<Sighting>) -> Reply<'_, ()> {
+        self.inner.note_sightings(sightings)
+    }
+}
+
+impl AskStore for Scripted {
+    fn keep_ask(&self, ask: Ask, replied: Option<Closing>) -> Reply<'_, bool> {
+        self.inner.keep_ask(ask, replied)
+    }
+
+    fn ask<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Ask>> {
+        self.inner.ask(id)
+    }
+
+    fn asks(&self, query: AskQuery) -> Reply<'_, Vec<Ask>> {
+        self.inner.asks(query)
+    }
+
+    fn close_ask<'a>(&'a self, id: &'a str, closing: Closing) -> Reply<'a, bool> {
+        self.inner.close_ask(id, closing)
     }
 }
 

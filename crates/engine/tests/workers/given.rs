@@ -6,8 +6,10 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use domain::ask::{Ask, Closing};
 use domain::attention::Retention;
 use domain::job::{Job, JobCommand, JobSpec, JobStateName, NewJob};
+use domain::peer::{Peer, Sighting};
 use domain::{
     BodyName, BodyRef, Digest, Fence, JobId, Lease, OwnerId, Record, RecordId, RecordKind, RetryPolicy,
     Timestamp,
@@ -17,8 +19,9 @@ use engine::{
     ManualClock, Order, OrderBody, Produced, RandomIds, Specialist,
 };
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, MemoryStore, NewBody, Node, Page,
-    Reply, Store, StoreError, StoredFact, Take, Taken, Taking, Token, body_ref,
+    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, MemoryStore,
+    NewBody, Node, Page, PeerPage, PeerQuery, PeerStore, Reply, Store, StoreError, StoredFact, Take, Taken,
+    Taking, Token, body_ref,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -369,6 +372,55 @@ impl Counted {
 
     fn count(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl PeerStore for Counted {
+    fn keep_peer(&self, peer: Peer) -> Reply<'_, ()> {
+        self.count();
+        self.inner.keep_peer(peer)
+    }
+
+    fn peer<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Peer>> {
+        self.count();
+        self.inner.peer(id)
+    }
+
+    fn peers(&self, query: PeerQuery) -> Reply<'_, PeerPage> {
+        self.count();
+        self.inner.peers(query)
+    }
+
+    fn forget_peer<'a>(&'a self, id: &'a str, version: u64) -> Reply<'a, bool> {
+        self.count();
+        self.inner.forget_peer(id, version)
+    }
+
+    fn note_sightings(&self, sightings: Vec<Sighting>) -> Reply<'_, ()> {
+        self.count();
+        self.inner.note_sightings(sightings)
+    }
+}
+
+impl AskStore for Counted {
+    fn keep_ask(&self, ask: Ask, replied: Option<Closing>) -> Reply<'_, bool> {
+        self.count();
+        self.inner.keep_ask(ask, replied)
+    }
+
+    fn ask<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Ask>> {
+        self.count();
+        self.inner.ask(id)
+    }
+
+    fn asks(&self, query: AskQuery) -> Reply<'_, Vec<Ask>> {
+        self.count();
+        self.inner.asks(query)
+    }
+
+    fn close_ask<'a>(&'a self, id: &'a str, closing: Closing) -> Reply<'a, bool> {
+        self.count();
+        self.inner.close_ask(id, closing)
     }
 }
 

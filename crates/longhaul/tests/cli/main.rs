@@ -17,6 +17,7 @@ mod hasty_service;
 mod jobs;
 mod kills;
 mod outside;
+mod peers;
 mod postgres;
 mod redaction;
 mod refused_databases;

@@ -9,12 +9,13 @@ use domain::{JobId, Record};
 use engine::{EngineError, Executors, Order, OrderBody};
 use store::limits::MAX_ANSWER_BYTES;
 
-use super::draft::{Draft, draft};
+use super::draft::{Draft, check_first, draft};
 use super::visible::job_of;
 use crate::answer::{self, Given};
 use crate::asked::{Asked, check_key};
 use crate::gate::Principal;
 use crate::keyed::{self, Keyed};
+use crate::peers;
 use crate::render::{Bodies, Extent, status};
 use crate::routes::Operation;
 use crate::serve::Server;
@@ -42,8 +43,17 @@ pub(super) async fn accept(
     server: &Server,
     principal: &Principal,
     keyed: Option<&Keyed>,
-    create: CreateJob,
+    mut create: CreateJob,
 ) -> Result<Result<Accepted, EngineError>, Problem> {
+    check_first(&create)?;
+    if let Err(problem) = peers::assign(server, principal, &mut create).await {
+        // What was answered under a key stands, whoever is called so by now.
+        let kept = match keyed {
+            Some(keyed) => keyed.kept(server.store()).await?,
+            None => None,
+        };
+        return kept.map(|kept| Err(EngineError::KeyTaken(Box::new(kept)))).ok_or(problem);
+    }
     let Draft { new, bodies, texts } = draft(principal, server.daemon.executors(), create)?;
     let engine = server.daemon.engine();
     let id = engine.ids().job_id();

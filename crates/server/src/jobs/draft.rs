@@ -33,8 +33,7 @@ pub(crate) fn draft(
     executors: &Executors,
     mut create: CreateJob,
 ) -> Result<Draft, Problem> {
-    check_refused_fields(&create)?;
-    check_source(create.source_kind.as_deref())?;
+    check_first(&create)?;
     let deadline_at = time(&["body", "deadline_at"], create.deadline_at.as_deref())?;
     let expires_at = time(&["body", "expires_at"], create.expires_at.as_deref())?;
     time(&["body", "due_at"], create.due_at.as_deref())?;
@@ -88,6 +87,13 @@ pub(crate) fn draft(
     }
     let new = NewJob { spec, due_at: managed.due_at, bodies: kept.refs };
     Ok(Draft { new, bodies: kept.bodies, texts: kept.texts })
+}
+
+/// What is refused before anyone is looked up.
+pub(super) fn check_first(create: &CreateJob) -> Result<(), Problem> {
+    check_backend(create.backend.as_deref())?;
+    check_refused_fields(create)?;
+    check_source(create.source_kind.as_deref())
 }
 
 /// What is taken over as it was sent.

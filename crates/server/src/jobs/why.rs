@@ -12,6 +12,7 @@ use super::visible::{Visible, visible_job};
 use crate::answer;
 use crate::asked::Asked;
 use crate::clock_text::text;
+use crate::peers;
 use crate::problem::of_store;
 use crate::render::{awaited, operation_of};
 use crate::serve::Server;
@@ -29,6 +30,7 @@ pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Probl
     let around = Surroundings {
         lease_expires_at: visible.claim().map(|claim| claim.lease_expires_at),
         executor: executor_here(server, job),
+        peer: peers::here(server, job).await?,
         lane: lane_here(server, job),
         error: error.as_deref(),
         outside: outside.as_deref().and_then(operation_of),

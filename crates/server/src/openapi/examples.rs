@@ -58,6 +58,14 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         Operation::RenewClaim | Operation::ReleaseClaim => {
             json!({ "owner_id": "runner-1", "claim_version": 0 })
         }
+        Operation::RegisterPeer => {
+            json!({ "peer_id": "printer-1", "display_name": "the printer", "circle": "press", "labels": ["offset"] })
+        }
+        Operation::CreateAsk => {
+            json!({ "to_peer": "the printer", "text": "gloss or matt?", "circle": "press" })
+        }
+        Operation::AckAsk => json!({ "message": "matt" }),
+        Operation::WaitAsk => json!({ "timeout_seconds": 45 }),
         Operation::CancelOrphan => json!({ "reason": "it costs money" }),
         Operation::SettleOrphan => json!({ "note": "the console shows nothing of it" }),
         Operation::InvokeCapability => {
@@ -71,6 +79,12 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ReadStatus
         | Operation::ReadResult
         | Operation::ReadArtifact
+        | Operation::ListPeers
+        | Operation::ReadPeer
+        | Operation::ForgetPeer
+        | Operation::ListAsks
+        | Operation::ListPendingAsks
+        | Operation::ReadAsk
         | Operation::PurgeJob
         | Operation::ReadFacts
         | Operation::ReadWhy
@@ -134,6 +148,16 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::AcquireClaim
         | Operation::RenewClaim
         | Operation::ReleaseClaim
+        | Operation::RegisterPeer
+        | Operation::ListPeers
+        | Operation::ReadPeer
+        | Operation::ForgetPeer
+        | Operation::CreateAsk
+        | Operation::ListAsks
+        | Operation::ListPendingAsks
+        | Operation::ReadAsk
+        | Operation::AckAsk
+        | Operation::WaitAsk
         | Operation::PurgeJob
         | Operation::ReadResult
         | Operation::ReadArtifact

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use api::{FieldError, Handed, Problem, ProblemCode, PullJob, PulledJob, Role};
 use axum::response::Response;
+use domain::ask::correlation_id;
 use domain::job::{Job, Pull};
 use domain::limits::{MAX_LABEL_BYTES, MAX_TITLE_BYTES};
 use domain::{BodyRef, OwnerId, RecordId};
@@ -20,6 +21,7 @@ use crate::claims;
 use crate::clock_text;
 use crate::gate::Principal;
 use crate::jobs::job_of;
+use crate::peers;
 use crate::problem::{of_engine, of_store};
 use crate::render::{Bodies, Extent, raw, status};
 use crate::serve::Server;
@@ -35,6 +37,7 @@ const MAX_NAMES: usize = 32;
 pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
     let pull: PullJob = asked.read()?;
     let puller = puller(server, &asked, &pull)?;
+    let _heard = peers::waits(server, &asked.principal, pull.circle.as_deref(), pull.peer_id.as_deref());
     let within = Duration::from_secs(pull.wait_seconds.unwrap_or(DEFAULT_WAIT_SECONDS).min(MAX_WAIT_SECONDS));
     drop(slot);
     let handed =
@@ -59,6 +62,7 @@ pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> R
         job_id: Cow::Borrowed(job.id.as_str()),
         attempt_id: Cow::Borrowed(handed.attempt_id.as_str()),
         attempt_number: job.attempt_count,
+        correlation_id: job.last_attempt().and_then(|last| correlation_id(job, last)).map(Cow::Owned),
         lease_expires_at: Cow::Owned(clock_text::text(handed.claim.lease_expires_at)),
         heartbeat_every_seconds: server.daemon.pulls().lease().renew_every_seconds(),
         title: Cow::Borrowed(&job.spec.title),

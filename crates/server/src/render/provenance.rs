@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use api::{Attempt, ProtocolCancel, Runner};
 use domain::BodyName;
+use domain::ask::correlation_id;
 use domain::job::{CancelAnswer, Job, JobState, JobStateName, Trigger};
 use serde_json::value::RawValue;
 
@@ -97,6 +98,7 @@ fn attempt<'a>(job: &'a Job, attempt: &'a domain::job::Attempt, lease_until: Opt
         runner_owner_id: Cow::Borrowed(attempt.owner.as_str()),
         lease_until: lease_until.map(Cow::Owned),
         assigned_peer_id: job.spec.assigned_peer_id.as_deref().map(Cow::Borrowed),
+        correlation_id: correlation_id(job, attempt).map(Cow::Owned),
         result_summary: end.and_then(|end| end.result.summary.as_deref()).map(Cow::Borrowed),
     }
 }

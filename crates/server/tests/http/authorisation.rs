@@ -21,6 +21,11 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::ListDeferred
         | Operation::ReadDeferred
         | Operation::ReadDeferredStatus
+        | Operation::ListPeers
+        | Operation::ReadPeer
+        | Operation::ListAsks
+        | Operation::ListPendingAsks
+        | Operation::ReadAsk
         | Operation::StreamFacts => true,
         Operation::CreateJob
         | Operation::CreateBatch
@@ -41,7 +46,12 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::DeferJob
         | Operation::AcquireClaim
         | Operation::RenewClaim
-        | Operation::ReleaseClaim => role != Role::Viewer,
+        | Operation::ReleaseClaim
+        | Operation::RegisterPeer
+        | Operation::ForgetPeer
+        | Operation::CreateAsk
+        | Operation::AckAsk
+        | Operation::WaitAsk => role != Role::Viewer,
         Operation::PurgeJob | Operation::SettleOrphan | Operation::DrainNode | Operation::UndrainNode => {
             matches!(role, Role::Admin | Role::Operator)
         }
@@ -138,15 +148,15 @@ async fn token_of_a_circle_does_not_reach_what_spans_circles() {
 #[tokio::test]
 async fn peers_steer_what_is_theirs_or_nobodys_in_their_circle() {
     let world = world().await;
-    let me = world.token(Role::Peer, json!({ "circle": "press", "peer_id": "me" })).await;
+    let me = world.token(Role::Peer, json!({ "circle": "press", "peer_id": "peer-me" })).await;
     let unbound = world.token(Role::Agent, json!({ "circle": "press" })).await;
     for (job, mine, anybodys) in [
-        (json!({ "assigned_peer_id": "me" }), true, false),
-        (json!({ "assigned_peer_id": "you", "owner_peer_id": "me" }), true, false),
-        (json!({ "assigned_peer_id": "you", "created_by_peer_id": "me" }), true, false),
+        (json!({ "assigned_peer_id": "peer-me" }), true, false),
+        (json!({ "assigned_peer_id": "peer-you", "owner_peer_id": "peer-me" }), true, false),
+        (json!({ "assigned_peer_id": "peer-you", "created_by_peer_id": "peer-me" }), true, false),
         (json!({}), true, true),
-        (json!({ "owner_peer_id": "you" }), true, true),
-        (json!({ "assigned_peer_id": "you" }), false, false),
+        (json!({ "owner_peer_id": "peer-you" }), true, true),
+        (json!({ "assigned_peer_id": "peer-you" }), false, false),
     ] {
         let mut body = job.clone();
         body["circle"] = json!("press");
@@ -158,8 +168,8 @@ async fn peers_steer_what_is_theirs_or_nobodys_in_their_circle() {
             assert_eq!(cancel.status, if allowed { 200 } else { 403 }, "{job}: {}", cancel.body);
         }
     }
-    let id = world.create(json!({ "circle": "press", "assigned_peer_id": "you" })).await;
-    let claimed = json!({ "requested_by_peer_id": "you" });
+    let id = world.create(json!({ "circle": "press", "assigned_peer_id": "peer-you" })).await;
+    let claimed = json!({ "requested_by_peer_id": "peer-you" });
     let path = format!("/jobs/{id}/cancel");
     world.post(&path, claimed.clone()).bearer(&me).send().await.problem(403, "forbidden");
     world.post(&path, claimed).bearer(&unbound).send().await.ok();

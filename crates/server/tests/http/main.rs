@@ -3,6 +3,7 @@
 mod given;
 
 mod answer;
+mod asks;
 mod auth;
 mod authorisation;
 mod bad_input;
@@ -22,6 +23,7 @@ mod metrics;
 mod not_yours;
 mod openapi;
 mod orphans;
+mod peers;
 mod pulled;
 mod pulled_again;
 mod purge;

@@ -117,12 +117,13 @@ async fn job_is_handed_only_to_whoever_asks_for_its_peer_lane_label_or_folder() 
 #[tokio::test]
 async fn nobody_is_handed_what_another_circle_asked_for() {
     let world = world().await;
-    let of =
-        async |circle: &str| world.token(Role::Peer, json!({ "circle": circle, "peer_id": "one" })).await;
+    let of = async |circle: &str| {
+        world.token(Role::Peer, json!({ "circle": circle, "peer_id": "peer-one" })).await
+    };
     let (press, kitchen) = (of("press").await, of("kitchen").await);
-    for created in [json!({}), json!({ "lane": "print" }), json!({ "assigned_peer_id": "one" })] {
+    for created in [json!({}), json!({ "lane": "print" }), json!({ "assigned_peer_id": "peer-one" })] {
         let made = world.post("/jobs", created).bearer(&press).send().await.ok();
-        let all = json!({ "peer_id": "one", "lanes": ["print"], "anything": true, "wait_seconds": 0 });
+        let all = json!({ "peer_id": "peer-one", "lanes": ["print"], "anything": true, "wait_seconds": 0 });
         let next = async |token: &str| world.post("/jobs/next", all.clone()).bearer(token).send().await.ok();
         assert_eq!(next(&kitchen).await["job"], json!(null));
         assert_eq!(world.pull(all.clone()).await, json!(null), "work of no circle is another matter");

@@ -19,7 +19,7 @@ async fn queued_jobs_say_what_they_wait_for() {
     let world = world().await;
     for (body, reasons, earliest) in [
         (json!({}), vec!["names_nobody"], json!(null)),
-        (json!({ "assigned_peer_id": "p" }), vec!["waits_for_peer"], json!(null)),
+        (json!({ "assigned_peer_id": "peer-p" }), vec!["waits_for_peer", "peer_absent"], json!(null)),
         (json!({ "executor": "echo" }), vec!["ready"], json!("2026-01-01T00:00:00.000000+00:00")),
         (
             json!({ "executor": "echo", "due_at": "2026-01-01T01:00:00Z" }),

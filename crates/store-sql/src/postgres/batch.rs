@@ -32,7 +32,7 @@ pub(super) type Answers = Vec<Result<Answer, StoreError>>;
 /// A batch that is done.
 pub(super) struct Done {
     pub(super) answers: Answers,
-    /// Whether other nodes should look: the ledger has grown, or they are ordered about, or a token is.
+    /// Whether other nodes should look: the ledger has grown, or they are ordered about, or a token is, or a peer was asked.
     pub(super) concerns_others: bool,
     /// Commits that were there already.
     pub(super) repeated: u64,
@@ -115,6 +115,8 @@ pub(super) async fn transact(
                 });
             }
             Request::Node(request) => *answer = Some(crate::nodes::carry_out(session, request).await?),
+            Request::Peer(request) => *answer = Some(crate::peers::carry_out(session, request).await?),
+            Request::Ask(request) => *answer = Some(crate::asks::carry_out(session, request).await?),
             Request::Claim(_) | Request::Commit(_) => {}
         }
     }
@@ -131,7 +133,7 @@ pub(super) async fn transact(
     let made_ready =
         fitting.iter().any(|(_, prepared)| prepared.commit.changes.iter().any(|change| change.agenda.ready));
     let orders = requests.iter().zip(&answers).any(|(request, answer)| {
-        matches!(request, Request::Token(_) | Request::Node(_))
+        matches!(request, Request::Token(_) | Request::Node(_) | Request::Ask(_))
             && answer.as_ref().is_some_and(Answer::has_written)
     });
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();

@@ -78,7 +78,12 @@ fn done_before(request: &ClaimRequest, row: &AgendaRow) -> Option<domain::Claim>
 pub(super) async fn lock_lanes(session: &Session, requests: &[&Request]) -> Result<(), PostgresError> {
     let limited = requests.iter().filter_map(|request| match request {
         Request::Claim(ClaimRequest::TakeReady { lane, limit: Some(_), .. }) => Some(lane.as_str()),
-        Request::Claim(_) | Request::Commit(_) | Request::Token(_) | Request::Node(_) => None,
+        Request::Claim(_)
+        | Request::Commit(_)
+        | Request::Token(_)
+        | Request::Node(_)
+        | Request::Peer(_)
+        | Request::Ask(_) => None,
     });
     let lanes: Vec<&str> = limited.collect::<BTreeSet<_>>().into_iter().collect();
     if !lanes.is_empty() {

@@ -1,5 +1,6 @@
 //! The statements that write many rows at once. One row at a time they would be those of `views.rs`, `agenda.rs` and `keys.rs`.
 
+use crate::asks::ask_columns;
 use crate::rows::{agenda_columns, fact_columns, job_columns, operation_columns};
 
 // In the order of their ids, so that two batches never wait for each other in a circle.
@@ -95,6 +96,20 @@ pub(super) const INSERT_KEYS: &str = "INSERT INTO idempotency_keys \
             CASE WHEN EXISTS (SELECT 1 FROM agenda WHERE agenda.record_id = given.record_id) THEN 0 ELSE 1 END \
      FROM UNNEST($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::bytea[], $7::bigint[]) \
      AS given (principal, route, key, request_sha256, record_id, answer, keep_until) ON CONFLICT DO NOTHING";
+
+pub(super) const INSERT_ASKS: &str = concat!(
+    "INSERT INTO asks (",
+    ask_columns!(),
+    ") SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], \
+     $8::text[], $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[], \
+     $16::bigint[]) ON CONFLICT (id) DO NOTHING"
+);
+pub(super) const CLOSE_ASKS: &str = "UPDATE asks SET closed_at = given.closed_at, close_reason = given.close_reason, \
+     close_message = given.close_message, closed_by = given.closed_by, \
+     forget_at = COALESCE(given.forget_at, asks.forget_at) \
+     FROM UNNEST($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[]) \
+     AS given (id, closed_at, close_reason, close_message, closed_by, forget_at) \
+     WHERE asks.id = given.id AND asks.closed_at IS NULL";
 
 // One key after the other, as they are given; held to the end of the transaction.
 pub(super) const LOCK_LANES: &str = "SELECT pg_advisory_xact_lock(hashtextextended(\

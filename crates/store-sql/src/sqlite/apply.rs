@@ -1,4 +1,4 @@
-//! Writes a commit that fits: facts, view, agenda, bodies, keys, by row statements.
+//! Writes a commit that fits: facts, view, agenda, bodies, keys, asks, by row statements.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use rusqlite::{Connection, params};
 use store::{AgendaRow, Change, Commit, Committed, Removal};
 
 use crate::agenda::{INSERT_AGENDA, UPDATE_AGENDA};
+use crate::asks;
 use crate::database::{Database, Given, at_once, one, unsigned};
 use crate::dialect::Sql;
 use crate::floor::keep_time;
@@ -49,6 +50,7 @@ pub(crate) fn apply(
         remove(connection, change, commit.at, *position)?;
     }
     at_once(keys::insert(connection, &commit.keys, commit.at))?;
+    at_once(asks::change(connection, &commit.asks))?;
     Ok((Committed { position: if wrote_facts { *position } else { 0 } }, written))
 }
 

@@ -19,8 +19,10 @@ use super::claims;
 use super::counts::{Counts, Moved};
 use super::failure::{self, Failure};
 use super::recent::Recent;
+use crate::asks;
 use crate::database::at_once;
 use crate::nodes;
+use crate::peers;
 use crate::prepare::Prepared;
 use crate::queue::Queue;
 use crate::request::{Answer, ClaimRequest, Item, Request};
@@ -161,7 +163,15 @@ impl Writer {
                     self.recent.forget(id);
                 }
                 (Request::Claim(ClaimRequest::EndLeases { .. }), _) => self.recent.forget_all(),
-                (Request::Claim(_) | Request::Commit(_) | Request::Token(_) | Request::Node(_), _) => {}
+                (
+                    Request::Claim(_)
+                    | Request::Commit(_)
+                    | Request::Token(_)
+                    | Request::Node(_)
+                    | Request::Peer(_)
+                    | Request::Ask(_),
+                    _,
+                ) => {}
             }
         }
     }
@@ -262,6 +272,8 @@ fn fill(
             Request::Claim(request) => claims::carry_out(connection, request)?,
             Request::Token(request) => at_once(tokens::carry_out(connection, request))?,
             Request::Node(request) => at_once(nodes::carry_out(connection, request))?,
+            Request::Peer(request) => at_once(peers::carry_out(connection, request))?,
+            Request::Ask(request) => at_once(asks::carry_out(connection, request))?,
         };
         wrote |= Answer::has_written(&answer);
         answers[index] = Some(answer);

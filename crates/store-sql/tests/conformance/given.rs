@@ -183,6 +183,7 @@ pub fn commit(changes: Vec<Change>, at: Timestamp) -> Commit {
         correlation_id: None,
         changes,
         keys: Vec::new(),
+        asks: Vec::new(),
         urgency: Urgency::Result,
         lease: Lease::DEFAULT,
     }

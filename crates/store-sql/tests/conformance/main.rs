@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod agenda;
+mod asks;
 mod bodies;
 mod commits;
 mod fences;
@@ -13,6 +14,7 @@ mod keys;
 mod limits;
 mod nodes;
 mod operations;
+mod peers;
 mod postgres;
 mod reads;
 mod retirement;

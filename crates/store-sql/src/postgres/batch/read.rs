@@ -43,7 +43,7 @@ pub(super) async fn read(session: &Session, requests: &[&Request]) -> Result<Rea
             Request::Claim(request) => {
                 rows.extend(claims::record_of(request).map(|id| (id.clone(), Held::default())));
             }
-            Request::Token(_) | Request::Node(_) => {}
+            Request::Token(_) | Request::Node(_) | Request::Peer(_) | Request::Ask(_) => {}
         }
     }
     let [lock_rows, kept_keys, store_time] = [

@@ -1,5 +1,6 @@
-//! What a batch writes but for the facts: views, agenda, bodies and keys.
+//! What a batch writes but for the facts: views, agenda, bodies, keys and asks.
 
+use domain::ask::{AskChange, MAX_FORGOTTEN_ASKS};
 use domain::job::JobStateName;
 use store::limits::MAX_FORGOTTEN_KEYS;
 use store::{KeptKey, Removal};
@@ -8,13 +9,14 @@ use super::super::columnar::Columnar;
 use super::super::failure::PostgresError;
 use super::super::session::Session;
 use super::super::statements::{
-    FORGET_KEYS, INSERT_AGENDA, INSERT_BODIES, INSERT_JOBS, INSERT_KEYS, INSERT_OPERATIONS, MARK_KEYS,
-    REMOVE_AGENDA, REMOVE_BODIES, REMOVE_CHUNKS, REMOVE_JOBS, REMOVE_KEYS, REMOVE_OPERATIONS, UPDATE_AGENDA,
-    UPDATE_JOBS, UPDATE_OPERATIONS,
+    CLOSE_ASKS, FORGET_KEYS, INSERT_AGENDA, INSERT_ASKS, INSERT_BODIES, INSERT_JOBS, INSERT_KEYS,
+    INSERT_OPERATIONS, MARK_KEYS, REMOVE_AGENDA, REMOVE_BODIES, REMOVE_CHUNKS, REMOVE_JOBS, REMOVE_KEYS,
+    REMOVE_OPERATIONS, UPDATE_AGENDA, UPDATE_JOBS, UPDATE_OPERATIONS,
 };
 use super::super::tally::Before;
 use super::together::{Sent, Writes};
 use super::{Rows, Undone};
+use crate::asks::{FORGET_ASKS, closing_values, values};
 use crate::database::{Given, Unfit, text};
 use crate::prepare::Prepared;
 use crate::rows::{ViewValues, agenda_values, new_agenda_values, signed};
@@ -31,6 +33,8 @@ pub(super) async fn write(
     let (mut bodies, mut keys, mut gone_keys) =
         (Columnar::<4>::new(), Columnar::<7>::new(), Columnar::<2>::new());
     let (mut purged, mut gone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let (mut asks, mut closings) = (Columnar::<16>::new(), Columnar::<6>::new());
+    let mut asked_at = i64::MIN;
     let mut named: Vec<&KeptKey> = Vec::new();
     let mut keyed = 0_u64;
     let mut earliest = i64::MAX;
@@ -67,6 +71,15 @@ pub(super) async fn write(
             earliest = earliest.min(commit.commit.at.micros());
         }
         named.extend(&commit.commit.keys);
+        for change in &commit.commit.asks {
+            match change {
+                AskChange::Opened(ask) => {
+                    asked_at = asked_at.max(ask.created_at.micros());
+                    asks.push(values(ask));
+                }
+                AskChange::Closed { id, closing } => closings.push(closing_values(id, closing)),
+            }
+        }
     }
     named.sort_by(|a, b| a.key.cmp(&b.key));
     for kept in named {
@@ -88,6 +101,7 @@ pub(super) async fn write(
         }
     }
     let forgotten = keyed.saturating_mul(MAX_FORGOTTEN_KEYS as u64);
+    let (asked_at, old_asks) = (Given::from(asked_at), Given::from(signed(MAX_FORGOTTEN_ASKS as u64)));
     let (earliest, forgotten) = (Given::from(earliest), Given::from(signed(forgotten)));
     let mut writes = Writes::on(session);
     // First, and in the order of ids: two nodes that make the same records meet here, and not in a circle.
@@ -109,6 +123,11 @@ pub(super) async fn write(
         writes.all(REMOVE_KEYS, &gone_keys).await?;
         writes.one(MARK_KEYS, vec![&gone]).await?;
     }
+    if !asks.is_empty() {
+        writes.one(FORGET_ASKS.postgres(), vec![&asked_at, &old_asks]).await?;
+    }
+    writes.all(INSERT_ASKS, &asks).await?;
+    writes.all(CLOSE_ASKS, &closings).await?;
     if keyed > 0 {
         writes.one(FORGET_KEYS, vec![&earliest, &forgotten]).await?;
     }

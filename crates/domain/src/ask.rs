@@ -1,0 +1,295 @@
+//! Asks: one peer says something to another and hears that it was received. The one file that decides about them.
+//!
+//! An ask is a thread of its own, not part of the ledger: acknowledging it never touches a job. A job that is delivered to its peer
+//! opens one, and the end of that attempt closes it; the job is the source of its state, the ask only follows.
+
+use crate::job::{Attempt, Job, JobFact, Trigger};
+use crate::limits::{MAX_ID_BYTES, MAX_LABEL_BYTES, check_optional, check_text};
+use crate::{AttemptId, Digest, JobId, Refusal, Timestamp};
+
+/// What one ask may say.
+pub const MAX_ASK_BYTES: usize = 16_384;
+/// Open asks that one peer may have before it.
+pub const MAX_OPEN_ASKS: usize = 1_000;
+/// Asks that one list holds.
+pub const MAX_ASKS_LISTED: usize = 100;
+/// How long an ask stays open when nothing is said: a day.
+pub const DEFAULT_TTL_SECONDS: u64 = 86_400;
+/// The longest: a week.
+pub const MAX_TTL_SECONDS: u64 = 7 * 86_400;
+/// Asks that are deleted when others are written.
+pub const MAX_FORGOTTEN_ASKS: usize = 100;
+/// An ask can be repeated under its key for this long: a day.
+const KEPT_SECONDS: u64 = 86_400;
+/// The ask of an attempt that is over is kept for this long: an hour.
+const KEPT_AFTER_ATTEMPT_SECONDS: u64 = 3_600;
+
+/// Something that one peer was told or asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The correlation id: `ask-` and hex.
+    pub id: String,
+    /// The circle that it is said in.
+    pub circle: Option<String>,
+    /// Who asks; none if it is no peer.
+    pub from_peer: Option<String>,
+    /// Who is asked, by its id.
+    pub to_peer: String,
+    /// What.
+    pub text: String,
+    /// The job that it is about.
+    pub job_id: Option<JobId>,
+    /// The ask that it replies to.
+    pub reply_to: Option<String>,
+    /// The token that asked, or `longhaul`.
+    pub asked_by: String,
+    /// The digest of the request: a repeat is told from another.
+    pub request_sha256: Digest,
+    /// When it was asked.
+    pub created_at: Timestamp,
+    /// When it is closed by itself.
+    pub expires_at: Timestamp,
+    /// How it was closed, if somebody did.
+    pub closed: Option<Closing>,
+}
+
+/// How an ask was closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closing {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: CloseReason,
+    /// What was answered.
+    pub message: Option<String>,
+    /// Who did, if somebody did.
+    pub by: Option<String>,
+}
+
+/// Why an ask was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// Received.
+    Ack,
+    /// Received, and answered.
+    AckWithMessage,
+    /// Answered by an ask.
+    ReplyTo,
+    /// The attempt that it told of is over.
+    FireCompleted,
+    /// Its time was over.
+    Expired,
+}
+
+/// What happens to an ask together with other things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskChange {
+    /// It is asked.
+    Opened(Box<Ask>),
+    /// It is closed, if it is open.
+    Closed {
+        /// Which.
+        id: String,
+        /// How.
+        closing: Closing,
+    },
+}
+
+/// A message came for an ask that is closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskClosed(pub Closing);
+
+/// Whoever is asked has received it; none if it was closed before. A word on a closed ask reaches nobody, and is refused.
+pub fn acknowledge(
+    ask: &Ask,
+    message: Option<String>,
+    by: Option<&str>,
+    now: Timestamp,
+) -> Result<Option<Closing>, AskClosed> {
+    match (ask.closing(now), message) {
+        (None, message) => {
+            let reason = if message.is_some() { CloseReason::AckWithMessage } else { CloseReason::Ack };
+            Ok(Some(Closing { at: now, reason, message, by: by.map(str::to_owned) }))
+        }
+        (Some(_), None) => Ok(None),
+        (Some(closing), Some(_)) => Err(AskClosed(closing)),
+    }
+}
+
+/// The asks that go with what has happened to a job: one when it is delivered to its peer, closed with that attempt.
+pub fn following<'a>(job: &Job, facts: impl Iterator<Item = &'a JobFact>, at: Timestamp) -> Vec<AskChange> {
+    let Some(attempt) = job.last_attempt() else { return Vec::new() };
+    let (Some(to_peer), Some(id)) = (&job.spec.assigned_peer_id, correlation_id(job, attempt)) else {
+        return Vec::new();
+    };
+    let change = |fact| match fact {
+        &JobFact::Delivered => Some(AskChange::Opened(Box::new(Ask {
+            id: id.clone(),
+            circle: job.spec.circle.clone(),
+            from_peer: job.spec.created_by_peer_id.clone(),
+            to_peer: to_peer.clone(),
+            text: format!("{} is yours: report under {}", job.id, attempt.id),
+            job_id: Some(job.id.clone()),
+            reply_to: None,
+            asked_by: "longhaul".to_owned(),
+            request_sha256: Digest([0; 32]),
+            created_at: at,
+            expires_at: at.plus_seconds(DEFAULT_TTL_SECONDS),
+            closed: None,
+        }))),
+        // Another attempt goes on with it: what the one before was told is over.
+        JobFact::Dispatched { .. } => {
+            let before = job.attempts.len().checked_sub(2).and_then(|place| job.attempts.get(place))?;
+            correlation_id(job, before).map(|id| over(id, at))
+        }
+        JobFact::Completed(_)
+        | JobFact::Failed(_)
+        | JobFact::Requeued { .. }
+        | JobFact::Cancelled(_)
+        | JobFact::Expired(_)
+        | JobFact::BecameUnavailable(_) => Some(over(id.clone(), at)),
+        JobFact::Created(_)
+        | JobFact::Started(_)
+        | JobFact::InputAwaited(_)
+        | JobFact::Blocked(_)
+        | JobFact::SubmitIntended(_)
+        | JobFact::Deferred { .. }
+        | JobFact::ExternalArrived(_)
+        | JobFact::Answered(_)
+        | JobFact::Resumed
+        | JobFact::Noted(_)
+        | JobFact::CancelRequested { .. }
+        | JobFact::CancelAnswered(_)
+        | JobFact::StaleReportKept(_)
+        | JobFact::Purged
+        | JobFact::Retired => None,
+    };
+    facts.filter_map(change).collect()
+}
+
+fn over(id: String, at: Timestamp) -> AskChange {
+    let closing = Closing { at, reason: CloseReason::FireCompleted, message: None, by: None };
+    AskChange::Closed { id, closing }
+}
+
+/// The ask that an attempt was delivered with; none if no peer was asked.
+pub fn correlation_id(job: &Job, attempt: &Attempt) -> Option<String> {
+    // Whoever asks to run it makes the attempt itself: then nobody is handed anything.
+    let is_handed_out = !matches!(attempt.trigger, Trigger::Run | Trigger::Retry);
+    let is_asked = job.spec.executor.is_none() && job.spec.assigned_peer_id.is_some() && is_handed_out;
+    is_asked.then(|| of_attempt(&attempt.id))
+}
+
+fn of_attempt(id: &AttemptId) -> String {
+    format!("ask-{}", id.as_str().strip_prefix("attempt-").unwrap_or(id.as_str()))
+}
+
+impl Ask {
+    /// How it is closed by now.
+    pub fn closing(&self, now: Timestamp) -> Option<Closing> {
+        let expired =
+            || Closing { at: self.expires_at, reason: CloseReason::Expired, message: None, by: None };
+        self.closed.clone().or_else(|| (now >= self.expires_at).then(expired))
+    }
+
+    /// When it may be deleted, unless its closing says otherwise.
+    pub fn forget_at(&self) -> Timestamp {
+        self.expires_at.max(self.created_at.plus_seconds(KEPT_SECONDS))
+    }
+
+    /// Refuses what is over its limit.
+    pub fn check(&self) -> Result<(), Refusal> {
+        check_text("correlation_id", &self.id, MAX_ID_BYTES)?;
+        check_text("text", &self.text, MAX_ASK_BYTES)?;
+        check_text("to_peer", &self.to_peer, MAX_ID_BYTES)?;
+        check_optional("from_peer", self.from_peer.as_deref(), MAX_ID_BYTES)?;
+        check_optional("reply_to", self.reply_to.as_deref(), MAX_ID_BYTES)?;
+        self.closed.as_ref().map_or(Ok(()), Closing::check)
+    }
+}
+
+impl Closing {
+    /// When an ask that was closed so may be deleted; none if that stays as it is.
+    pub fn forget_at(&self) -> Option<Timestamp> {
+        match self.reason {
+            CloseReason::FireCompleted => Some(self.at.plus_seconds(KEPT_AFTER_ATTEMPT_SECONDS)),
+            CloseReason::Ack | CloseReason::AckWithMessage | CloseReason::ReplyTo | CloseReason::Expired => {
+                None
+            }
+        }
+    }
+
+    /// Refuses what is over its limit.
+    pub fn check(&self) -> Result<(), Refusal> {
+        check_optional("message", self.message.as_deref(), MAX_ASK_BYTES)?;
+        check_optional("by", self.by.as_deref(), MAX_LABEL_BYTES)
+    }
+}
+
+impl CloseReason {
+    /// Every reason.
+    pub const ALL: [Self; 5] =
+        [Self::Ack, Self::AckWithMessage, Self::ReplyTo, Self::FireCompleted, Self::Expired];
+
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ack => "ack",
+            Self::AckWithMessage => "ack_with_msg",
+            Self::ReplyTo => "reply_to",
+            Self::FireCompleted => "fire_completed",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Details, JobSpec, NewJob, apply};
+    use crate::{OwnerId, RetryPolicy};
+
+    const AT: Timestamp = Timestamp::from_seconds(1_000);
+
+    fn job(facts: &[JobFact]) -> Job {
+        let mut spec = JobSpec::plain(None, RetryPolicy::ONCE);
+        spec.assigned_peer_id = Some("peer-b".to_owned());
+        let new = NewJob { spec, due_at: None, bodies: Vec::new() };
+        let mut job = Job::new(JobId::new("work-1"), &new, AT);
+        facts.iter().for_each(|fact| apply(&mut job, fact, AT).unwrap());
+        job
+    }
+
+    fn dispatched(number: u32, trigger: Trigger) -> JobFact {
+        let attempt_id = AttemptId::new(format!("attempt-{number}"));
+        JobFact::Dispatched { attempt_id, number, owner: OwnerId::new("worker:b"), trigger }
+    }
+
+    fn told(facts: &[JobFact], new: usize) -> Vec<(String, &'static str)> {
+        let changes = following(&job(facts), facts[facts.len() - new..].iter(), AT);
+        let told = changes.into_iter().map(|change| match change {
+            AskChange::Opened(ask) => (ask.id, "opened"),
+            AskChange::Closed { id, closing } => (id, closing.reason.as_str()),
+        });
+        told.collect()
+    }
+
+    // conforms: R7 R37
+    #[test]
+    fn hand_out_opens_an_ask_and_the_end_of_the_attempt_or_the_next_one_closes_it() {
+        let first = [dispatched(1, Trigger::Automatic), JobFact::Delivered];
+        assert_eq!(told(&first, 2), [("ask-1".to_owned(), "opened")]);
+        let ended = [&first[..], &[JobFact::Completed(Details::default())]].concat();
+        assert_eq!(told(&ended, 1), [("ask-1".to_owned(), "fire_completed")]);
+        let again = [&first[..], &[dispatched(2, Trigger::Automatic), JobFact::Delivered]].concat();
+        let closed_and_opened = [("ask-1".to_owned(), "fire_completed"), ("ask-2".to_owned(), "opened")];
+        assert_eq!(told(&again, 2), closed_and_opened);
+        let asked_for = [dispatched(1, Trigger::Run), JobFact::Delivered];
+        assert_eq!(told(&asked_for, 2), []);
+    }
+}

@@ -1,0 +1,139 @@
+//! `POST /asks`: opens a thread and answers with its correlation id. It is on stable storage when this answers; nobody is waited for.
+//!
+//! Under an idempotency key the correlation id is made from the key: the same request finds the same ask, and is answered the same.
+
+use api::{AskOpened, CreateAsk, FieldError, Problem, ProblemCode};
+use axum::response::Response;
+use domain::ask::{Ask, AskChange, CloseReason, Closing, DEFAULT_TTL_SECONDS, MAX_TTL_SECONDS};
+use domain::{Digest, JobId};
+use store::sha256;
+
+use super::find;
+use crate::answer::{self, Given};
+use crate::asked::Asked;
+use crate::authorise;
+use crate::clock_text::text;
+use crate::jobs::visible_named;
+use crate::peers::{Naming, check_speaks_for, named};
+use crate::problem::{key_reused, no_such_job, of_refusal, of_store};
+use crate::serve::Server;
+
+pub(crate) async fn create(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let sent: CreateAsk = asked.read()?;
+    let request = sha256(asked.body.as_deref().unwrap_or_default().as_bytes());
+    let id = correlation_id(server, &asked);
+    if asked.key.is_some()
+        && let Some(first) = server.store().ask(&id).await.map_err(|error| of_store(&error))?
+    {
+        return again(&first, request);
+    }
+    let (ask, replied) = draft(server, &asked, sent, id, request).await?;
+    let kept = server.store().keep_ask(ask.clone(), replied.clone()).await;
+    if !kept.map_err(|error| of_store(&error))? {
+        // Under the same key at the same time, or by a transaction whose end nobody knew.
+        let first = server.store().ask(&ask.id).await.map_err(|error| of_store(&error))?;
+        return again(&first.unwrap_or(ask), request);
+    }
+    if let (Some(id), Some(closing)) = (ask.reply_to.clone(), replied) {
+        server.daemon.asks().note(&AskChange::Closed { id, closing });
+    }
+    let bytes = opened(&ask);
+    server.daemon.asks().note(&AskChange::Opened(Box::new(ask)));
+    Ok(answer::bytes(bytes, Given::Now))
+}
+
+/// What was answered to the same request.
+fn again(first: &Ask, request: Digest) -> Result<Response, Problem> {
+    if first.request_sha256 != request {
+        return Err(key_reused());
+    }
+    Ok(answer::bytes(opened(first), Given::Before))
+}
+
+/// The answer: nothing in it ever changes.
+fn opened(ask: &Ask) -> Vec<u8> {
+    answer::render(&AskOpened {
+        correlation_id: ask.id.clone(),
+        to_peer: ask.to_peer.clone(),
+        expires_at: text(ask.expires_at),
+    })
+}
+
+fn correlation_id(server: &Server, asked: &Asked) -> String {
+    match &asked.key {
+        None => format!("ask-{:032x}", server.daemon.engine().ids().next()),
+        Some(key) => {
+            let digest =
+                sha256(format!("{}\0{}\0{key}", asked.principal.token_id, asked.operation.name()).as_bytes());
+            format!("ask-{}", &digest.to_string()[..32])
+        }
+    }
+}
+
+/// Checks what was sent, and puts the ask together with the end of the one that it replies to.
+async fn draft(
+    server: &Server,
+    asked: &Asked,
+    sent: CreateAsk,
+    id: String,
+    request_sha256: Digest,
+) -> Result<(Ask, Option<Closing>), Problem> {
+    let (principal, now) = (&asked.principal, server.now());
+    let ttl_seconds = sent.ttl_seconds.unwrap_or(DEFAULT_TTL_SECONDS);
+    if !(1..=MAX_TTL_SECONDS).contains(&ttl_seconds) {
+        return Err(invalid("ttl_seconds", format!("ttl_seconds must be from 1 to {MAX_TTL_SECONDS}")));
+    }
+    if sent.text.is_empty() {
+        return Err(invalid("text", "text must not be empty".to_owned()));
+    }
+    let circle = authorise::circle_of_new(principal, sent.circle)?;
+    if let Some(from) = &sent.from_peer {
+        check_speaks_for(server, principal, from).await?;
+    }
+    let from_peer = sent.from_peer.or_else(|| principal.peer_id.clone());
+    let to_peer = named(server, principal, Naming::Asked, &sent.to_peer, circle.as_deref()).await?;
+    let job_id = match &sent.job_id {
+        None => None,
+        Some(job) => {
+            let visible = visible_named(server, asked, job).await.map_err(|_| no_such_job(job))?;
+            Some(JobId::new(visible.id().as_str()))
+        }
+    };
+    let replied = match &sent.reply_to {
+        None => None,
+        Some(first) => {
+            let first = find(server, asked, first).await?;
+            check_speaks_for(server, principal, &first.to_peer).await?;
+            Some(Closing {
+                at: now,
+                reason: CloseReason::ReplyTo,
+                message: Some(sent.text.clone()),
+                by: Some(first.to_peer),
+            })
+        }
+    };
+    let ask = Ask {
+        id,
+        circle,
+        from_peer,
+        to_peer,
+        text: sent.text,
+        job_id,
+        reply_to: sent.reply_to,
+        asked_by: principal.token_id.to_string(),
+        request_sha256,
+        created_at: now,
+        expires_at: now.plus_seconds(ttl_seconds),
+        closed: None,
+    };
+    ask.check().map_err(|refusal| of_refusal(&refusal, ""))?;
+    Ok((ask, replied))
+}
+
+fn invalid(field: &'static str, told: String) -> Problem {
+    ProblemCode::InvalidRequest.because(told.clone()).at(FieldError::new(
+        "value_error",
+        &["body", field],
+        told,
+    ))
+}

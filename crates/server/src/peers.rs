@@ -1,0 +1,45 @@
+//! `/peers`: those who pull work: who is registered, who is there, and who is meant by a name.
+//!
+//! Whoever does not see a circle does not see its peers either: they read like "not there".
+
+mod meant;
+mod presence;
+mod read;
+mod register;
+
+pub(crate) use meant::{Naming, assign, named};
+pub(crate) use presence::{here, waits};
+pub(crate) use read::{list, read};
+pub(crate) use register::{forget, register};
+
+use api::{Problem, ProblemCode, Role};
+use domain::peer::{Registrar, is_keeper};
+
+use crate::gate::Principal;
+use crate::problem::of_store;
+use crate::serve::Server;
+
+/// Refuses a caller that does not speak for a peer: a bound token speaks for its own, another doer for those that it registered.
+pub(crate) async fn check_speaks_for(
+    server: &Server,
+    principal: &Principal,
+    id: &str,
+) -> Result<(), Problem> {
+    let speaks = match (principal.role, &principal.peer_id) {
+        (Role::Admin | Role::Operator, _) => true,
+        (Role::Peer | Role::Agent | Role::Viewer, Some(own)) => own == id,
+        (Role::Peer | Role::Agent, None) => {
+            let peer = server.store().peer(id).await.map_err(|error| of_store(&error))?;
+            peer.is_some_and(|peer| is_keeper(&peer, registrar(principal)))
+        }
+        (Role::Viewer, None) => false,
+    };
+    if speaks {
+        return Ok(());
+    }
+    Err(ProblemCode::Forbidden.because("the token does not speak for this peer"))
+}
+
+fn registrar(principal: &Principal) -> Registrar<'_> {
+    Registrar { token: &principal.token_id, bound_to: principal.peer_id.as_deref() }
+}

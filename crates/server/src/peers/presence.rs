@@ -1,0 +1,63 @@
+//! Whether a peer is there: what this node hears itself, and what the rows say of other nodes that live.
+
+use api::Problem;
+use domain::Timestamp;
+use domain::job::{Job, PeerHere, Pull};
+use domain::peer::{Peer, Presence};
+use engine::Waits;
+use store::Node;
+
+use crate::authorise;
+use crate::gate::Principal;
+use crate::problem::of_store;
+use crate::serve::Server;
+
+/// A peer that waits for something is there as long as it does.
+pub(crate) fn waits(
+    server: &Server,
+    principal: &Principal,
+    circle: Option<&str>,
+    peer: Option<&str>,
+) -> Option<Waits> {
+    let id = peer.or(principal.peer_id.as_deref())?;
+    let circle = principal.circle.as_deref().or(circle);
+    authorise::sees(principal, circle).then(|| server.daemon.presences().waits(circle, id))?
+}
+
+/// The nodes whose word on these peers counts; nobody is asked if only this one has heard of them.
+pub(super) async fn neighbours(server: &Server, peers: &[Peer]) -> Result<Vec<Node>, Problem> {
+    let own = server.daemon.node_id();
+    if peers.iter().all(|peer| peer.present_on.as_deref().is_none_or(|node| node == own)) {
+        return Ok(Vec::new());
+    }
+    let (mut nodes, now) = (server.store().nodes().await.map_err(|error| of_store(&error))?, server.now());
+    nodes.retain(|node| !node.is_silent(now));
+    Ok(nodes)
+}
+
+/// Whether it is there, and when it was heard of.
+pub(super) fn presence(server: &Server, peer: &Peer, neighbours: &[Node]) -> (Presence, Timestamp) {
+    if let Some(seen_at) = server.daemon.presences().seen_at(peer.circle.as_deref(), &peer.id) {
+        return (Presence::Present, seen_at.max(peer.seen_at));
+    }
+    let own = server.daemon.node_id();
+    let is_alive = |node: &str| node != own && neighbours.iter().any(|other| other.id == node);
+    (peer.presence(is_alive), peer.seen_at)
+}
+
+/// What is known of the peer that a job is assigned to.
+pub(crate) async fn here(server: &Server, job: &Job) -> Result<PeerHere, Problem> {
+    let (None, Pull::Assigned(id)) = (&job.spec.executor, job.spec.pull()) else {
+        return Ok(PeerHere::NoneAssigned);
+    };
+    let found = server.store().peer(id).await.map_err(|error| of_store(&error))?;
+    let Some(peer) = found.filter(|peer| peer.circle == job.spec.circle) else {
+        let heard = server.daemon.presences().seen_at(job.spec.circle.as_deref(), id);
+        return Ok(heard.map_or(PeerHere::Unknown, |_| PeerHere::Present));
+    };
+    let neighbours = neighbours(server, std::slice::from_ref(&peer)).await?;
+    Ok(match presence(server, &peer, &neighbours) {
+        (Presence::Present, _) => PeerHere::Present,
+        (Presence::Absent, seen_at) => PeerHere::Absent { seen_at },
+    })
+}

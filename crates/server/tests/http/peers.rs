@@ -1,0 +1,289 @@
+//! Peers: who is registered, who is there, and who is meant by a name.
+
+use api::Role;
+use domain::Timestamp;
+use domain::peer::PRESENCE_GRACE_SECONDS;
+use serde_json::{Value, json};
+use store::{PeerStore, Store};
+
+use crate::given::{START, World, world};
+
+impl World {
+    pub(crate) async fn register(&self, body: Value) -> Value {
+        self.post("/peers", body).send().await.ok()["peer"].clone()
+    }
+
+    async fn peer(&self, id: &str) -> Value {
+        self.get(&format!("/peers/{id}")).send().await.ok()["peer"].clone()
+    }
+
+    /// Waits until the row of a peer is as wanted.
+    async fn until_row(&self, id: &str, wanted: impl Fn(Option<&str>) -> bool) {
+        loop {
+            let peer = self.store.peer(id).await.expect("the store reads").expect("it is registered");
+            if wanted(peer.present_on.as_deref()) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn no_jobs(&self) -> bool {
+        self.store.facts_after(0, 1).await.expect("the store reads").is_empty()
+    }
+}
+
+#[tokio::test]
+async fn peer_registers_says_anew_what_it_is_and_is_forgotten() {
+    let world = world().await;
+    let sent = json!({ "peer_id": "joan", "display_name": "Joan of the press", "circle": "press", "labels": ["offset"],
+        "capabilities": ["fold"], "path": "/srv/press", "backend": "codex", "metadata": { "pid": u64::MAX } });
+    let peer = world.register(sent.clone()).await;
+    for (key, value) in sent.as_object().unwrap() {
+        assert_eq!(peer[key], *value, "{key}");
+    }
+    assert_eq!((&peer["presence"], &peer["seen_at"]), (&json!("present"), &peer["registered_at"]));
+    assert_eq!(world.peer("joan").await, peer);
+    world.clock.advance_seconds(5);
+    let again = world.register(json!({ "peer_id": "joan", "circle": "press" })).await;
+    assert_eq!((&again["display_name"], &again["labels"]), (&json!("joan"), &json!([])));
+    assert_eq!(again["registered_at"], peer["registered_at"]);
+    let made_up = world.register(json!({ "circle": "press" })).await["peer_id"].as_str().unwrap().to_owned();
+    assert!(made_up.starts_with("peer-press-") && made_up.len() == "peer-press-".len() + 8, "{made_up}");
+    assert!(world.register(json!({})).await["peer_id"].as_str().unwrap().starts_with("peer-none-"));
+    let list = world.get("/peers?circle=press&limit=1").send().await.ok();
+    assert_eq!((&list["peers"][0]["peer_id"], &list["next_cursor"]), (&json!("joan"), &json!("joan")));
+    let rest = world.get("/peers?circle=press&cursor=joan").send().await.ok();
+    assert_eq!(rest["peers"].as_array().unwrap().len(), 1);
+    assert_eq!(rest["peers"][0]["peer_id"], made_up.as_str());
+    world.call("DELETE", "/peers/joan").send().await.ok();
+    world.get("/peers/joan").send().await.problem(404, "not_found");
+    world.call("DELETE", "/peers/joan").send().await.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn token_registers_only_as_the_peer_that_it_speaks_for_and_an_id_stays_with_its_token_and_circle() {
+    let world = world().await;
+    let bound = world.token(Role::Peer, json!({ "circle": "press", "peer_id": "joan" })).await;
+    let other = world.token(Role::Peer, json!({ "circle": "press", "peer_id": "ada" })).await;
+    let unbound = world.token(Role::Agent, json!({ "circle": "press" })).await;
+    let foreign = world.token(Role::Agent, json!({ "circle": "bindery" })).await;
+    let post = async |body: Value, token: &str| world.post("/peers", body).bearer(token).send().await;
+    assert_eq!(post(json!({}), &bound).await.ok()["peer"]["peer_id"], "joan");
+    post(json!({ "peer_id": "ada" }), &bound).await.problem(403, "forbidden");
+    post(json!({ "peer_id": "joan" }), &other).await.problem(403, "forbidden");
+    post(json!({ "circle": "bindery" }), &bound).await.problem(403, "circle_forbidden");
+    post(json!({ "peer_id": "joan" }), &unbound).await.problem(409, "peer_id_taken");
+    post(json!({ "peer_id": "joan" }), &foreign).await.problem(409, "peer_id_taken");
+    post(json!({ "peer_id": "third" }), &unbound).await.ok();
+    post(json!({ "peer_id": "third" }), &unbound).await.ok();
+    world.post("/peers", json!({ "peer_id": "joan" })).send().await.problem(409, "peer_id_taken");
+    let forget = async |id: &str, token: &str| {
+        world.call("DELETE", &format!("/peers/{id}")).bearer(token).send().await
+    };
+    forget("joan", &unbound).await.problem(403, "forbidden");
+    forget("joan", &foreign).await.problem(404, "not_found");
+    forget("joan", &bound).await.ok();
+    forget("third", &unbound).await.ok();
+}
+
+// conforms: R96 R98
+#[tokio::test]
+async fn peer_of_another_circle_reads_like_one_that_is_not_there() {
+    let world = world().await;
+    world.register(json!({ "peer_id": "joan", "display_name": "Joan", "circle": "bindery" })).await;
+    world.register(json!({ "peer_id": "nobodys" })).await;
+    let token = world.token(Role::Agent, json!({ "circle": "press" })).await;
+    let hidden = world.get("/peers/joan").bearer(&token).send().await;
+    hidden.problem(404, "not_found");
+    let absent = world.get("/peers/nobo").bearer(&token).send().await;
+    assert_eq!(hidden.body.replace("joan", "nobo"), absent.body);
+    for query in ["", "?circle=bindery", "?display_name=Joan", "?circle=press"] {
+        let list = world.get(&format!("/peers{query}")).bearer(&token).send().await.ok();
+        assert_eq!(list["peers"], json!([]), "{query}");
+    }
+    for word in ["joan", "Joan", "nobodys"] {
+        let refused = world.post("/jobs", json!({ "assigned_peer_id": word })).bearer(&token).send().await;
+        refused.problem(404, "assigned_peer_not_found");
+        assert!(!refused.body.contains("bindery"), "{}", refused.body);
+    }
+    assert!(world.no_jobs().await);
+}
+
+// conforms: R31 R32 R98 R99 R101
+#[tokio::test]
+async fn job_is_assigned_by_exact_id_or_by_a_name_that_only_one_has_and_nothing_is_stored_otherwise() {
+    let world = world().await;
+    for (id, name, circle) in [
+        ("a-1", "joan", "press"),
+        ("a-2", "joan", "press"),
+        ("ada", "painter", "press"),
+        ("b-1", "ada", "press"),
+        ("c-1", "solo", "press"),
+        ("d-1", "solo", "bindery"),
+    ] {
+        world.register(json!({ "peer_id": id, "display_name": name, "circle": circle })).await;
+    }
+    let create = async |word: &str, circle: Value| {
+        world.post("/jobs", json!({ "assigned_peer_id": word, "circle": circle })).send().await
+    };
+    let ambiguous = create("joan", json!("press")).await;
+    ambiguous.problem(409, "ambiguous_assigned_peer");
+    let candidates: Value = serde_json::from_str(&ambiguous.body).unwrap();
+    assert_eq!(
+        candidates["candidates"],
+        json!([
+            { "peer_id": "a-1", "display_name": "joan", "circle": "press" },
+            { "peer_id": "a-2", "display_name": "joan", "circle": "press" },
+        ])
+    );
+    for (word, circle) in [
+        ("nobody", json!("press")),
+        ("joa", json!("press")),
+        ("joan", json!(null)),
+        ("a-1", json!("bindery")),
+        ("a-1", json!(null)),
+    ] {
+        create(word, circle).await.problem(404, "assigned_peer_not_found");
+    }
+    let batch = json!({ "jobs": [{ "assigned_peer_id": "joan", "circle": "press" }] });
+    assert_eq!(world.post("/jobs/batch", batch).send().await.ok()["results"][0]["status"], 409);
+    assert!(world.no_jobs().await, "refused before anything is stored");
+    for (word, circle, meant) in [
+        ("a-2", "press", "a-2"),
+        ("ada", "press", "ada"),
+        ("painter", "press", "ada"),
+        ("solo", "press", "c-1"),
+        ("solo", "bindery", "d-1"),
+        ("peer-unheard-of", "press", "peer-unheard-of"),
+        ("repow-blue-00000000", "press", "repow-blue-00000000"),
+    ] {
+        let status = create(word, json!(circle)).await.ok()["status"].clone();
+        assert_eq!(status["assigned_peer_id"], meant, "{word}");
+        assert_eq!(status["execution"]["target"]["assigned_peer_id"], meant, "{word}");
+    }
+}
+
+// conforms: R32
+#[tokio::test]
+async fn what_is_stored_is_an_id_so_a_name_that_becomes_ambiguous_changes_nothing_for_a_job_or_its_key() {
+    let world = world().await;
+    world.register(json!({ "peer_id": "a-1", "display_name": "joan" })).await;
+    let body = json!({ "assigned_peer_id": "joan" });
+    let first = world.post("/jobs", body.clone()).header("idempotency-key", "k").send().await;
+    let id = first.ok()["job_id"].as_str().unwrap().to_owned();
+    world.register(json!({ "peer_id": "a-2", "display_name": "joan" })).await;
+    let again = world.post("/jobs", body.clone()).header("idempotency-key", "k").send().await;
+    assert_eq!(again.body, first.body);
+    world.post("/jobs", body).send().await.problem(409, "ambiguous_assigned_peer");
+    assert_eq!(world.pull_for("a-2").await, json!(null));
+    assert_eq!(world.pull_for("a-1").await["job_id"], id.as_str());
+}
+
+#[tokio::test]
+async fn peer_is_present_while_it_waits_and_for_a_grace_afterwards_and_only_coming_and_going_is_written() {
+    let world = world().await;
+    world.register(json!({ "peer_id": "joan" })).await;
+    world.clock.advance_seconds(u32::try_from(PRESENCE_GRACE_SECONDS).unwrap());
+    world.until_row("joan", |node| node.is_none()).await;
+    let peer = world.peer("joan").await;
+    assert_eq!((&peer["presence"], &peer["seen_at"]), (&json!("absent"), &peer["registered_at"]));
+
+    let waiting = world.post("/jobs/next", json!({ "peer_id": "joan", "wait_seconds": 60 })).send();
+    let meanwhile = async {
+        world.until_row("joan", |node| node.is_some()).await;
+        let written = world.store.figures().requests();
+        for _ in 0..10 {
+            world.clock.advance_seconds(40);
+            assert_eq!(world.peer("joan").await["presence"], "present");
+        }
+        assert_eq!(world.store.figures().requests(), written, "whoever waits costs no statement");
+        world.create(json!({ "assigned_peer_id": "joan" })).await
+    };
+    let (answer, id) = tokio::join!(waiting, meanwhile);
+    assert_eq!(answer.ok()["job"]["job_id"], id);
+    let gone = world.peer("joan").await;
+    assert_eq!((&gone["presence"], world.daemon.presences().count()), (&json!("present"), 1));
+    world.clock.advance_seconds(u32::try_from(PRESENCE_GRACE_SECONDS).unwrap());
+    world.until_row("joan", |node| node.is_none()).await;
+    assert_eq!(world.peer("joan").await["presence"], "absent");
+}
+
+#[tokio::test]
+async fn what_a_node_that_is_not_alive_has_heard_is_not_presence() {
+    let world = world().await;
+    world.register(json!({ "peer_id": "joan" })).await;
+    let sighting = domain::peer::Sighting {
+        id: "ada".to_owned(),
+        circle: None,
+        node: "another-node".to_owned(),
+        presence: domain::peer::Presence::Present,
+        seen_at: START,
+    };
+    let ada = domain::peer::Peer { id: "ada".to_owned(), ..world.store.peer("joan").await.unwrap().unwrap() };
+    world.store.keep_peer(ada).await.unwrap();
+    world.store.note_sightings(vec![sighting]).await.unwrap();
+    assert_eq!(world.peer("ada").await["presence"], "absent");
+    let node = store::Node {
+        id: "another-node".to_owned(),
+        name: String::new(),
+        url: String::new(),
+        version: String::new(),
+        schema_version: 1,
+        executors: Vec::new(),
+        started_at: START,
+        heartbeat_at: START,
+        attempts: 0,
+        polls: 0,
+        taking: store::Taking::Takes,
+    };
+    world.store.keep_node(node, Timestamp::from_seconds(0)).await.unwrap();
+    assert_eq!(world.peer("ada").await["presence"], "present");
+    world.clock.advance_seconds(31);
+    assert_eq!(world.peer("ada").await["presence"], "absent", "the node is silent");
+}
+
+// conforms: R100
+#[tokio::test]
+async fn why_says_that_the_peer_is_absent_and_since_when() {
+    let world = world().await;
+    let peer = world.register(json!({ "peer_id": "joan" })).await;
+    let id = world.create(json!({ "assigned_peer_id": "joan" })).await;
+    let unknown = world.create(json!({ "assigned_peer_id": "peer-nobody" })).await;
+    let reasons = async |id: &str| world.get(&format!("/jobs/{id}/why")).send().await.ok()["reasons"].clone();
+    let codes = |reasons: &Value| -> Vec<String> {
+        reasons.as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(codes(&reasons(&id).await), ["waits_for_peer"]);
+    assert_eq!(codes(&reasons(&unknown).await), ["waits_for_peer", "peer_absent"]);
+    world.clock.advance_seconds(u32::try_from(PRESENCE_GRACE_SECONDS).unwrap());
+    let told = reasons(&id).await;
+    assert_eq!(codes(&told), ["waits_for_peer", "peer_absent"]);
+    assert_eq!(told[1]["until"], peer["seen_at"]);
+}
+
+#[tokio::test]
+async fn words_that_cannot_be_a_peers_are_refused_and_nothing_is_kept() {
+    let world = world().await;
+    let long = "x".repeat(300);
+    for (body, code) in [
+        (json!({ "peer_id": "" }), "invalid_request"),
+        (json!({ "peer_id": "a b" }), "invalid_request"),
+        (json!({ "peer_id": "a/b" }), "invalid_request"),
+        (json!({ "peer_id": long }), "too_large"),
+        (json!({ "peer_id": "a", "display_name": "" }), "invalid_request"),
+        (json!({ "peer_id": "a", "display_name": "two\nlines" }), "invalid_request"),
+        (json!({ "peer_id": "a", "display_name": long }), "too_large"),
+        (json!({ "peer_id": "a", "circle": "" }), "invalid_request"),
+        (json!({ "peer_id": "a", "labels": vec!["gpu"; 65] }), "too_large"),
+        (json!({ "peer_id": "a", "labels": [long] }), "too_large"),
+        (json!({ "peer_id": "a", "metadata": { "a": "x".repeat(5_000) } }), "too_large"),
+        (json!({ "peer_id": "a", "metadata": [1] }), "invalid_request"),
+        (json!({ "peer_id": "a", "name": "joan" }), "invalid_request"),
+    ] {
+        world.post("/peers", body).send().await.problem(422, code);
+    }
+    assert_eq!(world.get("/peers").send().await.ok()["peers"], json!([]));
+    world.get("/peers?cursor=a%20b").send().await.problem(422, "invalid_cursor");
+    world.get("/peers?limit=0").send().await.problem(422, "invalid_request");
+}

@@ -1,0 +1,2 @@
+DROP TABLE asks;
+DROP TABLE peers;
