@@ -146,26 +146,10 @@ impl Backend {
             own: BTreeMap::from([(URL, self.url.clone()), (TOKEN, token)]),
             ..self.settings.process.clone()
         };
-        let input = self.told(&assignment).into_bytes();
+        let input = told(&assignment).into_bytes();
         ProcessExecutor::new(self.host.clone(), process)
             .produce(Assignment { input, ..assignment }, link)
             .await
-    }
-
-    /// What the command reads.
-    fn told(&self, assignment: &Assignment) -> String {
-        let (job, attempt_id) = (&assignment.job, &assignment.attempt_id);
-        let prompt = assignment.prompt.as_ref().map(|prompt| String::from_utf8_lossy(prompt));
-        let prompt = prompt.as_deref().unwrap_or(&job.spec.title);
-        format!(
-            "This is a durable job of longhaul.\n\
-             job_id: {id}\nattempt_id: {attempt_id}\n\n{prompt}\n\n\
-             While you work, report state running with this attempt id: \
-             POST ${URL}/jobs/{id}/heartbeat {{\"attempt_id\": \"{attempt_id}\"}} with the bearer token ${TOKEN}.\n\
-             At the end report with the same id: POST ${URL}/jobs/{id}/complete or /fail; \
-             or end, and what you have printed is the result. Having received this completes nothing.\n",
-            id = job.id,
-        )
     }
 }
 
@@ -181,6 +165,22 @@ impl Specialist for Backend {
     fn unfit(&self, spec: &JobSpec) -> Option<Unfit> {
         self.place(spec).err()
     }
+}
+
+/// What the command reads.
+fn told(assignment: &Assignment) -> String {
+    let (job, attempt_id) = (&assignment.job, &assignment.attempt_id);
+    let prompt = assignment.prompt.as_ref().map(|prompt| String::from_utf8_lossy(prompt));
+    let prompt = prompt.as_deref().unwrap_or(&job.spec.title);
+    format!(
+        "This is a durable job of longhaul.\n\
+         job_id: {id}\nattempt_id: {attempt_id}\n\n{prompt}\n\n\
+         While you work, report state running with this attempt id: \
+         POST ${URL}/jobs/{id}/heartbeat {{\"attempt_id\": \"{attempt_id}\"}} with the bearer token ${TOKEN}.\n\
+         At the end report with the same id: POST ${URL}/jobs/{id}/complete or /fail; \
+         or end, and what you have printed is the result. Having received this completes nothing.\n",
+        id = job.id,
+    )
 }
 
 /// The named extra arguments that a job asks for.

@@ -31,14 +31,15 @@ struct Agents {
 impl Agents {
     fn start() -> Self {
         use std::os::unix::fs::PermissionsExt as _;
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().expect("it can be");
         let agent = dir.path().join("agent.sh");
-        std::fs::write(&agent, AGENT).unwrap();
-        std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::write(&agent, AGENT).expect("it can be");
+        std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).expect("it can be");
         for folder in ["allowed/repo", "elsewhere"] {
-            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+            std::fs::create_dir_all(dir.path().join(folder)).expect("it can be");
         }
-        std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("allowed/link")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("allowed/link"))
+            .expect("it can be");
         let (agent, roots) = (agent.display(), dir.path().join("allowed"));
         let roots = roots.display();
         let config = format!(
@@ -47,8 +48,8 @@ impl Agents {
              - {{ name: codex, kind: backend, argv: [no-such-program-anywhere], roots: ['{roots}'] }}\n"
         );
         let file = dir.path().join("longhaul.yaml");
-        std::fs::write(&file, config).unwrap();
-        let file = file.to_str().unwrap();
+        std::fs::write(&file, config).expect("it can be");
+        let file = file.to_str().expect("it can be");
         let daemon = Daemon::verb(dir.path(), &["serve", "--listen", "127.0.0.1:0", "--config", file]);
         Self { dir, _daemon: daemon }
     }
@@ -66,7 +67,7 @@ impl Agents {
         for (key, value) in more.as_object().expect("an object") {
             body[key] = value.clone();
         }
-        ok(self.path(), "/jobs", &body)["job_id"].as_str().unwrap().to_owned()
+        ok(self.path(), "/jobs", &body)["job_id"].as_str().expect("it can be").to_owned()
     }
 
     /// What the agent has left in its folder.

@@ -45,7 +45,7 @@ pub(super) async fn accept(
     keyed: Option<&Keyed>,
     mut create: CreateJob,
 ) -> Result<Result<Accepted, EngineError>, Problem> {
-    check_first(&create)?;
+    check_first(principal, server.daemon.executors(), &create)?;
     if let Err(problem) = peers::assign(server, principal, &mut create).await {
         // What was answered under a key stands, whoever is called so by now.
         let kept = match keyed {

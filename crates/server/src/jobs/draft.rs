@@ -33,7 +33,7 @@ pub(crate) fn draft(
     executors: &Executors,
     mut create: CreateJob,
 ) -> Result<Draft, Problem> {
-    check_first(&create)?;
+    check_first(principal, executors, &create)?;
     let deadline_at = time(&["body", "deadline_at"], create.deadline_at.as_deref())?;
     let expires_at = time(&["body", "expires_at"], create.expires_at.as_deref())?;
     time(&["body", "due_at"], create.due_at.as_deref())?;
@@ -44,7 +44,6 @@ pub(crate) fn draft(
         return Err(ProblemCode::InvalidRequest.because(told).at(error));
     }
     let circle = authorise::circle_of_new(principal, create.circle.take())?;
-    check_backend(create.backend.as_deref(), circle.as_deref(), executors)?;
 
     let request_text = create.request.take();
     let mut request = match &request_text {
@@ -90,8 +89,13 @@ pub(crate) fn draft(
 }
 
 /// What is refused before anyone is looked up.
-pub(super) fn check_first(create: &CreateJob) -> Result<(), Problem> {
-    check_backend(create.backend.as_deref())?;
+pub(super) fn check_first(
+    principal: &Principal,
+    executors: &Executors,
+    create: &CreateJob,
+) -> Result<(), Problem> {
+    let circle = principal.circle.as_deref().or(create.circle.as_deref());
+    check_backend(create.backend.as_deref(), circle, executors)?;
     check_refused_fields(create)?;
     check_source(create.source_kind.as_deref())
 }
