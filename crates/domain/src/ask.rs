@@ -261,7 +261,9 @@ mod tests {
         spec.assigned_peer_id = Some("peer-b".to_owned());
         let new = NewJob { spec, due_at: None, bodies: Vec::new() };
         let mut job = Job::new(JobId::new("work-1"), &new, AT);
-        facts.iter().for_each(|fact| apply(&mut job, fact, AT).unwrap());
+        for fact in facts {
+            apply(&mut job, fact, AT).unwrap();
+        }
         job
     }
 

@@ -149,6 +149,11 @@ impl Engine {
         Ok(None)
     }
 
+    /// Whether time alone brings something about for this record now: its end, or that it is forgotten.
+    pub(crate) fn is_overdue(&self, record: &Record) -> bool {
+        due_command(record, self.retention, &*self.ids, self.clock.now()).is_some()
+    }
+
     /// An order that changes nothing is answered for good too.
     async fn keep_keys(&self, order: &Order, record: &Record) -> Result<(), StoreError> {
         if order.keys.is_empty() {

@@ -53,7 +53,7 @@ pub use order::{Order, OrderBody, OrderKey, Outcome, RenderAnswer};
 pub use polls::Polls;
 pub use presences::{MAX_HEARD, Presences, Waits};
 pub use produced::{Deferral, Failure, Output, Polled, Produced};
-pub use pulls::{Beat, Handed, MAX_WAITING, PulledLane, Puller, Pulls};
+pub use pulls::{Beat, Handed, Held, MAX_WAITING, PulledLane, Puller, Pulls};
 pub use schema::{Misfit, Schema};
 pub use spawn::{OnRuntime, Spawn, Task};
 pub use specialist::{Assignment, CancelReply, ForeignWork, Outside, Specialist, Unfit};

@@ -151,6 +151,11 @@ impl Pulls {
         Ok(None)
     }
 
+    /// Until it is sure that its taker may have it.
+    pub fn held(self: &Arc<Self>, taken: Taken) -> Held {
+        Held { pulls: self.clone(), taken: Some(taken) }
+    }
+
     /// One record by its id, if it may be pulled now and nobody holds it.
     pub async fn take_named(
         &self,
@@ -281,6 +286,27 @@ impl PulledLane {
     /// As the store is asked.
     pub(crate) fn lane(&self) -> Lane<'_> {
         Lane { name: &self.name, limit: self.limit }
+    }
+}
+
+/// A record that was taken for someone who may hang up: whoever drops it gives it back.
+pub struct Held {
+    pulls: Arc<Pulls>,
+    taken: Option<Taken>,
+}
+
+impl Held {
+    /// It stays taken.
+    pub fn keep(mut self) -> Taken {
+        self.taken.take().expect("it is kept once")
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken.take() {
+            self.pulls.hand_back_by_itself(taken);
+        }
     }
 }
 

@@ -78,7 +78,5 @@ pub(crate) fn admits(operation: Operation) -> bool {
             | Operation::HeartbeatJob
             | Operation::CompleteJob
             | Operation::FailJob
-            | Operation::AskInput
-            | Operation::DeferJob
     )
 }

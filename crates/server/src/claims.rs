@@ -108,10 +108,11 @@ async fn acquire_oldest(
         }
     };
     let Some(taken) = taken.map_err(|error: EngineError| of_engine(&error, ""))? else { return Ok(None) };
+    let held = pulls.held(taken);
     if !within.is_zero() && !server.still_admits(&asked.principal).await {
-        pulls.release(&taken.id, taken.claim.fence()).await.map_err(|error| of_claim(&error))?;
         return Err(ProblemCode::Unauthenticated.because("the token was revoked while it waited"));
     }
+    let taken = held.keep();
     if lease == pulls.lease() {
         return Ok(Some(taken));
     }

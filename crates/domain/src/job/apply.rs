@@ -46,7 +46,10 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
         JobFact::Requeued { due_at, cause, details } => {
             match cause {
                 RequeueCause::AttemptFailed => job.intent = None,
-                RequeueCause::Asked => job.begin_anew(),
+                RequeueCause::Asked => {
+                    job.end_attempt(JobStateName::Queued, Some(requeue_reason(*cause).to_owned()), at);
+                    job.begin_anew();
+                }
                 RequeueCause::LeaseLost | RequeueCause::SubmitUnknown => {}
             }
             job.requeue(*due_at, details, requeue_reason(*cause), at);

@@ -102,7 +102,7 @@ impl Job {
     }
 
     /// Whether what it waited for has come, and someone who pulls goes on with it: each hand-out is an attempt of its own.
-    pub(super) fn goes_on_with_another(&self) -> bool {
+    pub(in crate::job) fn goes_on_with_another(&self) -> bool {
         self.resume_pending && self.spec.executor.is_none()
     }
 

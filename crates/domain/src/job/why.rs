@@ -106,6 +106,11 @@ pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
         JobState::Queued { due_at } => {
             earliest_at = earliest(earliest_at, queued(job, *due_at, around, now, &mut reasons));
         }
+        JobState::Running if job.goes_on_with_another() => reasons.push(reason(
+            "waits_for_peer",
+            "what it waited for has come; it is handed out again to whoever pulls next",
+            None,
+        )),
         JobState::Running if job.resume_pending => {
             reasons.push(reason(
                 "resume_pending",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::job::{Intent, Job, JobCommand, JobState, JobStateName, SubmitWord};
+use domain::job::{Intent, Job, JobCommand, JobState, JobStateName, SubmitWord, decide};
 use domain::operation::NewOperation;
 use domain::policy::Hint;
 use domain::{AttemptId, BodyName, OperationId, Record};
@@ -91,6 +91,10 @@ impl Attempts {
     ) -> Result<Arc<Record>, EngineError> {
         let operation_id = left_id(attempt_id, &deferral.handle);
         let (command, bodies) = self.leaving(job, attempt_id, operation_id, executor.to_owned(), deferral);
+        // Whoever began it can still be told: unlike work that an executor leaves behind, nothing is written down of it.
+        if let domain::Decision::Refused { refusal, .. } = decide(job, &command, self.timer.now()) {
+            return Err(refusal.into());
+        }
         let order = Order { bodies, ..Order::new(job.id.clone(), command, actor) };
         Ok(self.engine.execute(order).await?.record().clone())
     }

@@ -91,6 +91,13 @@ impl Backend {
     /// The folder itself, wherever links lead.
     fn folder(&self, path: &Path) -> Result<PathBuf, Unfit> {
         let shown = path.display();
+        if path.components().any(|part| part == std::path::Component::ParentDir) {
+            return Err(unfit(
+                "path",
+                "path_not_allowed",
+                format!("{shown} goes up; name the folder itself"),
+            ));
+        }
         if !path.is_absolute() {
             return Err(unfit("path", "path_not_absolute", format!("{shown} does not begin at the root")));
         }

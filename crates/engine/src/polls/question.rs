@@ -102,7 +102,8 @@ impl<'a> Question<'a> {
             return self.record(&operation, self.answer(&operation, said)).await;
         }
         let due = due(&operation, self.polls.timer.now(), self.urgency);
-        if matches!(due, Due::Attention) {
+        // What is forgotten is not asked about first: it could not be put off.
+        if matches!(due, Due::Attention) || engine.is_overdue(&loaded.record) {
             engine.attend(&self.taken, Arc::from(ACTOR)).await?;
             return Ok(Settled::Done);
         }

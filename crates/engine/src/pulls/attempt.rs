@@ -53,11 +53,11 @@ impl Pulls {
                 taken = self.take(puller.owner.clone(), puller.lanes.clone()) => taken?,
                 () = &mut enough => return Ok(None),
             };
+            let held = self.held(taken);
             if !still_admitted().await {
-                self.hand_back(&taken).await;
                 return Ok(None);
             }
-            if let Some(handed) = self.handed(&puller, taken).await? {
+            if let Some(handed) = self.handed(&puller, held.keep()).await? {
                 return Ok(Some(handed));
             }
         }

@@ -11,7 +11,8 @@ const FEWEST: u64 = 64;
 
 /// As many connections as were asked for, and as descriptors are left for them once the process has raised its limit.
 pub fn connections(wanted: Option<u64>) -> usize {
-    let left = raised().saturating_sub(FOR_THE_REST).max(FEWEST);
+    let needed = wanted.unwrap_or(DEFAULT_CONNECTIONS).saturating_add(FOR_THE_REST);
+    let left = raised(needed.max(DEFAULT_CONNECTIONS * 4)).saturating_sub(FOR_THE_REST).max(FEWEST);
     if let Some(wanted) = wanted.filter(|wanted| *wanted > left) {
         eprintln!(
             "longhaul: {left} connections instead of {wanted}: raise the limit of open files (ulimit -n)"
@@ -21,10 +22,10 @@ pub fn connections(wanted: Option<u64>) -> usize {
 }
 
 /// The limit of open files, raised to what the process may have.
-fn raised() -> u64 {
+fn raised(wanted: u64) -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let (Some(now), most) = (current, maximum.unwrap_or(u64::MAX)) else { return u64::MAX };
-    let enough = most.min(DEFAULT_CONNECTIONS.saturating_mul(4));
+    let enough = most.min(wanted);
     if now >= enough {
         return now;
     }

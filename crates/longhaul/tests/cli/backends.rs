@@ -95,7 +95,9 @@ fn backend_is_started_in_its_folder_reports_by_itself_and_is_released_when_the_j
     assert_eq!(ended(agents.path(), &id, "completed")["data"], json!({ "by": "itself" }));
     let told = agents.left("told");
     let attempt = crate::given::show(agents.path(), &id)["runner"]["current_attempt_id"].clone();
-    for part in ["durable job", &id, attempt.as_str().unwrap(), "please REPORT", "completes nothing"] {
+    for part in
+        ["durable job", &id, attempt.as_str().unwrap(), "please REPORT", "/heartbeat", "completes nothing"]
+    {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert_eq!((agents.left("words").as_str(), agents.left("beat").as_str()), ("--plan", "200"));

@@ -3,7 +3,7 @@
 use api::{Problem, Why};
 use axum::response::Response;
 use domain::job::{ExecutorHere, Job, JobState, LaneHere, Reason, Surroundings, cancel_told};
-use domain::operation::{OrphanReason, Settlement};
+use domain::operation::{Operation, OrphanReason, Settlement};
 use domain::{BodyName, Record};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -29,7 +29,7 @@ pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Probl
     let outside = awaited(server.store(), job).await?;
     let around = Surroundings {
         lease_expires_at: visible.claim().map(|claim| claim.lease_expires_at),
-        executor: executor_here(server, job),
+        executor: executor_here(server, job, outside.as_deref().and_then(operation_of)),
         peer: peers::here(server, job).await?,
         lane: lane_here(server, job),
         error: error.as_deref(),
@@ -127,9 +127,11 @@ async fn question(server: &Server, visible: &Visible) -> Result<Option<Box<RawVa
     Ok(text.and_then(|text| RawValue::from_string(text).ok()))
 }
 
-fn executor_here(server: &Server, job: &Job) -> ExecutorHere {
+/// Whether this node has who does it, or who asks about it where it goes on outside.
+fn executor_here(server: &Server, job: &Job, outside: Option<&Operation>) -> ExecutorHere {
     let circle = job.spec.circle.as_deref();
-    match job.spec.executor.as_deref().and_then(|name| server.daemon.executors().find(circle, name)) {
+    let name = outside.map(|operation| operation.link.kind.as_str()).or(job.spec.executor.as_deref());
+    match name.and_then(|name| server.daemon.executors().find(circle, name)) {
         Some(_) => ExecutorHere::Registered,
         None => ExecutorHere::Missing { until: server.daemon.attempts().strangers_from() },
     }

@@ -25,6 +25,10 @@ pub(super) fn request_cancel(job: &Job, by: Option<&str>, reason: &str, now: Tim
         JobState::Queued { .. } if job.intent.is_none() => {
             Decision::facts([requested, cancelled(CancelCause::NeverStarted)])
         }
+        // What it waited for has come, and nobody has it yet.
+        JobState::Running if job.goes_on_with_another() => {
+            Decision::facts([requested, cancelled(CancelCause::Confirmed)])
+        }
         // A service may have it since the last attempt: only the orphan ledger can say so.
         JobState::Queued { .. } => {
             let mut decision =

@@ -37,10 +37,13 @@ impl HttpConnector {
             return Ok(Polled::Open(open, reading.hints()));
         }
         Ok(match state {
-            State::Completed => match &self.connector.result {
-                Some(result) => return self.fetch(result, &handle, &outside.operation).await,
-                None => completed(&reading),
-            },
+            // Of work that was given up nobody wants the result.
+            State::Completed => {
+                match self.connector.result.as_ref().filter(|_| outside.operation.ended.is_none()) {
+                    Some(result) => return self.fetch(result, &handle, &outside.operation).await,
+                    None => completed(&reading),
+                }
+            }
             State::Failed => Polled::Failed(reading.failure("service_failed")),
             State::TimedOut => Polled::TimedOut,
             State::Cancelled => Polled::Cancelled,

@@ -65,6 +65,9 @@ pub(super) struct ConnectorFile {
     pub(super) cancel: Option<CancelFile>,
     /// Why there is no cancel, for people.
     pub(super) not_cancelable_because: Option<String>,
+    /// Whether whoever pulled a job may hand work over that it began at the service itself.
+    #[serde(default)]
+    pub(super) adopts: bool,
     /// What is known of its callbacks.
     #[serde(default)]
     pub(super) callbacks: CallbacksFile,

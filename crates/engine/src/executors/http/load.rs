@@ -14,6 +14,7 @@ use domain::policy::{Hint, HostPolicy, KindOverride};
 use http::HeaderName;
 use serde_saphyr::{Location, Spanned};
 
+use super::adopt::Adoption;
 use super::call::Call;
 use super::file::{AskFile, ConnectorFile, SecretSource, State};
 use super::members::Stage;
@@ -61,6 +62,8 @@ pub struct Connector {
     pub(super) gives_callback_url: bool,
     /// The secret with which it signs its callbacks.
     pub(super) signed_with: Option<String>,
+    /// Whether work that others began there is asked about.
+    pub(super) adoption: Adoption,
     /// Whether a later request reads the input: then, and only then, it is kept in the handle.
     pub(super) keeps_input: bool,
     pub(super) doubts: Vec<Mistake>,
@@ -221,6 +224,7 @@ impl Loader<'_> {
                 .clone()
                 .unwrap_or_else(|| "its connector has no cancel".to_owned()),
             result,
+            adoption: if file.adopts { Adoption::Allowed } else { Adoption::Refused },
             keeps_input,
             gives_callback_url,
             signed_with: self.signed_with(file)?,
