@@ -79,6 +79,7 @@ const JOB: &[Rule] = &[
     // Work that someone outside pulls: an attempt that takes too long; each hand-out is an attempt of its own.
     (&["delivered", "running"], &["queued"], &["attempt timed out"]),
     (&["running"], &["dispatching"], &["dispatch"]),
+    (&["running"], &["cancelled"], &["cancel"]),
     // Documented repairs. Pulled work goes back to those who pull.
     (&["failed", "unavailable, lease lost"], &["queued"], &["run", "retry"]),
     (&["delivered"], &["queued"], &["retry"]),
