@@ -116,6 +116,12 @@ pub fn acknowledge(
     }
 }
 
+/// Whoever is asked answers with an ask of its own: that closes this one.
+pub fn reply(ask: &Ask, text: &str, now: Timestamp) -> Closing {
+    let (message, by) = (Some(text.to_owned()), Some(ask.to_peer.clone()));
+    Closing { at: now, reason: CloseReason::ReplyTo, message, by }
+}
+
 /// The asks that go with what has happened to a job: one when it is delivered to its peer, closed with that attempt.
 pub fn following<'a>(job: &Job, facts: impl Iterator<Item = &'a JobFact>, at: Timestamp) -> Vec<AskChange> {
     let Some(attempt) = job.last_attempt() else { return Vec::new() };

@@ -3,21 +3,6 @@
 //! One claim per record, never deleted while the record exists, so that `claim_version` only rises and an old
 //! owner's compare-and-swap can never succeed again. A lease is an optimisation; the fence is the guarantee.
 
-/// How the owners of claims from outside begin: never like a node, whose leases may be ended when it starts again.
-const OUTSIDE: &str = "worker:";
-
-impl OwnerId {
-    /// Someone outside who does work: what it goes by there.
-    pub fn outside(name: &str) -> Self {
-        Self::new(format!("{OUTSIDE}{name}"))
-    }
-
-    /// What it goes by outside; none if it is a node.
-    pub fn outside_name(&self) -> Option<&str> {
-        self.as_str().strip_prefix(OUTSIDE)
-    }
-}
-
 #[cfg(test)]
 mod tests;
 
@@ -142,4 +127,19 @@ impl Claim {
 
 fn held(owner: &OwnerId, claim_version: u64, now: Timestamp, lease: Lease) -> Claim {
     Claim { owner: owner.clone(), lease_expires_at: lease.expires_at(now), heartbeat_at: now, claim_version }
+}
+
+/// How the owners of claims from outside begin: never like a node, whose leases may be ended when it starts again.
+const OUTSIDE: &str = "worker:";
+
+impl OwnerId {
+    /// Someone outside who does work: what it goes by there.
+    pub fn outside(name: &str) -> Self {
+        Self::new(format!("{OUTSIDE}{name}"))
+    }
+
+    /// What it goes by outside; none if it is a node.
+    pub fn outside_name(&self) -> Option<&str> {
+        self.as_str().strip_prefix(OUTSIDE)
+    }
 }

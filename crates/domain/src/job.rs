@@ -30,8 +30,8 @@ pub use fact::{
 pub use intent::{Intent, Resubmit};
 pub use lane::{AFTER_PULLED, PULLED, Pull, is_pulled};
 pub use spec::{JobSpec, MAX_PRIORITY, NewJob};
-pub(crate) use state::is_false;
 pub use state::{AfterExternal, Job, JobState, JobStateName};
+pub(crate) use state::{is_false, is_zero};
 #[cfg(test)]
 pub(crate) use why::waiting_outside;
 pub use why::{ExecutorHere, Explanation, LaneHere, PeerHere, Reason, Surroundings, cancel_told, why};

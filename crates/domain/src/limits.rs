@@ -44,11 +44,7 @@ pub fn check_optional(what: &'static str, text: Option<&str>, limit: usize) -> R
 
 /// The longest prefix of whole characters within the limit.
 pub fn cut(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    &text[..end]
+    &text[..text.floor_char_boundary(most)]
 }
 
 /// Appends to a bounded history, dropping the oldest.

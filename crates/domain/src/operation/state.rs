@@ -129,7 +129,7 @@ pub struct OperationCancel {
     /// How often the service was asked.
     pub tries: u32,
     /// How often it was asked because of earlier requests.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::job::is_zero")]
     pub tries_before: u32,
     /// When it is asked (again); never if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -319,11 +319,6 @@ impl OperationCancel {
     pub const fn tries_in_all(&self) -> u32 {
         self.tries.saturating_add(self.tries_before)
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 fn no_id() -> OperationId {

@@ -4,7 +4,7 @@
 
 use api::{AskOpened, CreateAsk, FieldError, Problem, ProblemCode};
 use axum::response::Response;
-use domain::ask::{Ask, AskChange, CloseReason, Closing, DEFAULT_TTL_SECONDS, MAX_TTL_SECONDS};
+use domain::ask::{Ask, AskChange, Closing, DEFAULT_TTL_SECONDS, MAX_TTL_SECONDS, reply};
 use domain::{Digest, JobId};
 use store::sha256;
 
@@ -104,12 +104,7 @@ async fn draft(
         Some(first) => {
             let first = find(server, asked, first).await?;
             check_speaks_for(server, principal, &first.to_peer).await?;
-            Some(Closing {
-                at: now,
-                reason: CloseReason::ReplyTo,
-                message: Some(sent.text.clone()),
-                by: Some(first.to_peer),
-            })
+            Some(reply(&first, &sent.text, now))
         }
     };
     let ask = Ask {

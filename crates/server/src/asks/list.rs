@@ -19,9 +19,7 @@ use crate::peers::{check_speaks_for, waits};
 use crate::problem::of_store;
 use crate::serve::Server;
 use crate::slots::Slot;
-
-/// The longest wait for an ask.
-const MAX_WAIT_SECONDS: u64 = 60;
+use crate::wait::MAX_WAIT_SECONDS;
 
 pub(crate) async fn read(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let ask = visible(server, &asked).await?;
