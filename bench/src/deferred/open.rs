@@ -140,6 +140,7 @@ impl Open {
                 operation_id,
                 operation: Box::new(operation),
                 then: AfterExternal::Finish,
+                left_by: domain::job::LeftBy::Executor,
             },
         ];
         let input = NewBody { body: input, bytes: Arc::from(INPUT) };

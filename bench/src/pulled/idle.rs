@@ -24,15 +24,16 @@ pub fn measure(place: &Place, peers: usize, watched: Duration) -> Result<[Line; 
     let runtime = load::runtime()?;
     let waiting = runtime.block_on(wait_all(&daemon.address, peers))?;
     std::thread::sleep(SETTLE);
-    let mut control = runtime.block_on(Connection::to(&daemon.address))?;
-    let asked =
-        |control: &mut Connection| runtime.block_on(counted(control, "longhaul_hand_out_questions_total "));
-    let questions = asked(&mut control)?;
+    // A connection that stood idle in this crowd may have been cut to make room: each question brings its own.
+    let asked = |what: &str| {
+        runtime.block_on(async { counted(&mut Connection::to(&daemon.address).await?, what).await })
+    };
+    let questions = asked("longhaul_hand_out_questions_total ")?;
     let used = daemon.usage()?;
     std::thread::sleep(watched);
     let used = daemon.usage()?.store_wakes - used.store_wakes;
-    let questions = asked(&mut control)? - questions;
-    let waiting_still = runtime.block_on(counted(&mut control, "longhaul_pullers_waiting "))?;
+    let questions = asked("longhaul_hand_out_questions_total ")? - questions;
+    let waiting_still = asked("longhaul_pullers_waiting ")?;
     let (after, most) = daemon.memory_kib()?;
     drop(waiting);
     #[allow(clippy::cast_precision_loss, reason = "a figure for people")]

@@ -27,6 +27,8 @@ pub struct Attention {
 pub enum Holding {
     /// Someone works on it under a lease; its end is due.
     LeaseBound,
+    /// Nobody does, and nobody ever did: whoever has claimed it from outside keeps it, whatever is said of it meanwhile.
+    Claimable,
     /// Nobody does; a commit releases the claim.
     Free,
 }
@@ -90,7 +92,7 @@ impl Attention {
     /// When the place of a free record may be taken.
     pub fn queues_until(&self) -> Option<Timestamp> {
         match self.holding {
-            Holding::Free => self.place.as_ref().map(|place| place.ready_at),
+            Holding::Free | Holding::Claimable => self.place.as_ref().map(|place| place.ready_at),
             Holding::LeaseBound => None,
         }
     }

@@ -21,7 +21,7 @@ mod why;
 pub use apply::apply;
 pub use attempt::{Attempt, AttemptEnd, Trigger};
 pub use cancel::{CancelAnswer, CancelRequest, KeptCancelAnswer};
-pub use command::{Dispatch, JobCommand, OperationEnding, Report, Retryable, SubmitWord};
+pub use command::{Dispatch, JobCommand, LeftBy, OperationEnding, Report, Retryable, SubmitWord};
 pub use decide::{decide, decide_new};
 pub use details::{Details, Note, ResultRefs};
 pub use fact::{

@@ -11,14 +11,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
+use domain::job::JobStateName;
 use domain::policy::HostPolicy;
-use domain::{JobId, Lease, OwnerId, Record, RecordId, Timestamp};
+use domain::{AttemptId, JobId, Lease, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, Lane, Taken};
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    Changes, CommitWatch, DaemonSettings, Engine, EngineError, Executors, MayTake, Spawn, Standing, Stop,
-    Timer, Wakes, neighbours,
+    Changes, CommitWatch, DaemonSettings, Engine, EngineError, Executors, LaneLimits, MayTake, Spawn,
+    Standing, Stop, Timer, Wakes, neighbours,
 };
 use asked::Origin;
 pub use asked::RunOrder;
@@ -26,6 +27,8 @@ pub(crate) use report::is_about_the_report;
 use run::Attempt;
 pub(crate) use run::message_of;
 
+/// What the actor of a report begins with if it comes from the doer of one attempt; the attempt's id follows.
+pub const DOER: &str = "attempt:";
 /// Attempts at the same time in a lane that has no limit of its own.
 const DEFAULT_LANE_LIMIT: usize = 64;
 
@@ -39,7 +42,7 @@ pub struct Attempts {
     spawn: Arc<dyn Spawn>,
     wakes: Arc<Wakes>,
     changes: Arc<Changes>,
-    lane_limits: BTreeMap<String, usize>,
+    lane_limits: LaneLimits,
     /// What the host grants to work outside.
     policy: HostPolicy,
     strangers_from: Timestamp,
@@ -61,6 +64,8 @@ struct Running {
 /// An attempt that runs.
 struct Begun {
     number: u64,
+    /// Known once it is on the ledger.
+    attempt_id: Option<AttemptId>,
     since: Timestamp,
     stopper: watch::Sender<Stop>,
 }
@@ -93,7 +98,7 @@ impl Attempts {
             spawn,
             wakes,
             changes,
-            lane_limits: settings.lane_limits.clone(),
+            lane_limits: settings.lane_limits.clone().into(),
             policy: settings.policy.clone(),
             standing: settings.standing.clone(),
             running: Mutex::default(),
@@ -128,7 +133,7 @@ impl Attempts {
 
     /// Whether a lane is named after an executor of ours, or has a limit of its own.
     pub fn serves(&self, lane: &str) -> bool {
-        self.executors.concurrency(lane).is_some() || self.lane_limits.contains_key(lane)
+        self.executors.concurrency(lane).is_some() || self.lane_limits.of(lane).is_some()
     }
 
     /// Whether a lane that is not served here is served by another node.
@@ -144,13 +149,13 @@ impl Attempts {
 
     /// The lane with the limit that all nodes together keep to, if it has one of its own.
     pub(crate) fn lane<'a>(&self, name: &'a str) -> Lane<'a> {
-        Lane { name, limit: self.lane_limits.get(name).copied() }
+        Lane { name, limit: self.lane_limits.of(name) }
     }
 
     /// How many attempts may begin in this lane here now.
     pub fn free_slots(&self, lane: &str) -> usize {
-        let limit = match (self.lane_limits.get(lane), self.executors.concurrency(lane)) {
-            (Some(limit), _) => *limit,
+        let limit = match (self.lane_limits.of(lane), self.executors.concurrency(lane)) {
+            (Some(limit), _) => limit,
             (None, Some(concurrency)) => concurrency,
             (None, None) => DEFAULT_LANE_LIMIT,
         };
@@ -174,7 +179,7 @@ impl Attempts {
             *running.by_lane.entry(lane.clone()).or_default() += 1;
             running.begun += 1;
             let number = running.begun;
-            running.by_job.insert(job_id.clone(), Begun { number, since, stopper });
+            running.by_job.insert(job_id.clone(), Begun { number, attempt_id: None, since, stopper });
             number
         };
         let attempt = Attempt::new(self.clone(), taken, link, far_end);
@@ -198,7 +203,7 @@ impl Attempts {
             }
         }
         drop(running);
-        if self.lane_limits.contains_key(&**lane) {
+        if self.lane_limits.of(lane).is_some() {
             // Others may have filled it when we asked last, and be gone.
             self.wakes.ready(lane);
         }
@@ -229,17 +234,36 @@ impl Attempts {
         }
     }
 
+    /// An attempt that was begun is on the ledger.
+    fn dispatched(&self, job_id: &JobId, attempt_id: &AttemptId, stopper: &watch::Sender<Stop>) {
+        if let Some(begun) = self.running().by_job.get_mut(job_id)
+            && begun.stopper.same_channel(stopper)
+        {
+            begun.attempt_id = Some(attempt_id.clone());
+        }
+    }
+
     /// A record has changed, here or on another node: what that means for an attempt that runs here.
     pub(crate) fn notice(&self, record: &Record) {
+        self.notice_by(record, None);
+    }
+
+    /// The same, if it may have been the doer of this attempt that changed it.
+    fn notice_by(&self, record: &Record, doer: Option<&str>) {
         let Record::Job(job) = record else { return };
-        let stop = match (job.state.name().is_terminal(), &job.cancel) {
-            (true, _) => Stop::LeaseLost,
-            (false, Some(_)) => Stop::Cancelled,
-            (false, None) => return,
+        let running = self.running();
+        let Some(begun) = running.by_job.get(&job.id) else { return };
+        let state = job.state.name();
+        let in_hands =
+            matches!(state, JobStateName::Dispatching | JobStateName::Delivered | JobStateName::Running);
+        let by_itself = doer.is_some() && doer == begun.attempt_id.as_ref().map(AttemptId::as_str);
+        let stop = match &job.cancel {
+            _ if by_itself && !in_hands => Stop::Reported,
+            _ if state.is_terminal() => Stop::LeaseLost,
+            Some(_) => Stop::Cancelled,
+            None => return,
         };
-        if let Some(begun) = self.running().by_job.get(&job.id) {
-            begun.stopper.send_if_modified(|current| replace(current, stop));
-        }
+        begun.stopper.send_if_modified(|current| replace(current, stop));
     }
 
     /// The jobs whose attempts began here before this time, and whether there are younger ones.
@@ -260,14 +284,14 @@ impl CommitWatch for Attempts {
     /// A cancel reaches the attempt that runs here at once, and so does an end that others brought about.
     fn committed(&self, commit: &Commit, _: Committed) {
         for change in &commit.changes {
-            self.notice(&change.record);
+            self.notice_by(&change.record, commit.actor.strip_prefix(DOER));
             if let Record::Job(job) = &*change.record
-                && change.agenda.holding == Holding::Free
+                && change.agenda.holding != Holding::LeaseBound
                 && let Some(executor) = &job.spec.executor
             {
                 // It has left its slot without an attempt of ours: whoever waits for one in a lane with a limit looks again.
                 let lane = job.spec.lane.as_deref().unwrap_or(executor);
-                if self.lane_limits.contains_key(lane) {
+                if self.lane_limits.of(lane).is_some() {
                     self.wakes.ready(&Arc::from(lane));
                 }
             }

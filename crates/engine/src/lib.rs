@@ -15,6 +15,7 @@ mod executors;
 mod hint_text;
 mod ids;
 mod kept;
+mod lane_limits;
 mod link;
 pub mod mac;
 mod membership;
@@ -36,7 +37,7 @@ mod webhook;
 mod workers;
 
 pub use asks_watched::{AskTopic, AskWatch, AsksWatched};
-pub use attempts::{Attempts, RunOrder};
+pub use attempts::{Attempts, DOER, RunOrder};
 pub use changes::{Changes, Watched};
 pub use clock::{Clock, ManualClock, Measured, SharedClock, SystemClock, Timer};
 pub use driver::{Daemon, DaemonSettings, Dispatching, drive_for_good};
@@ -46,6 +47,7 @@ pub use executors::{
     Approval, Contract, Executor, Executors, Gated, ModeSupport, Modes, Registered, backend, http, process,
 };
 pub use ids::{Ids, RandomIds};
+pub use lane_limits::{LaneLimits, SERIAL};
 pub use link::{Intended, Intent, Link, Progress, Stop};
 pub use membership::Membership;
 pub use mistake::{Mistake, hint};

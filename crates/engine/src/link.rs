@@ -66,6 +66,8 @@ pub enum Stop {
     Cancelled,
     /// Its time limit is over.
     TimeOver,
+    /// Its own doer has reported what came of it by other means: nothing of it is left to do.
+    Reported,
     /// The lease went to another owner: nothing that it does counts any more.
     LeaseLost,
     /// The daemon stops.

@@ -7,7 +7,6 @@
 mod attempt;
 mod waiting;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -17,7 +16,7 @@ use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, Refusal};
 use store::{Commit, Committed, Lane, StoreError, Take, Taken};
 use tokio::sync::{Notify, oneshot};
 
-use crate::{CommitWatch, DaemonSettings, Engine, EngineError, MayTake, Spawn, Standing, Wakes};
+use crate::{CommitWatch, DaemonSettings, Engine, EngineError, LaneLimits, MayTake, Spawn, Standing, Wakes};
 pub use attempt::{Beat, Handed};
 use waiting::{Waiter, Waiting};
 
@@ -51,7 +50,7 @@ pub struct Pulls {
     standing: Arc<Standing>,
     spawn: Arc<dyn Spawn>,
     wakes: Arc<Wakes>,
-    lane_limits: BTreeMap<String, usize>,
+    lane_limits: LaneLimits,
     waiting: Mutex<Waiting>,
     asked: Notify,
     /// How often the store was asked for work to hand out.
@@ -69,7 +68,7 @@ impl Pulls {
             standing: settings.standing.clone(),
             spawn,
             wakes,
-            lane_limits: settings.lane_limits.clone(),
+            lane_limits: settings.lane_limits.clone().into(),
             waiting: Mutex::default(),
             asked: Notify::new(),
             questions: AtomicU64::new(0),
@@ -94,7 +93,7 @@ impl Pulls {
 
     /// The limit of a lane that callers name so.
     pub fn limit_of(&self, lane: &str) -> Option<usize> {
-        self.lane_limits.get(lane).copied()
+        self.lane_limits.of(lane)
     }
 
     /// The lease of whoever pulls.
@@ -248,7 +247,7 @@ impl Pulls {
     /// Whether a job is pulled from a lane with a limit.
     fn has_limit(&self, job: &Job) -> bool {
         let (None, Pull::Lane(lane)) = (&job.spec.executor, job.spec.pull()) else { return false };
-        self.lane_limits.contains_key(lane)
+        self.lane_limits.of(lane).is_some()
     }
 
     fn note(&self, commit: &Commit) {
@@ -258,7 +257,9 @@ impl Pulls {
             match (&change.agenda.place, &*change.record) {
                 (Some(place), _) if change.agenda.ready => asked |= waiting.may_be_ready(&place.lane),
                 // It has left its slot, whatever becomes of it.
-                (_, Record::Job(job)) if change.agenda.holding == Holding::Free && self.has_limit(job) => {
+                (_, Record::Job(job))
+                    if change.agenda.holding != Holding::LeaseBound && self.has_limit(job) =>
+                {
                     asked |= waiting.may_be_ready(&Arc::from(&*job.spec.lane()));
                 }
                 (Some(_) | None, _) => {}

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{AcquireClaim, ClaimAnswer, ClaimRecord, FieldError, Problem, ProblemCode, SwapClaim};
+use api::{AcquireClaim, ClaimAnswer, ClaimRecord, Problem, ProblemCode, SwapClaim};
 use axum::response::Response;
 use domain::job::Pull;
 use domain::{Claim, Fence, Lease, OwnerId, RecordId, Refusal, Timestamp};
@@ -17,7 +17,7 @@ use crate::asked::Asked;
 use crate::authorise;
 use crate::clock_text;
 use crate::jobs::steerable_named;
-use crate::problem::{no_such_job, of_engine, of_store};
+use crate::problem::{at_field, no_such_job, of_engine, of_store};
 use crate::serve::Server;
 use crate::slots::Slot;
 use crate::wait::MAX_WAIT_SECONDS;
@@ -41,7 +41,11 @@ impl Resource {
         match word {
             WORKORDER => Ok(Self::Workorder),
             EVENT => Ok(Self::Event),
-            _ => Err(invalid("resource_type", "resource_type must be one of: EVENT, WORKORDER")),
+            _ => Err(at_field(
+                "resource_type",
+                "invalid_value",
+                "resource_type must be one of: EVENT, WORKORDER",
+            )),
         }
     }
 }
@@ -109,8 +113,8 @@ async fn acquire_oldest(
     };
     let Some(taken) = taken.map_err(|error: EngineError| of_engine(&error, ""))? else { return Ok(None) };
     let held = pulls.held(taken);
-    if !within.is_zero() && !server.still_admits(&asked.principal).await {
-        return Err(ProblemCode::Unauthenticated.because("the token was revoked while it waited"));
+    if !within.is_zero() {
+        server.check_still_admits(&asked.principal).await?;
     }
     let taken = held.keep();
     if lease == pulls.lease() {
@@ -158,7 +162,11 @@ fn fence(sent: &SwapClaim) -> Result<Fence, Problem> {
 /// The owner of a claim from outside, as the store knows it.
 pub(crate) fn owner(field: &'static str, id: &str) -> Result<OwnerId, Problem> {
     if id.is_empty() || id.len() > MAX_OWNER_BYTES {
-        return Err(invalid(field, &format!("an owner's id has 1 to {MAX_OWNER_BYTES} bytes")));
+        return Err(at_field(
+            field,
+            "invalid_value",
+            format!("an owner's id has 1 to {MAX_OWNER_BYTES} bytes"),
+        ));
     }
     Ok(OwnerId::outside(id))
 }
@@ -177,7 +185,7 @@ fn lease(server: &Server, seconds: Option<u32>) -> Result<Lease, Problem> {
     let Some(seconds) = seconds else { return Ok(server.daemon.pulls().lease()) };
     Lease::new(seconds, (seconds / 3).max(1)).map_err(|_| {
         let (shortest, longest) = Lease::BOUNDS_SECONDS;
-        invalid("lease_seconds", &format!("a lease has {shortest} to {longest} seconds"))
+        at_field("lease_seconds", "invalid_value", format!("a lease has {shortest} to {longest} seconds"))
     })
 }
 
@@ -202,11 +210,6 @@ fn of_claim(error: &StoreError) -> Problem {
         return ProblemCode::ClaimLost.because(told);
     }
     of_store(error)
-}
-
-fn invalid(field: &'static str, told: &str) -> Problem {
-    let error = FieldError::new("invalid_value", &["body", field], told);
-    ProblemCode::InvalidRequest.because(told).at(error)
 }
 
 /// The same problem, about the resource that was meant.

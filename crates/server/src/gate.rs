@@ -9,6 +9,7 @@ use api::{Problem, ProblemCode, Role};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use domain::{AttemptId, Digest, JobId};
+use engine::DOER;
 use store::{Store, Token};
 
 use crate::problem::of_store;
@@ -68,8 +69,16 @@ impl Gate {
     }
 
     /// Whether a principal that was admitted before still is.
-    pub(crate) async fn still_admits(&self, store: &dyn Store, principal: &Principal) -> bool {
-        self.holder(store, principal.sha256).await.is_ok()
+    pub(crate) async fn still_admits(
+        &self,
+        store: &dyn Store,
+        principal: &Principal,
+    ) -> Result<bool, Problem> {
+        match self.holder(store, principal.sha256).await {
+            Ok(_) => Ok(true),
+            Err(problem) if problem.code == ProblemCode::Unauthenticated.as_str() => Ok(false),
+            Err(unknown) => Err(unknown),
+        }
     }
 
     async fn holder(&self, store: &dyn Store, sha256: Digest) -> Result<Arc<Principal>, Problem> {
@@ -141,7 +150,7 @@ impl Principal {
             scopes: Vec::new(),
             circle,
             peer_id: None,
-            actor: Arc::from(format!("attempt:{attempt_id}")),
+            actor: Arc::from(format!("{DOER}{attempt_id}")),
             only: Some(job_id),
             sha256: Digest([0; 32]),
         }

@@ -23,7 +23,7 @@ pub(crate) use cancel::cancel;
 pub(crate) use create::{create, key_of};
 pub(crate) use draft::{Draft, draft, time};
 pub(crate) use list::{confine, cursor, cursor_text, list};
-pub(crate) use order::{Begun, begin, give, keep};
+pub(crate) use order::{Begun, begin, give, give_order, keep};
 pub(crate) use purge::purge;
 pub(crate) use read::{read_result, read_status};
 pub(crate) use run::run;

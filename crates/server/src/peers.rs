@@ -8,7 +8,7 @@ mod read;
 mod register;
 
 pub(crate) use meant::{Naming, assign, named};
-pub(crate) use presence::{here, waits};
+pub(crate) use presence::{here, waits, works_there};
 pub(crate) use read::{list, read};
 pub(crate) use register::{forget, register};
 

@@ -16,6 +16,13 @@ pub(crate) const RETRY_AFTER_SECONDS: &str = "1";
 /// The longest id that an answer repeats.
 const MAX_ECHOED_ID: usize = 128;
 
+/// A request that cannot be carried out because of one field of its body.
+pub(crate) fn at_field(field: &str, kind: &'static str, told: impl Into<String>) -> Problem {
+    let told = told.into();
+    let error = FieldError::new(kind, &["body", field], told.clone());
+    ProblemCode::InvalidRequest.because(told).at(error)
+}
+
 /// The answer that carries a problem.
 pub(crate) fn respond(problem: &Problem) -> Response {
     let body = serde_json::to_vec(problem).expect("a problem has only string keys");

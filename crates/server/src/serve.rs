@@ -1,6 +1,6 @@
 //! The server: the router made from the list of operations, and what every request passes on its way.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use axum::routing::{MethodFilter, on};
 use engine::Daemon;
 use engine::process::Artifacts;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use store::{Store, Taking};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -116,9 +117,20 @@ impl Server {
         self.daemon.engine().clock().now()
     }
 
-    /// Whether whoever was let in would be let in again.
-    pub(crate) async fn still_admits(&self, principal: &Principal) -> bool {
-        self.settings.auth == Auth::Off || self.gate.still_admits(self.store(), principal).await
+    /// Whether whoever was let in would be let in again; a problem if the store cannot tell.
+    pub(crate) async fn still_admits(&self, principal: &Principal) -> Result<bool, Problem> {
+        match self.settings.auth {
+            Auth::Off => Ok(true),
+            Auth::Required => self.gate.still_admits(self.store(), principal).await,
+        }
+    }
+
+    /// Refuses whoever was let in, has waited, and would not be let in again.
+    pub(crate) async fn check_still_admits(&self, principal: &Principal) -> Result<(), Problem> {
+        if self.still_admits(principal).await? {
+            return Ok(());
+        }
+        Err(ProblemCode::Unauthenticated.because("the token was revoked while it waited"))
     }
 }
 
@@ -282,68 +294,70 @@ async fn wait_first(server: &Server, asked: &mut Asked, slot: Option<Slot>) -> R
 
 async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
     let slot = wait_first(server, &mut asked, slot).await?;
-    match asked.operation {
-        Operation::CreateJob => jobs::create(server, asked).await,
-        Operation::CreateBatch => jobs::create_batch(server, asked).await,
-        Operation::ListJobs => jobs::list(server, asked).await,
-        Operation::ReadStatus => jobs::read_status(server, asked).await,
-        Operation::ReadResult => jobs::read_result(server, asked).await,
-        Operation::ReadArtifact => jobs::read_artifact(server, asked).await,
-        Operation::UpdateJob => jobs::update(server, asked).await,
-        Operation::RunJob => jobs::run(server, asked, domain::job::Trigger::Run).await,
-        Operation::RetryJob => jobs::run(server, asked, domain::job::Trigger::Retry).await,
-        Operation::CancelJob => jobs::cancel(server, asked).await,
-        Operation::AnswerJob => jobs::answer(server, asked).await,
-        Operation::PullJob => pulled::pull(server, asked, slot).await,
-        Operation::HeartbeatJob => pulled::heartbeat(server, asked).await,
-        Operation::CompleteJob => pulled::complete(server, asked).await,
-        Operation::FailJob => pulled::fail(server, asked).await,
-        Operation::AskInput => pulled::ask(server, asked).await,
-        Operation::DeferJob => pulled::defer(server, asked).await,
-        Operation::AcquireClaim => claims::acquire(server, asked, slot).await,
-        Operation::RenewClaim => claims::renew(server, asked).await,
-        Operation::ReleaseClaim => claims::release(server, asked).await,
-        Operation::RegisterPeer => peers::register(server, asked).await,
-        Operation::ListPeers => peers::list(server, asked).await,
-        Operation::ReadPeer => peers::read(server, asked).await,
-        Operation::ForgetPeer => peers::forget(server, asked).await,
-        Operation::CreateAsk => asks::create(server, asked).await,
-        Operation::ListAsks => asks::list(server, asked).await,
-        Operation::ListPendingAsks => asks::pending(server, asked, slot).await,
-        Operation::ReadAsk => asks::read(server, asked).await,
-        Operation::AckAsk => asks::ack(server, asked).await,
-        Operation::WaitAsk => asks::wait(server, asked, slot).await,
-        Operation::PurgeJob => jobs::purge(server, asked).await,
-        Operation::ReadFacts => facts::of_job(server, asked).await,
-        Operation::ReadWhy => jobs::why(server, asked).await,
+    // Each handler in a box of its own size: whoever waits does not hold the room of the largest.
+    let carried: BoxFuture<'_, Result<Response, Problem>> = match asked.operation {
+        Operation::CreateJob => Box::pin(jobs::create(server, asked)),
+        Operation::CreateBatch => Box::pin(jobs::create_batch(server, asked)),
+        Operation::ListJobs => Box::pin(jobs::list(server, asked)),
+        Operation::ReadStatus => Box::pin(jobs::read_status(server, asked)),
+        Operation::ReadResult => Box::pin(jobs::read_result(server, asked)),
+        Operation::ReadArtifact => Box::pin(jobs::read_artifact(server, asked)),
+        Operation::UpdateJob => Box::pin(jobs::update(server, asked)),
+        Operation::RunJob => Box::pin(jobs::run(server, asked, domain::job::Trigger::Run)),
+        Operation::RetryJob => Box::pin(jobs::run(server, asked, domain::job::Trigger::Retry)),
+        Operation::CancelJob => Box::pin(jobs::cancel(server, asked)),
+        Operation::AnswerJob => Box::pin(jobs::answer(server, asked)),
+        Operation::PullJob => Box::pin(pulled::pull(server, asked, slot)),
+        Operation::HeartbeatJob => Box::pin(pulled::heartbeat(server, asked)),
+        Operation::CompleteJob => Box::pin(pulled::complete(server, asked)),
+        Operation::FailJob => Box::pin(pulled::fail(server, asked)),
+        Operation::AskInput => Box::pin(pulled::ask(server, asked)),
+        Operation::DeferJob => Box::pin(pulled::defer(server, asked)),
+        Operation::AcquireClaim => Box::pin(claims::acquire(server, asked, slot)),
+        Operation::RenewClaim => Box::pin(claims::renew(server, asked)),
+        Operation::ReleaseClaim => Box::pin(claims::release(server, asked)),
+        Operation::RegisterPeer => Box::pin(peers::register(server, asked)),
+        Operation::ListPeers => Box::pin(peers::list(server, asked)),
+        Operation::ReadPeer => Box::pin(peers::read(server, asked)),
+        Operation::ForgetPeer => Box::pin(peers::forget(server, asked)),
+        Operation::CreateAsk => Box::pin(asks::create(server, asked)),
+        Operation::ListAsks => Box::pin(asks::list(server, asked)),
+        Operation::ListPendingAsks => Box::pin(asks::pending(server, asked, slot)),
+        Operation::ReadAsk => Box::pin(asks::read(server, asked)),
+        Operation::AckAsk => Box::pin(asks::ack(server, asked)),
+        Operation::WaitAsk => Box::pin(asks::wait(server, asked, slot)),
+        Operation::PurgeJob => Box::pin(jobs::purge(server, asked)),
+        Operation::ReadFacts => Box::pin(facts::of_job(server, asked)),
+        Operation::ReadWhy => Box::pin(jobs::why(server, asked)),
         // A stream goes on after its answer has begun, and keeps its slot.
-        Operation::StreamFacts => facts::stream(server, asked, slot).await,
-        Operation::ListOrphans => orphans::list(server, asked).await,
-        Operation::CancelOrphan => orphans::cancel(server, asked).await,
-        Operation::SettleOrphan => orphans::settle(server, asked).await,
-        Operation::ListCapabilities => capabilities::list(server, asked).await,
+        Operation::StreamFacts => Box::pin(facts::stream(server, asked, slot)),
+        Operation::ListOrphans => Box::pin(orphans::list(server, asked)),
+        Operation::CancelOrphan => Box::pin(orphans::cancel(server, asked)),
+        Operation::SettleOrphan => Box::pin(orphans::settle(server, asked)),
+        Operation::ListCapabilities => Box::pin(capabilities::list(server, asked)),
         Operation::InvokeCapability => match sensorium::Name::parse(&asked.id) {
-            Some(name) => sensorium::carry_out(server, name, asked, slot).await,
-            None => deferred::invoke(server, asked, slot).await,
+            Some(name) => Box::pin(sensorium::carry_out(server, name, asked, slot)),
+            None => Box::pin(deferred::invoke(server, asked, slot)),
         },
-        Operation::ReadOutcome => sensorium::read_outcome(server, asked).await,
-        Operation::ListDeferred => deferred::list(server, asked).await,
-        Operation::ReadDeferred => deferred::read_detail(server, asked).await,
-        Operation::ReadDeferredStatus => deferred::read_status(server, asked).await,
-        Operation::PollDeferred => deferred::poll(server, asked).await,
-        Operation::CancelDeferred => deferred::cancel(server, asked).await,
-        Operation::TakeCallback => callback::take(server, asked).await,
-        Operation::CreateToken => tokens::create(server, asked).await,
-        Operation::ListTokens => tokens::list(server).await,
-        Operation::RevokeToken => tokens::revoke(server, asked).await,
-        Operation::ListNodes => nodes::list(server).await,
-        Operation::DrainNode => nodes::tell(server, asked, Taking::Drains).await,
-        Operation::UndrainNode => nodes::tell(server, asked, Taking::Takes).await,
-        Operation::ReadMetrics => crate::metrics::read(server).await,
-        Operation::ReadHealth => Ok(health::alive()),
-        Operation::ReadReadiness => health::ready(server).await,
-        Operation::ReadDocument => Ok(openapi::read()),
-    }
+        Operation::ReadOutcome => Box::pin(sensorium::read_outcome(server, asked)),
+        Operation::ListDeferred => Box::pin(deferred::list(server, asked)),
+        Operation::ReadDeferred => Box::pin(deferred::read_detail(server, asked)),
+        Operation::ReadDeferredStatus => Box::pin(deferred::read_status(server, asked)),
+        Operation::PollDeferred => Box::pin(deferred::poll(server, asked)),
+        Operation::CancelDeferred => Box::pin(deferred::cancel(server, asked)),
+        Operation::TakeCallback => Box::pin(callback::take(server, asked)),
+        Operation::CreateToken => Box::pin(tokens::create(server, asked)),
+        Operation::ListTokens => Box::pin(tokens::list(server)),
+        Operation::RevokeToken => Box::pin(tokens::revoke(server, asked)),
+        Operation::ListNodes => Box::pin(nodes::list(server)),
+        Operation::DrainNode => Box::pin(nodes::tell(server, asked, Taking::Drains)),
+        Operation::UndrainNode => Box::pin(nodes::tell(server, asked, Taking::Takes)),
+        Operation::ReadMetrics => Box::pin(crate::metrics::read(server)),
+        Operation::ReadHealth => Box::pin(ready(Ok(health::alive()))),
+        Operation::ReadReadiness => Box::pin(health::ready(server)),
+        Operation::ReadDocument => Box::pin(ready(Ok(openapi::read()))),
+    };
+    carried.await
 }
 
 /// The compact text of a body; nothing if there is none.

@@ -10,7 +10,7 @@ use crate::answer;
 use crate::asked::Asked;
 use crate::authorise::{EXEC_SCOPE, SCOPES};
 use crate::clock_text::text;
-use crate::problem::of_store;
+use crate::problem::{at_field, of_store};
 use crate::secret::Secret;
 use crate::serve::Server;
 
@@ -76,16 +76,14 @@ fn check(sent: &CreateToken) -> Result<(), Problem> {
     let doer = matches!(sent.role, Role::Peer | Role::Agent);
     if doer && sent.circle.is_none() {
         let told = "a token for a peer or an agent needs the circle that it works in";
-        let error = FieldError::new("missing", &["body", "circle"], told);
-        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+        return Err(at_field("circle", "missing", told));
     }
     let empty = [("circle", &sent.circle), ("peer_id", &sent.peer_id)]
         .into_iter()
         .find(|(_, text)| text.as_deref() == Some(""));
     if let Some((field, _)) = empty {
         let told = format!("{field} must not be empty; leave it out instead");
-        let error = FieldError::new("value_error", &["body", field], told.clone());
-        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+        return Err(at_field(field, "value_error", told));
     }
     Ok(())
 }

@@ -4,8 +4,8 @@
 //! one vanishes, renews in the last second, or is done long after its lease.
 
 use domain::job::{
-    AfterExternal, CancelAnswer, Details, Dispatch, JobCommand, JobState, JobStateName, Report, ResultRefs,
-    Retryable, SubmitWord, Trigger,
+    AfterExternal, CancelAnswer, Details, Dispatch, JobCommand, JobState, JobStateName, LeftBy, Report,
+    ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation};
 use domain::policy::Hint;
@@ -224,6 +224,7 @@ fn defer(world: &mut World, node: &Node, held: &Held, then: AfterExternal) -> Or
         operation_id: operation_id.clone(),
         operation: Box::new(operation),
         then,
+        left_by: LeftBy::Executor,
     };
     let mut order = held.order(node, command);
     order.bodies.push(OrderBody { record: operation_id.into(), body });

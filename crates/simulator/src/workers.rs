@@ -211,7 +211,12 @@ impl Scripted {
             match link.stopped().await {
                 // An executor may be deaf to a cancel, but its process ends with its node.
                 Stop::Cancelled if !heeds => std::future::pending().await,
-                Stop::GoOn | Stop::Cancelled | Stop::TimeOver | Stop::LeaseLost | Stop::Shutdown => {}
+                Stop::GoOn
+                | Stop::Cancelled
+                | Stop::TimeOver
+                | Stop::Reported
+                | Stop::LeaseLost
+                | Stop::Shutdown => {}
             }
         };
         tokio::select! {

@@ -124,17 +124,32 @@ static CALLED_IN_CIRCLE: Sql = Sql::new(concat!(
     peer_columns!(),
     " FROM peers WHERE id > $1 AND display_name = $3 AND circle = $4 ORDER BY id LIMIT $2"
 ));
+static IN_FOLDER: Sql = Sql::new(concat!(
+    "SELECT ",
+    peer_columns!(),
+    " FROM peers WHERE id > $1 AND path = $3 AND circle = $4 ORDER BY id LIMIT $2"
+));
 
 pub(crate) async fn peers<D: Database>(database: &D, query: &PeerQuery) -> Result<PeerPage, StoreError> {
     let after = query.after.as_deref().unwrap_or_default();
     let mut given: Vec<Given<'_>> = vec![after.into(), signed(query.limit as u64).into()];
-    given.extend(query.display_name.as_deref().map(Given::from));
-    let statement = match (&query.display_name, &query.circle) {
-        (None, OfCircle::Any) => &ALL,
-        (Some(_), OfCircle::Any) => &CALLED,
-        (name, OfCircle::Only(circle)) => {
+    let statement = match (&query.circle, &query.display_name, &query.path) {
+        (OfCircle::Any, None, _) => &ALL,
+        (OfCircle::Any, Some(name), _) => {
+            given.push(name.as_str().into());
+            &CALLED
+        }
+        (OfCircle::Only(circle), Some(name), _) => {
+            given.extend([name.as_str().into(), circle_text(circle.as_deref())]);
+            &CALLED_IN_CIRCLE
+        }
+        (OfCircle::Only(circle), None, Some(path)) => {
+            given.extend([path.as_str().into(), circle_text(circle.as_deref())]);
+            &IN_FOLDER
+        }
+        (OfCircle::Only(circle), None, None) => {
             given.push(circle_text(circle.as_deref()));
-            if name.is_some() { &CALLED_IN_CIRCLE } else { &OF_CIRCLE }
+            &OF_CIRCLE
         }
     };
     let looked_at = database.query(statement, &given, read_peer).await.map_err(D::read_failed)?;

@@ -46,7 +46,8 @@ impl AgendaRow {
         row
     }
 
-    /// What a commit leaves: a lease-bound record stays with its holder, any other is released.
+    /// What a commit leaves: a lease-bound record stays with its holder, one that was never dispatched with whoever has claimed it from
+    /// outside, any other is released.
     pub fn commit(&mut self, head: Head, entry: Entry, now: Timestamp, lease: Lease) {
         self.head = head;
         if planted(Bug::AgendaNotUpdated) && entry.holding == Holding::Free && self.held {
@@ -60,11 +61,20 @@ impl AgendaRow {
                 self.grant_if_released(now, lease);
                 self.due_at = Some(self.limit_or_lease_end(now, lease));
             }
-            Holding::Free => {
+            Holding::Claimable if self.is_claimed_from_outside(now) => {
+                self.ready = false;
+                self.due_at = Some(self.limit_or_lease_end(now, lease));
+            }
+            Holding::Claimable | Holding::Free => {
                 self.release(now);
                 self.due_at = entry.due_at;
             }
         }
+    }
+
+    fn is_claimed_from_outside(&self, now: Timestamp) -> bool {
+        let claim = self.claim.as_ref().filter(|_| self.held);
+        claim.is_some_and(|claim| claim.is_live(now) && claim.owner.outside_name().is_some())
     }
 
     /// Whether a write under this fence may happen.
@@ -167,5 +177,24 @@ mod tests {
         row.commit(Head::default(), entry(Holding::LeaseBound), at(50), lease);
         assert_eq!(row.due_at, Some(at(170)));
         assert_eq!(row.claim.map(|claim| claim.lease_expires_at), Some(at(170)));
+    }
+
+    #[test]
+    fn claim_from_outside_outlives_what_is_said_of_work_that_was_never_dispatched() {
+        let at = Timestamp::from_seconds;
+        let entry = |holding| Entry { holding, place: None, ready: true, due_at: None, limit_at: None };
+        let lease = Lease::new(60, 20).expect("that is within the bounds");
+        for (owner, holding, said_at, kept) in [
+            (OwnerId::outside("runner"), Holding::Claimable, 10, true),
+            (OwnerId::outside("runner"), Holding::Claimable, 60, false),
+            (OwnerId::outside("runner"), Holding::Free, 10, false),
+            (OwnerId::new("node-1"), Holding::Claimable, 10, false),
+        ] {
+            let mut row = AgendaRow::new(Head::default(), entry(Holding::Claimable), at(0), lease);
+            row.take(&owner, at(0), lease).expect("it is free");
+            row.commit(Head::default(), entry(holding), at(said_at), lease);
+            assert_eq!((row.held, row.ready), (kept, !kept), "{owner:?} {holding:?} {said_at}");
+            assert_eq!(row.due_at, kept.then_some(at(60)));
+        }
     }
 }

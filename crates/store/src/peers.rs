@@ -35,6 +35,8 @@ pub struct PeerQuery {
     pub display_name: Option<String>,
     /// With this label.
     pub label: Option<String>,
+    /// In this folder.
+    pub path: Option<String>,
     /// After this id.
     pub after: Option<String>,
     /// How many are looked at, whether they fit or not.
@@ -61,13 +63,17 @@ pub struct PeerPage {
 }
 
 impl PeerQuery {
-    /// Whether a peer is of the kind that is led to by an index: circle and name.
+    /// Whether a peer is of the kind that is led to by an index: circle and name, or circle and folder.
     pub fn leads_to(&self, peer: &Peer) -> bool {
         let of_circle = match &self.circle {
             OfCircle::Any => true,
             OfCircle::Only(circle) => peer.circle == *circle,
         };
-        of_circle && self.display_name.as_ref().is_none_or(|name| peer.display_name == *name)
+        let led_by_folder =
+            self.circle != OfCircle::Any && self.display_name.is_none() && self.path.is_some();
+        of_circle
+            && self.display_name.as_ref().is_none_or(|name| peer.display_name == *name)
+            && (!led_by_folder || peer.path == self.path)
     }
 
     /// The page from those that were looked at, in order.
@@ -76,7 +82,9 @@ impl PeerQuery {
             if looked_at.len() < self.limit { None } else { looked_at.last().map(|peer| peer.id.clone()) };
         let has_label =
             |peer: &Peer| self.label.as_ref().is_none_or(|label| peer.labels.iter().any(|own| own == label));
-        PeerPage { peers: looked_at.into_iter().filter(has_label).collect(), next }
+        let is_there = |peer: &Peer| self.path.is_none() || peer.path == self.path;
+        let fits = |peer: &Peer| has_label(peer) && is_there(peer);
+        PeerPage { peers: looked_at.into_iter().filter(fits).collect(), next }
     }
 }
 

@@ -11,6 +11,16 @@ use crate::{Jitter, Timestamp};
 impl Job {
     /// What the agenda must know of this job.
     pub fn attention(&self, retention: Retention) -> Attention {
+        let attention = self.by_state(retention);
+        match attention.holding {
+            Holding::Free if self.attempts.is_empty() && !self.state.name().is_terminal() => {
+                Attention { holding: Holding::Claimable, ..attention }
+            }
+            Holding::Free | Holding::Claimable | Holding::LeaseBound => attention,
+        }
+    }
+
+    fn by_state(&self, retention: Retention) -> Attention {
         let limit_at = earliest(self.expires_at(), self.cancel.as_ref().map(|cancel| cancel.limit_at));
         match self.state {
             // Nobody may take it: see `Refusal::Purged`.
@@ -53,7 +63,7 @@ impl Job {
             (Holding::LeaseBound, Some(attempt)) => {
                 Some(JobCommand::LoseLease { attempt_id: attempt.id.clone(), jitter })
             }
-            (Holding::LeaseBound, None) | (Holding::Free, _) => None,
+            (Holding::LeaseBound, None) | (Holding::Free | Holding::Claimable, _) => None,
         }
     }
 

@@ -67,6 +67,8 @@ pub enum JobCommand {
         operation: Box<NewOperation>,
         /// What its result means.
         then: AfterExternal,
+        /// Who has left it there.
+        left_by: LeftBy,
     },
     /// The operation that it waits for is over.
     ConcludeOperation {
@@ -150,6 +152,15 @@ impl JobCommand {
             | Self::Retire => false,
         }
     }
+}
+
+/// Who has left work outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftBy {
+    /// An executor of ours, which can do nothing more about it.
+    Executor,
+    /// Whoever pulled the job: it is told that nobody waits for the work, and has the work still.
+    Doer,
 }
 
 /// Takes a job for a new attempt.

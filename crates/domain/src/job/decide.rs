@@ -64,8 +64,8 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
             let again = not_before.map_or(Retryable::Yes, Retryable::NotBefore);
             submit::lose(job, attempt_id, details, again, *jitter, now)
         }
-        JobCommand::Defer { attempt_id, operation_id, operation, then } => {
-            external::defer(job, attempt_id, operation_id, operation, *then)
+        JobCommand::Defer { attempt_id, operation_id, operation, then, left_by } => {
+            external::defer(job, attempt_id, operation_id, operation, *then, *left_by)
         }
         JobCommand::ConcludeOperation { operation_id, ending, jitter } => {
             external::conclude_operation(job, operation_id, ending, *jitter, now)

@@ -222,6 +222,7 @@ fn defer(number: u32, operation: NewOperation) -> JobCommand {
         operation_id: operation_id(),
         operation: Box::new(operation),
         then: AfterExternal::Finish,
+        left_by: LeftBy::Executor,
     }
 }
 

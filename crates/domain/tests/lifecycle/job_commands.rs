@@ -2,8 +2,8 @@
 
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
-    AfterExternal, CancelAnswer, Details, Dispatch, Intent, Job, JobCommand, JobStateName, OperationEnding,
-    Report, Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
+    AfterExternal, CancelAnswer, Details, Dispatch, Intent, Job, JobCommand, JobStateName, LeftBy,
+    OperationEnding, Report, Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation};
 use domain::policy::{Hint, KindPolicy};
@@ -261,6 +261,7 @@ fn defer(job: &Job, operation: &str) -> JobCommand {
         operation_id: OperationId::new(operation),
         operation: Box::new(new),
         then: AfterExternal::Finish,
+        left_by: LeftBy::Executor,
     }
 }
 

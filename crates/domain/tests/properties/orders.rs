@@ -269,7 +269,8 @@ impl Step {
         };
         let then = if self.what.is_multiple_of(3) { AfterExternal::Resume } else { AfterExternal::Finish };
         let operation_id = operation_id(number);
-        JobCommand::Defer { attempt_id, operation_id, operation: Box::new(operation), then }
+        let left_by = domain::job::LeftBy::Executor;
+        JobCommand::Defer { attempt_id, operation_id, operation: Box::new(operation), then, left_by }
     }
 
     fn policy(self) -> KindPolicy {

@@ -82,6 +82,7 @@ fn defer(number: u32, operation: NewOperation) -> JobCommand {
         operation_id: operation_id(number),
         operation: Box::new(operation),
         then: AfterExternal::Finish,
+        left_by: domain::job::LeftBy::Executor,
     }
 }
 

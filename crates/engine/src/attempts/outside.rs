@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::job::{Intent, Job, JobCommand, JobState, JobStateName, SubmitWord, decide};
+use domain::job::{Intent, Job, JobCommand, JobState, JobStateName, LeftBy, SubmitWord};
 use domain::operation::NewOperation;
 use domain::policy::Hint;
 use domain::{AttemptId, BodyName, OperationId, Record};
@@ -62,7 +62,8 @@ impl Attempt {
         let operation_id =
             self.intended.as_ref().map_or_else(|| call_id(job, attempt_id), |intended| intended.key.clone());
         let kind = job.spec.executor.clone().unwrap_or_default();
-        let (command, bodies) = self.attempts.leaving(job, attempt_id, operation_id, kind, deferral);
+        let (command, bodies) =
+            self.attempts.leaving(job, attempt_id, operation_id, kind, deferral, LeftBy::Executor);
         Order { bodies, ..self.order(command) }
     }
 
@@ -79,24 +80,20 @@ impl Attempt {
 }
 
 impl Attempts {
-    /// Whoever pulled a job has begun work outside, of which an executor of this node knows how it goes: from now on it is asked
-    /// here. The same work again is the same operation.
-    pub async fn leave_outside(
+    /// The order of whoever pulled a job and has begun work outside, of which an executor of this node knows how it goes: from now
+    /// on it is asked here. The same work again is the same operation.
+    pub fn leaving_to(
         &self,
         job: &Job,
         attempt_id: &AttemptId,
         executor: &str,
         deferral: Deferral,
         actor: Arc<str>,
-    ) -> Result<Arc<Record>, EngineError> {
+    ) -> Order {
         let operation_id = left_id(attempt_id, &deferral.handle);
-        let (command, bodies) = self.leaving(job, attempt_id, operation_id, executor.to_owned(), deferral);
-        // Whoever began it can still be told: unlike work that an executor leaves behind, nothing is written down of it.
-        if let domain::Decision::Refused { refusal, .. } = decide(job, &command, self.timer.now()) {
-            return Err(refusal.into());
-        }
-        let order = Order { bodies, ..Order::new(job.id.clone(), command, actor) };
-        Ok(self.engine.execute(order).await?.record().clone())
+        let kind = executor.to_owned();
+        let (command, bodies) = self.leaving(job, attempt_id, operation_id, kind, deferral, LeftBy::Doer);
+        Order { bodies, ..Order::new(job.id.clone(), command, actor) }
     }
 
     /// What leaves the work outside, and the bodies that go with it.
@@ -107,6 +104,7 @@ impl Attempts {
         operation_id: OperationId,
         kind: String,
         deferral: Deferral,
+        left_by: LeftBy,
     ) -> (JobCommand, Vec<OrderBody>) {
         let mut kept = Kept::of(operation_id.clone());
         let circle = job.spec.circle.as_deref();
@@ -133,6 +131,7 @@ impl Attempts {
             operation_id,
             operation: Box::new(operation),
             then: deferral.then,
+            left_by,
         };
         (command, kept.into_bodies())
     }

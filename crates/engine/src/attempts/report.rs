@@ -99,13 +99,13 @@ impl Attempt {
                     let failure = Failure::transient("timed_out", "the attempt ran out of its time limit");
                     self.losing(job, attempt_id, failure, &mut kept)
                 }
-                Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
+                Stop::Shutdown | Stop::Reported | Stop::LeaseLost | Stop::GoOn => return None,
             },
             Produced::StoppedWith(failure) => {
                 let state = match stop {
                     Stop::Cancelled => JobStateName::Cancelled,
                     Stop::TimeOver => JobStateName::Failed,
-                    Stop::Shutdown | Stop::LeaseLost | Stop::GoOn => return None,
+                    Stop::Shutdown | Stop::Reported | Stop::LeaseLost | Stop::GoOn => return None,
                 };
                 let retryable = failure.retryable;
                 let details = failed(failure, &mut kept);

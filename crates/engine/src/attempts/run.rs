@@ -79,6 +79,7 @@ impl Attempt {
 
     async fn carry_out(&mut self, origin: Origin) -> Result<(), EngineError> {
         let (job, attempt_id) = self.begin(origin).await?;
+        self.attempts.dispatched(&job.id, &attempt_id, &self.stopper);
         let Some(executor) = &job.spec.executor else {
             return self.report(&job, &attempt_id, Produced::Unavailable(nobody_to_do(&job))).await;
         };

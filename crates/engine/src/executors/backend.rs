@@ -1,26 +1,32 @@
-//! A backend: a configured command that is started in the folder that a job names, for one attempt, with the prompt on its standard
-//! input and a token that is for this attempt alone. It may report by itself while it works; its end is the end of the attempt.
+//! A backend: a configured command that is started in the folder that a job names, with the prompt on its standard input and a token
+//! that is for this attempt alone. It may report by itself while it works.
+//!
+//! Started for one attempt, its end is the end of the attempt. A persistent one stays (`residents.rs`) and is given job after job,
+//! each as one line; what it is told to stop, it is stopped with.
 //!
 //! Which folders may be named is the operator's list. Nothing is looked for elsewhere: a folder, a profile or a program that is not
 //! there is refused, with what was looked for.
 
+mod place;
+mod residents;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::env;
-use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::AttemptId;
 use domain::job::{Job, JobSpec};
 use futures::future::BoxFuture;
-use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
 
-use super::process::{ProcessExecutor, ProcessHost, ProcessSettings, Program};
-use crate::{Assignment, Failure, Link, Produced, Specialist, Unfit};
+use super::process::{ProcessExecutor, ProcessHost, ProcessSettings, Program, Resident, Turned};
+use crate::{Assignment, Failure, Link, Produced, Specialist, Stop, Unfit};
+use place::{Place, Scope};
+use residents::{Household, Residents};
 
-/// Where programs are looked for by a command that has no PATH.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
 const URL: &str = "LONGHAUL_URL";
 const TOKEN: &str = "LONGHAUL_TOKEN";
 
@@ -39,6 +45,10 @@ pub struct BackendSettings {
     pub profiles: BTreeMap<String, Vec<String>>,
     /// The folders under which a job's folder must be.
     pub roots: Vec<PathBuf>,
+    /// Commands that stay, at the same time.
+    pub most_persistent: usize,
+    /// How long one of those stays without a job.
+    pub idle_for: Duration,
     /// The bounds of the command.
     pub process: ProcessSettings,
 }
@@ -50,12 +60,7 @@ pub struct Backend {
     /// Where the command reaches this daemon.
     url: String,
     tokens: Arc<dyn AttemptTokens>,
-}
-
-/// Where one job is done, and how.
-struct Place {
-    folder: PathBuf,
-    argv: Vec<String>,
+    residents: Arc<Residents>,
 }
 
 impl Backend {
@@ -66,103 +71,120 @@ impl Backend {
         url: String,
         tokens: Arc<dyn AttemptTokens>,
     ) -> Self {
-        Self { host, settings, url, tokens }
+        let residents = Arc::new(Residents::new(settings.most_persistent, settings.idle_for));
+        Self { host, settings, url, tokens, residents }
     }
 
-    fn place(&self, spec: &JobSpec) -> Result<Place, Unfit> {
-        let path = spec
-            .path
-            .as_deref()
-            .ok_or_else(|| unfit("path", "path_missing", "name the folder to work in"))?;
-        let folder = self.folder(Path::new(path))?;
-        let mut argv = self.settings.argv.clone();
-        if let Some(profile) = profile_of(spec) {
-            let Some(more) = self.settings.profiles.get(&profile) else {
-                let known: Vec<&str> = self.settings.profiles.keys().map(String::as_str).collect();
-                let told = format!("there is no profile {profile:?}; there are: {}", known.join(", "));
-                return Err(unfit("profile", "unknown_profile", told));
-            };
-            argv.extend(more.iter().cloned());
-        }
-        self.check_program(argv.first().map_or("", String::as_str), &folder)?;
-        Ok(Place { folder, argv })
-    }
-
-    /// The folder itself, wherever links lead.
-    fn folder(&self, path: &Path) -> Result<PathBuf, Unfit> {
-        let shown = path.display();
-        if path.components().any(|part| part == std::path::Component::ParentDir) {
-            return Err(unfit(
-                "path",
-                "path_not_allowed",
-                format!("{shown} goes up; name the folder itself"),
-            ));
-        }
-        if !path.is_absolute() {
-            return Err(unfit("path", "path_not_absolute", format!("{shown} does not begin at the root")));
-        }
-        // Whether it is there is not told of what is outside.
-        let outside =
-            || unfit("path", "path_not_allowed", format!("{shown} is not in a folder that jobs may name"));
-        let Ok(folder) = path.canonicalize() else {
-            let allowed = self.settings.roots.iter().any(|root| path.starts_with(root));
-            let missing = || unfit("path", "path_missing", format!("{shown} is not there"));
-            return Err(if allowed { missing() } else { outside() });
-        };
-        let mut roots = self.settings.roots.iter().filter_map(|root| root.canonicalize().ok());
-        if !roots.any(|root| folder.starts_with(root)) {
-            return Err(outside());
-        }
-        if !folder.is_dir() {
-            return Err(unfit("path", "path_missing", format!("{shown} is no folder")));
-        }
-        Ok(folder)
-    }
-
-    fn check_program(&self, program: &str, folder: &Path) -> Result<(), Unfit> {
-        let search = self.search_path();
-        let is_there = if program.contains('/') {
-            is_program(&folder.join(program))
-        } else {
-            env::split_paths(&search).any(|dir| is_program(&folder.join(dir).join(program)))
-        };
-        if is_there {
-            return Ok(());
-        }
-        let told = format!("the program {program:?} is not on the path {}", search.display());
-        Err(unfit("backend", "program_not_found", told))
-    }
-
-    /// The PATH that the command will have.
-    fn search_path(&self) -> OsString {
-        let process = &self.settings.process;
-        let inherited = process.inherited.iter().any(|name| name == "PATH");
-        let set = process.environment.get("PATH").map(OsString::from);
-        set.or_else(|| env::var_os("PATH").filter(|_| inherited)).unwrap_or_else(|| DEFAULT_PATH.into())
-    }
-
-    async fn fire(&self, assignment: Assignment, link: Link) -> Produced {
-        let place = match self.place(&assignment.job.spec) {
+    async fn work(&self, assignment: Assignment, link: Link) -> Produced {
+        let place = match self.settings.place(&assignment.job.spec) {
             Ok(place) => place,
             Err(unfit) => return Produced::Failed(Failure::permanent("spawn_failed", unfit.told)),
         };
         let token = self.tokens.token_for(&assignment.job, &assignment.attempt_id);
+        match place.scope {
+            Scope::PerFire => self.fire(place, token, assignment, link).await,
+            Scope::Persistent => self.hand_over(place, &token, assignment, link).await,
+        }
+    }
+
+    async fn fire(&self, place: Place, token: String, assignment: Assignment, link: Link) -> Produced {
         let process = ProcessSettings {
-            program: Program::Fixed(place.argv),
-            working_directory: place.folder,
             own: BTreeMap::from([(URL, self.url.clone()), (TOKEN, token)]),
-            ..self.settings.process.clone()
+            ..self.process_in(&place)
         };
         let input = told(&assignment).into_bytes();
         ProcessExecutor::new(self.host.clone(), process)
             .produce(Assignment { input, ..assignment }, link)
             .await
     }
+
+    /// Gives the job to the command that stays in its folder, which is started if it is not there.
+    async fn hand_over(&self, place: Place, token: &str, assignment: Assignment, mut link: Link) -> Produced {
+        let own = BTreeMap::from([(URL, self.url.clone())]);
+        let process = ProcessSettings { own, ..self.process_in(&place) };
+        let Place { folder, profile, .. } = place;
+        let household = Household { circle: assignment.job.spec.circle.clone(), folder, profile };
+        let mut held = tokio::select! {
+            held = self.residents.seat(household) => held,
+            stop = link.stopped() => return stopped(stop),
+        };
+        let resident = match held.resident_or(|| Resident::start(&self.host, process, &assignment)) {
+            Ok(resident) => resident,
+            Err(failure) => return Produced::Failed(failure),
+        };
+        let line = self.line(&assignment, token);
+        match resident.turn(&line, &assignment.attempt_id, link).await {
+            Turned::Answered(produced) => {
+                held.keep();
+                produced
+            }
+            Turned::Told(Stop::Reported) => {
+                held.keep();
+                Produced::Stopped
+            }
+            Turned::Told(stop) => {
+                held.end().await;
+                stopped(stop)
+            }
+            Turned::TimeOver => {
+                held.end().await;
+                let told = "the backend ran out of the executor's time limit";
+                Produced::Failed(Failure::transient("timed_out", told))
+            }
+            Turned::Unreadable => {
+                held.end().await;
+                let told = "the backend has said more in one line than a result may have";
+                Produced::Failed(Failure::permanent("output_too_large", told))
+            }
+            Turned::Ended(failure) => Produced::Failed(failure),
+        }
+    }
+
+    fn process_in(&self, place: &Place) -> ProcessSettings {
+        ProcessSettings {
+            program: Program::Fixed(place.argv.clone()),
+            working_directory: place.folder.clone(),
+            ..self.settings.process.clone()
+        }
+    }
+
+    /// A job as a command that stays reads it.
+    fn line(&self, assignment: &Assignment, token: &str) -> Vec<u8> {
+        let (job, attempt_id) = (&assignment.job, &assignment.attempt_id);
+        let prompt = prompt_of(assignment);
+        let input: Option<&RawValue> = serde_json::from_slice(&assignment.input).ok();
+        let (id, url) = (job.id.as_str(), &self.url);
+        let attempt_id = attempt_id.as_str();
+        let mut line =
+            json!({ "job_id": id, "attempt_id": attempt_id, "prompt": prompt, "url": url, "token": token })
+                .to_string();
+        // As it was sent, not as it would be written anew.
+        line.truncate(line.len() - 1);
+        line.push_str(",\"input\":");
+        line.push_str(input.map_or("null", RawValue::get));
+        line.push_str("}\n");
+        line.into_bytes()
+    }
+}
+
+/// What is to be said of an attempt that was told to stop, and has.
+fn stopped(stop: Stop) -> Produced {
+    match stop {
+        Stop::Cancelled => {
+            Produced::StoppedWith(Failure::permanent("cancelled", "the backend was stopped as asked"))
+        }
+        Stop::TimeOver => {
+            let told = "the backend ran out of the job's time limit and was stopped";
+            Produced::StoppedWith(Failure::transient("timed_out", told))
+        }
+        // Nobody may say how it ended.
+        Stop::GoOn | Stop::Reported | Stop::LeaseLost | Stop::Shutdown => Produced::Stopped,
+    }
 }
 
 impl Specialist for Backend {
     fn produce(&self, assignment: Assignment, link: Link) -> BoxFuture<'_, Produced> {
-        Box::pin(self.fire(assignment, link))
+        Box::pin(self.work(assignment, link))
     }
 
     fn is_backend(&self) -> bool {
@@ -170,15 +192,14 @@ impl Specialist for Backend {
     }
 
     fn unfit(&self, spec: &JobSpec) -> Option<Unfit> {
-        self.place(spec).err()
+        self.settings.place(spec).err()
     }
 }
 
 /// What the command reads.
 fn told(assignment: &Assignment) -> String {
     let (job, attempt_id) = (&assignment.job, &assignment.attempt_id);
-    let prompt = assignment.prompt.as_ref().map(|prompt| String::from_utf8_lossy(prompt));
-    let prompt = prompt.as_deref().unwrap_or(&job.spec.title);
+    let prompt = prompt_of(assignment);
     format!(
         "This is a durable job of longhaul.\n\
          job_id: {id}\nattempt_id: {attempt_id}\n\n{prompt}\n\n\
@@ -190,24 +211,10 @@ fn told(assignment: &Assignment) -> String {
     )
 }
 
-/// The named extra arguments that a job asks for.
-fn profile_of(spec: &JobSpec) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Execution {
-        target: Target,
+/// What to do, in words.
+fn prompt_of(assignment: &Assignment) -> Cow<'_, str> {
+    match &assignment.prompt {
+        Some(prompt) => String::from_utf8_lossy(prompt),
+        None => Cow::Borrowed(&assignment.job.spec.title),
     }
-    #[derive(Deserialize)]
-    struct Target {
-        profile: Option<String>,
-    }
-    let execution = spec.execution.as_ref()?;
-    serde_json::from_str::<Execution>(execution.as_str()).ok()?.target.profile
-}
-
-fn is_program(file: &Path) -> bool {
-    file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-fn unfit(field: &'static str, code: &'static str, told: impl Into<String>) -> Unfit {
-    Unfit { field, code, told: told.into() }
 }

@@ -8,6 +8,7 @@
 
 mod artifacts;
 mod attempt;
+mod bounded_lines;
 mod capture;
 mod command_line;
 mod follow;
@@ -17,6 +18,7 @@ mod outcome;
 mod processes;
 mod progress_lines;
 mod report;
+mod resident;
 mod settings;
 mod supervisor;
 mod sweep;
@@ -31,6 +33,7 @@ use crate::{Assignment, Link, Produced, Specialist};
 
 pub use artifacts::Artifacts;
 pub use progress_lines::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
+pub(super) use resident::{Resident, Turned};
 pub use settings::{Limits, NewPrivileges, ProcessSettings, Program};
 pub use supervisor::supervise;
 pub use sweep::sweep_leftovers;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::job::{
     AfterExternal, CancelAnswer, Details, Dispatch, Intent, Job, JobCommand, JobSpec, JobState, JobStateName,
-    NewJob, OperationEnding, Report, Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
+    LeftBy, NewJob, OperationEnding, Report, Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{
     CancelOrigin, Cancelability, NewOperation, Operation, OperationCommand, Poll, PollAnswer, PollError,
@@ -211,12 +211,13 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             jitter,
             submit: SubmitWord::Unsaid,
         })),
-        DEFER => JobCommand::Defer {
-            operation: Box::new(new_operation(chance, id, &attempt_id, now)),
-            attempt_id,
-            operation_id: operation_id(chance.below(OPERATIONS)),
-            then: chance.pick(&[AfterExternal::Finish, AfterExternal::Resume]),
-        },
+        DEFER => {
+            let operation = Box::new(new_operation(chance, id, &attempt_id, now));
+            let operation_id = operation_id(chance.below(OPERATIONS));
+            let (then, left_by) = chance
+                .pick(&[(AfterExternal::Finish, LeftBy::Executor), (AfterExternal::Resume, LeftBy::Doer)]);
+            JobCommand::Defer { attempt_id, operation_id, operation, then, left_by }
+        }
         INTEND => JobCommand::IntendSubmit {
             attempt_id,
             intent: Box::new(Intent {

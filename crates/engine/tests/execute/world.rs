@@ -195,6 +195,7 @@ pub fn defer(job: &JobId, operation: &OperationId, change: impl FnOnce(&mut NewO
         operation_id: operation.clone(),
         operation: Box::new(new),
         then: AfterExternal::Finish,
+        left_by: domain::job::LeftBy::Executor,
     }
 }
 

@@ -29,6 +29,9 @@ const MOST_MEMORY_BYTES: u64 = 1 << 50;
 const LEAST_OPEN_FILES: u64 = 32;
 const MOST_OPEN_FILES: u64 = 65_536;
 const MOST_PROCESSES: u64 = 1_000_000;
+/// Commands of a backend that stay, if the config does not say.
+const DEFAULT_PERSISTENT: usize = 8;
+const DEFAULT_IDLE: Duration = Duration::from_mins(10);
 const MAX_WORDS: usize = 1_000;
 const MAX_VARIABLES: usize = 1_000;
 
@@ -50,6 +53,10 @@ pub struct ExecutorConfig {
     /// Of a backend: the folders under which jobs may have it work.
     #[serde(default)]
     roots: Vec<PathBuf>,
+    /// Of a backend: commands that stay, at the same time.
+    max_persistent: Option<Bounded<1, MAX_CONCURRENCY>>,
+    /// Of a backend: how long such a command stays without a job.
+    idle_seconds: Option<Bounded<1, MAX_TIMEOUT_SECONDS>>,
     #[serde(default)]
     env: Environment,
     concurrency: Option<Bounded<1, MAX_CONCURRENCY>>,
@@ -154,8 +161,14 @@ impl ExecutorConfig {
     fn check_kind(&self) -> Result<(), String> {
         let name = &self.name;
         match self.kind {
-            Kind::Process if !self.profiles.is_empty() || !self.roots.is_empty() => {
-                Err(format!("{name:?}: profiles and roots are for `kind: backend`"))
+            Kind::Process
+                if !self.profiles.is_empty()
+                    || !self.roots.is_empty()
+                    || self.max_persistent.is_some()
+                    || self.idle_seconds.is_some() =>
+            {
+                let told = "profiles, roots, max_persistent and idle_seconds are for `kind: backend`";
+                Err(format!("{name:?}: {told}"))
             }
             Kind::Backend if self.roots.is_empty() => {
                 Err(format!("roots of {name:?}: list the folders under which jobs may have it work"))
@@ -179,6 +192,8 @@ impl ExecutorConfig {
             argv: self.argv.clone(),
             profiles: self.profiles.clone(),
             roots: self.roots.clone(),
+            most_persistent: self.max_persistent.map_or(DEFAULT_PERSISTENT, Bounded::as_usize),
+            idle_for: self.idle_seconds.map_or(DEFAULT_IDLE, |seconds| Duration::from_secs(seconds.value())),
             process: self.settings(),
         }
     }

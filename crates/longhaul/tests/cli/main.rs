@@ -21,6 +21,7 @@ mod peers;
 mod postgres;
 mod redaction;
 mod refused_databases;
+mod resident_backends;
 mod shared_artifacts;
 mod shown_outside;
 mod starting;

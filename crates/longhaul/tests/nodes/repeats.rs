@@ -34,7 +34,7 @@ fn at_once(nodes: &[Node], order: impl Fn(usize, &Path) -> Output + Sync) -> Vec
     })
 }
 
-// conforms: A33 A34
+// conforms: A34
 #[test]
 fn create_that_several_nodes_are_sent_at_once_and_again_later_makes_one_job() {
     let database = Database::new();

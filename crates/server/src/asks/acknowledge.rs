@@ -58,7 +58,9 @@ pub(crate) async fn wait(server: &Server, asked: Asked, slot: Option<Slot>) -> R
     }
     let seconds = sent.timeout_seconds.unwrap_or(DEFAULT_WAIT_SECONDS).min(MAX_WAIT_SECONDS);
     let mut closing = server.closing.subscribe();
-    let over = tokio::time::sleep(Duration::from_secs(seconds));
+    // Its own end wakes nobody.
+    let left = ask.expires_at.seconds_since(server.now()).saturating_add(1);
+    let over = tokio::time::sleep(Duration::from_secs(seconds.min(left)));
     tokio::pin!(over);
     let _place = server.slots.wait()?;
     drop(slot);
@@ -70,6 +72,7 @@ pub(crate) async fn wait(server: &Server, asked: Asked, slot: Option<Slot>) -> R
         }
         ask = visible(server, &asked).await?;
     }
+    server.check_still_admits(&asked.principal).await?;
     Ok(answer::json(&waited(ask, server.now())))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Under an idempotency key the correlation id is made from the key: the same request finds the same ask, and is answered the same.
 
-use api::{AskOpened, CreateAsk, FieldError, Problem, ProblemCode};
+use api::{AskOpened, CreateAsk, Problem};
 use axum::response::Response;
 use domain::ask::{Ask, AskChange, Closing, DEFAULT_TTL_SECONDS, MAX_TTL_SECONDS, reply};
 use domain::{Digest, JobId};
@@ -15,7 +15,7 @@ use crate::authorise;
 use crate::clock_text::text;
 use crate::jobs::visible_named;
 use crate::peers::{Naming, check_speaks_for, named};
-use crate::problem::{key_reused, no_such_job, of_refusal, of_store};
+use crate::problem::{at_field, key_reused, no_such_job, of_refusal, of_store};
 use crate::serve::Server;
 
 pub(crate) async fn create(server: &Server, asked: Asked) -> Result<Response, Problem> {
@@ -81,10 +81,14 @@ async fn draft(
     let (principal, now) = (&asked.principal, server.now());
     let ttl_seconds = sent.ttl_seconds.unwrap_or(DEFAULT_TTL_SECONDS);
     if !(1..=MAX_TTL_SECONDS).contains(&ttl_seconds) {
-        return Err(invalid("ttl_seconds", format!("ttl_seconds must be from 1 to {MAX_TTL_SECONDS}")));
+        return Err(at_field(
+            "ttl_seconds",
+            "value_error",
+            format!("ttl_seconds must be from 1 to {MAX_TTL_SECONDS}"),
+        ));
     }
     if sent.text.is_empty() {
-        return Err(invalid("text", "text must not be empty".to_owned()));
+        return Err(at_field("text", "value_error", "text must not be empty".to_owned()));
     }
     let circle = authorise::circle_of_new(principal, sent.circle)?;
     if let Some(from) = &sent.from_peer {
@@ -123,12 +127,4 @@ async fn draft(
     };
     ask.check().map_err(|refusal| of_refusal(&refusal, ""))?;
     Ok((ask, replied))
-}
-
-fn invalid(field: &'static str, told: String) -> Problem {
-    ProblemCode::InvalidRequest.because(told.clone()).at(FieldError::new(
-        "value_error",
-        &["body", field],
-        told,
-    ))
 }

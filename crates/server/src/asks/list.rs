@@ -79,6 +79,7 @@ pub(crate) async fn pending(server: &Server, asked: Asked, slot: Option<Slot>) -
             }
             asks = open(server, &peer, circle.as_deref(), directions).await?;
         }
+        server.check_still_admits(principal).await?;
     }
     let now = server.now();
     Ok(answer::json(&AskList { asks: asks.into_iter().map(|ask| shown(ask, now)).collect() }))

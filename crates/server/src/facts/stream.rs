@@ -248,7 +248,8 @@ impl Follower {
     }
 
     async fn is_admitted(&self) -> bool {
-        self.server.still_admits(&self.principal).await
+        // A stream that ends because nobody could tell is resumed by its reader.
+        self.server.still_admits(&self.principal).await.unwrap_or_default()
     }
 
     /// Whether the caller sees a record; nothing if the store cannot tell.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use api::limits::MAX_BATCH_JOBS;
-use api::{BatchAnswer, BatchVerdict, CreateBatch, CreateJob, FieldError, Problem, ProblemCode};
+use api::{BatchAnswer, BatchVerdict, CreateBatch, CreateJob, Problem, ProblemCode};
 use axum::response::Response;
 use engine::EngineError;
 use futures::future::join_all;
@@ -13,7 +13,7 @@ use super::create::{accept, key_of};
 use crate::answer;
 use crate::asked::Asked;
 use crate::keyed::Keyed;
-use crate::problem::{of_engine, read};
+use crate::problem::{at_field, of_engine, read};
 use crate::routes::Operation;
 use crate::serve::Server;
 
@@ -21,8 +21,7 @@ pub(crate) async fn create_batch(server: &Server, asked: Asked) -> Result<Respon
     let batch: CreateBatch = asked.read()?;
     if batch.jobs.is_empty() || batch.jobs.len() > MAX_BATCH_JOBS {
         let told = format!("a batch has 1 to {MAX_BATCH_JOBS} jobs");
-        let error = FieldError::new("too_large", &["body", "jobs"], told.clone());
-        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+        return Err(at_field("jobs", "too_large", told));
     }
     let each = batch.jobs.iter().enumerate().map(|(index, job)| verdict(server, &asked, index, job.get()));
     let results = join_all(each).await;

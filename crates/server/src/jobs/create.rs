@@ -9,7 +9,7 @@ use domain::{JobId, Record};
 use engine::{EngineError, Executors, Order, OrderBody};
 use store::limits::MAX_ANSWER_BYTES;
 
-use super::draft::{Draft, check_first, draft};
+use super::draft::{Draft, check_first, check_fit, draft};
 use super::visible::job_of;
 use crate::answer::{self, Given};
 use crate::asked::{Asked, check_key};
@@ -43,18 +43,20 @@ pub(super) async fn accept(
     server: &Server,
     principal: &Principal,
     keyed: Option<&Keyed>,
-    mut create: CreateJob,
+    create: CreateJob,
 ) -> Result<Result<Accepted, EngineError>, Problem> {
     check_first(principal, server.daemon.executors(), &create)?;
-    if let Err(problem) = peers::assign(server, principal, &mut create).await {
-        // What was answered under a key stands, whoever is called so by now.
-        let kept = match keyed {
-            Some(keyed) => keyed.kept(server.store()).await?,
-            None => None,
-        };
-        return kept.map(|kept| Err(EngineError::KeyTaken(Box::new(kept)))).ok_or(problem);
-    }
-    let Draft { new, bodies, texts } = draft(principal, server.daemon.executors(), create)?;
+    let Draft { new, bodies, texts, instead: _ } = match drafted(server, principal, create).await {
+        Ok(draft) => draft,
+        Err(problem) => {
+            // What was answered under a key stands, whoever is called so or works there by now.
+            let kept = match keyed {
+                Some(keyed) => keyed.kept(server.store()).await?,
+                None => None,
+            };
+            return kept.map(|kept| Err(EngineError::KeyTaken(Box::new(kept)))).ok_or(problem);
+        }
+    };
     let engine = server.daemon.engine();
     let id = engine.ids().job_id();
     let mut order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), principal.actor.clone());
@@ -75,6 +77,20 @@ pub(super) async fn accept(
         }
         Err(error) => Err(error),
     })
+}
+
+/// The job, once it is known which peer is meant, and whether one is there that does it.
+async fn drafted(server: &Server, principal: &Principal, mut create: CreateJob) -> Result<Draft, Problem> {
+    peers::assign(server, principal, &mut create).await?;
+    let draft = draft(principal, server.daemon.executors(), create)?;
+    let Some(instead) = &draft.instead else { return Ok(draft) };
+    // Who is there now may not be when it is due.
+    let is_due = draft.new.due_at.is_none_or(|due_at| due_at <= server.now());
+    if is_due && peers::works_there(server, &draft.new.spec, &instead.backend).await? {
+        return Ok(draft.left_to_peers());
+    }
+    check_fit(server.daemon.executors(), &draft.new.spec)?;
+    Ok(draft)
 }
 
 /// The one key of a request that may name it in two places.

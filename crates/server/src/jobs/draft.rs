@@ -5,19 +5,22 @@ use std::sync::Arc;
 use api::{CreateJob, FieldError, Problem, ProblemCode};
 use domain::job::{JobSpec, NewJob};
 use domain::{BodyName, BodyRef, Json, RetryPolicy, Timestamp};
-use engine::Executors;
+use engine::{Executors, SERIAL};
 use serde_json::value::RawValue;
 use store::{NewBody, body_ref};
 
-use super::managed_execution::managed_execution;
+use super::managed_execution::{Scope, managed_execution};
 use crate::authorise;
 use crate::clock_text;
 use crate::deferred;
 use crate::gate::Principal;
-use crate::problem::of_refusal;
+use crate::problem::{at_field, of_refusal};
 use crate::render::{Bodies, DEFAULT_EXECUTION, RawObject};
 
 const BACKENDS: [&str; 7] = ["claude-code", "opencode", "codex", "gemini", "antigravity", "pi", "mcp-http"];
+
+/// Of the digest that names a lane.
+const LANE_DIGITS: usize = 16;
 
 /// A job that is fit to be accepted, and the bodies that come with it.
 pub(crate) struct Draft {
@@ -25,6 +28,26 @@ pub(crate) struct Draft {
     pub(crate) bodies: Vec<NewBody>,
     /// The same bodies, for the answer.
     pub(crate) texts: Bodies,
+    /// Set if a peer that works in its folder would do it instead; whether the executor would is not checked yet.
+    pub(super) instead: Option<Instead>,
+}
+
+/// How a job is left to a peer, instead of a process that would be started for it and stay.
+pub(super) struct Instead {
+    /// What the peer runs on.
+    pub(super) backend: String,
+    lane: Option<String>,
+    retry: RetryPolicy,
+}
+
+impl Draft {
+    /// Leaves it to whoever works in its folder.
+    pub(super) fn left_to_peers(mut self) -> Self {
+        if let Some(Instead { lane, retry, .. }) = self.instead.take() {
+            self.new.spec = JobSpec { executor: None, lane, retry, ..self.new.spec };
+        }
+        self
+    }
 }
 
 /// Checks what was sent and puts the job together.
@@ -40,8 +63,7 @@ pub(crate) fn draft(
     authorise::check_executor(principal, create.executor.as_deref())?;
     if let (None, Some(_), Some(_)) = (&create.executor, &create.lane, &create.label) {
         let told = "a job is pulled from its lane or by its label: leave one of them out";
-        let error = FieldError::new("invalid_value", &["body", "label"], told);
-        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+        return Err(at_field("label", "invalid_value", told));
     }
     let circle = authorise::circle_of_new(principal, create.circle.take())?;
 
@@ -64,10 +86,29 @@ pub(crate) fn draft(
         DEFAULT_EXECUTION => None,
         text => Some(Json::parse(text).map_err(|refusal| of_refusal(&refusal, ""))?),
     };
-    if managed.fires_backend {
+    let mut instead = None;
+    if let (None, Some(scope)) = (&create.executor, managed.scope) {
         // A host that has no such backend leaves the job to whoever works in its folder.
         let backend = managed.backend.filter(|name| is_backend(executors, circle.as_deref(), name));
-        create.executor = create.executor.or(backend);
+        let retry = retry(&create, circle.as_deref(), executors);
+        instead = match scope {
+            Scope::Persistent => {
+                let lane = create.lane.clone();
+                backend.clone().map(|backend| Instead { backend, lane, retry })
+            }
+            Scope::PerFire => None,
+        };
+        if let Some(instead) = &instead {
+            create.lane.get_or_insert_with(|| {
+                one_at_a_time(
+                    &instead.backend,
+                    circle.as_deref(),
+                    managed.path.as_deref(),
+                    create.profile.as_deref(),
+                )
+            });
+        }
+        create.executor = backend;
     }
     let spec = JobSpec {
         retry: retry(&create, circle.as_deref(), executors),
@@ -79,13 +120,20 @@ pub(crate) fn draft(
         execution,
         ..spec(create)
     };
-    let executor = spec.executor.as_deref().and_then(|name| executors.find(spec.circle.as_deref(), name));
-    if let Some(unfit) = executor.and_then(|executor| executor.specialist.unfit(&spec)) {
-        let error = FieldError::new(unfit.code, &["body", unfit.field], unfit.told.clone());
-        return Err(ProblemCode::InvalidRequest.because(unfit.told).at(error));
+    if instead.is_none() {
+        check_fit(executors, &spec)?;
     }
     let new = NewJob { spec, due_at: managed.due_at, bodies: kept.refs };
-    Ok(Draft { new, bodies: kept.bodies, texts: kept.texts })
+    Ok(Draft { new, bodies: kept.bodies, texts: kept.texts, instead })
+}
+
+/// Refuses what its executor would not do.
+pub(super) fn check_fit(executors: &Executors, spec: &JobSpec) -> Result<(), Problem> {
+    let executor = spec.executor.as_deref().and_then(|name| executors.find(spec.circle.as_deref(), name));
+    match executor.and_then(|executor| executor.specialist.unfit(spec)) {
+        Some(unfit) => Err(at_field(unfit.field, unfit.code, unfit.told)),
+        None => Ok(()),
+    }
 }
 
 /// What is refused before anyone is looked up.
@@ -156,6 +204,13 @@ impl Kept {
     }
 }
 
+/// The lane of jobs that one command does, one after the other. They wait in the queue: no lease, no time limit, nobody's place.
+fn one_at_a_time(backend: &str, circle: Option<&str>, path: Option<&str>, profile: Option<&str>) -> String {
+    let named = [circle, path, profile].map(Option::unwrap_or_default).join("\0");
+    let digest = store::sha256(named.as_bytes()).to_string();
+    format!("{SERIAL}{backend}:{}", &digest[..LANE_DIGITS])
+}
+
 fn is_backend(executors: &Executors, circle: Option<&str>, name: &str) -> bool {
     executors.find(circle, name).is_some_and(|executor| executor.specialist.is_backend())
 }
@@ -164,8 +219,7 @@ fn check_backend(backend: Option<&str>, circle: Option<&str>, executors: &Execut
     match backend {
         Some(backend) if !BACKENDS.contains(&backend) && !is_backend(executors, circle, backend) => {
             let told = format!("backend must be one of {}", BACKENDS.join(", "));
-            let error = FieldError::new("literal_error", &["body", "backend"], told.clone());
-            Err(ProblemCode::InvalidRequest.because(told).at(error))
+            Err(at_field("backend", "literal_error", told))
         }
         Some(_) | None => Ok(()),
     }
@@ -176,8 +230,7 @@ fn check_source(source_kind: Option<&str>) -> Result<(), Problem> {
     match source_kind {
         Some(source) if deferred::OWN_SOURCES.contains(&source) => {
             let told = format!("source_kind {source:?} is set by the daemon; choose another word");
-            let error = FieldError::new("reserved", &["body", "source_kind"], told.clone());
-            Err(ProblemCode::InvalidRequest.because(told).at(error))
+            Err(at_field("source_kind", "reserved", told))
         }
         Some(_) | None => Ok(()),
     }

@@ -14,8 +14,17 @@ pub(super) struct ManagedExecution {
     pub(super) due_at: Option<Timestamp>,
     pub(super) path: Option<String>,
     pub(super) backend: Option<String>,
-    /// Whether a process of its own is started for it.
-    pub(super) fires_backend: bool,
+    /// Which process does it, if nobody is assigned and it names a folder.
+    pub(super) scope: Option<Scope>,
+}
+
+/// How long the process is there that does a job in its folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// For one attempt.
+    PerFire,
+    /// It outlives the job. Whoever works in the folder already is not doubled.
+    Persistent,
 }
 
 /// Puts it together. What it takes is taken out of the caller's execution; the rest stays with the request.
@@ -45,7 +54,9 @@ pub(super) fn managed_execution(
     let continuity = continuity(create, callers, scope)?;
 
     let (path, backend) = (target.text("path"), target.text("backend"));
-    let fires_backend = scope == Some("per_fire") && create.assigned_peer_id.is_none() && path.is_some();
+    let of_its_own = scope.filter(|_| create.assigned_peer_id.is_none() && path.is_some());
+    let of_its_own =
+        of_its_own.map(|scope| if scope == "persistent" { Scope::Persistent } else { Scope::PerFire });
     let mut managed = RawObject::default();
     managed.set("target", &target);
     managed.set("schedule", &schedule);
@@ -56,7 +67,7 @@ pub(super) fn managed_execution(
     if let Some(continuity) = continuity {
         managed.set("continuity", continuity);
     }
-    Ok(ManagedExecution { text: managed.to_text(), due_at, path, backend, fires_backend })
+    Ok(ManagedExecution { text: managed.to_text(), due_at, path, backend, scope: of_its_own })
 }
 
 fn fill_target(create: &CreateJob, target: &mut RawObject<'_>) {

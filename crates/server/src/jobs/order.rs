@@ -51,7 +51,7 @@ pub(crate) async fn give(
 }
 
 /// The same, for an order that is put together already.
-pub(super) async fn give_order(
+pub(crate) async fn give_order(
     server: &Server,
     asked: &Asked,
     visible: &Visible,
@@ -66,7 +66,7 @@ pub(super) async fn give_order(
     if let Some(keyed) = &keyed {
         order.keys.push(key_for(server, visible, keyed, texts.clone()).await?);
     }
-    order.bodies = bodies.into_iter().map(|body| OrderBody { record: visible.id().clone(), body }).collect();
+    order.bodies.extend(bodies.into_iter().map(|body| OrderBody { record: visible.id().clone(), body }));
     match server.daemon.engine().execute(order).await {
         Ok(outcome) => answer_with(server, visible, keyed, outcome.record(), texts).await,
         Err(error) => keyed::refused(keyed.as_ref(), &error, &asked.id),

@@ -1,16 +1,19 @@
 //! Whether a peer is there: what this node hears itself, and what the rows say of other nodes that live.
 
-use api::Problem;
+use api::{Problem, Role};
 use domain::Timestamp;
-use domain::job::{Job, PeerHere, Pull};
+use domain::job::{Job, JobSpec, PeerHere, Pull};
 use domain::peer::{Peer, Presence};
 use engine::Waits;
-use store::Node;
+use store::{Node, OfCircle, PeerQuery};
 
 use crate::authorise;
 use crate::gate::Principal;
 use crate::problem::of_store;
 use crate::serve::Server;
+
+/// Peers that are looked at together.
+const MAX_PAGE: usize = 100;
 
 /// A peer that waits for something is there as long as it does.
 pub(crate) fn waits(
@@ -19,7 +22,9 @@ pub(crate) fn waits(
     circle: Option<&str>,
     peer: Option<&str>,
 ) -> Option<Waits> {
-    let id = peer.or(principal.peer_id.as_deref())?;
+    // Whoever only looks on speaks for nobody.
+    let speaks = matches!(principal.role, Role::Admin | Role::Operator | Role::Peer | Role::Agent);
+    let id = peer.or(principal.peer_id.as_deref()).filter(|_| speaks)?;
     let circle = principal.circle.as_deref().or(circle);
     authorise::sees(principal, circle).then(|| server.daemon.presences().waits(circle, id))?
 }
@@ -43,6 +48,30 @@ pub(super) fn presence(server: &Server, peer: &Peer, neighbours: &[Node]) -> (Pr
     let own = server.daemon.node_id();
     let is_alive = |node: &str| node != own && neighbours.iter().any(|other| other.id == node);
     (peer.presence(is_alive), peer.seen_at)
+}
+
+/// Whether a peer that is there works in the folder of such a job, in its circle and on this backend.
+pub(crate) async fn works_there(server: &Server, spec: &JobSpec, backend: &str) -> Result<bool, Problem> {
+    let mut query = PeerQuery {
+        circle: OfCircle::Only(spec.circle.clone()),
+        path: spec.path.clone(),
+        limit: MAX_PAGE,
+        ..PeerQuery::default()
+    };
+    loop {
+        let page = server.store().peers(query.clone()).await.map_err(|error| of_store(&error))?;
+        let of_backend = |peer: &Peer| peer.backend.as_deref() == Some(backend);
+        let peers: Vec<Peer> = page.peers.into_iter().filter(of_backend).collect();
+        let neighbours = neighbours(server, &peers).await?;
+        let is_present = |peer: &Peer| presence(server, peer, &neighbours).0 == Presence::Present;
+        if peers.iter().any(is_present) {
+            return Ok(true);
+        }
+        match page.next {
+            Some(_) => query.after = page.next,
+            None => return Ok(false),
+        }
+    }
 }
 
 /// What is known of the peer that a job is assigned to.

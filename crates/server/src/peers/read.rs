@@ -30,6 +30,7 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
         circle,
         display_name: parameter("display_name"),
         label: parameter("label"),
+        path: parameter("path"),
         after,
         limit,
     };

@@ -1,6 +1,6 @@
 //! `POST /peers` and `DELETE /peers/{id}`: a peer registers, or says anew what it is, and is forgotten. To register is to be heard of.
 
-use api::{FieldError, JsonObject, PeerAnswer, PeerForgotten, Problem, ProblemCode, RegisterPeer, Role};
+use api::{JsonObject, PeerAnswer, PeerForgotten, Problem, ProblemCode, RegisterPeer, Role};
 use axum::response::Response;
 use domain::Json;
 use domain::peer::{self, Peer, is_fit_for_id};
@@ -11,7 +11,7 @@ use super::registrar;
 use crate::answer;
 use crate::asked::Asked;
 use crate::authorise;
-use crate::problem::{of_refusal, of_store};
+use crate::problem::{at_field, of_refusal, of_store};
 use crate::serve::Server;
 
 /// How often a registration is decided anew because another was first.
@@ -91,8 +91,7 @@ fn new_peer(server: &Server, asked: &Asked, sent: RegisterPeer) -> Result<Peer, 
             } else {
                 format!("{field} must be readable: not empty, and without control characters")
             };
-            let error = FieldError::new("value_error", &["body", field], told.clone());
-            Err(ProblemCode::InvalidRequest.because(told).at(error))
+            Err(at_field(field, "value_error", told))
         }
     }
 }
@@ -100,6 +99,6 @@ fn new_peer(server: &Server, asked: &Asked, sent: RegisterPeer) -> Result<Peer, 
 /// An id for a peer that brings none.
 fn made_up(server: &Server, circle: Option<&str>) -> String {
     let circle = circle.filter(|circle| is_fit_for_id(circle) && circle.len() <= MAX_CIRCLE_IN_ID);
-    let random = server.daemon.engine().ids().next() & 0xffff_ffff;
-    format!("peer-{}-{random:08x}", circle.unwrap_or("none"))
+    let random = server.daemon.engine().ids().next() & 0xffff_ffff_ffff_ffff;
+    format!("peer-{}-{random:016x}", circle.unwrap_or("none"))
 }

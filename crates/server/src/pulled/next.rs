@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{FieldError, Handed, Problem, ProblemCode, PullJob, PulledJob, Role};
+use api::{Handed, Problem, ProblemCode, PullJob, PulledJob, Role};
 use axum::response::Response;
 use domain::ask::correlation_id;
 use domain::job::{Job, Pull};
@@ -22,7 +22,7 @@ use crate::clock_text;
 use crate::gate::Principal;
 use crate::jobs::job_of;
 use crate::peers;
-use crate::problem::{of_engine, of_store};
+use crate::problem::{at_field, of_engine, of_store};
 use crate::render::{Bodies, Extent, raw, status};
 use crate::serve::Server;
 use crate::slots::Slot;
@@ -43,9 +43,7 @@ pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> R
     let handed =
         wait(server, &asked.principal, puller, within).await.map_err(|error| of_engine(&error, ""))?;
     let Some(handed) = handed else {
-        if !server.still_admits(&asked.principal).await {
-            return Err(ProblemCode::Unauthenticated.because("the token was revoked while it waited"));
-        }
+        server.check_still_admits(&asked.principal).await?;
         return Ok(answer::json(&PulledJob { job: None }));
     };
     let job = job_of(&handed.record);
@@ -96,7 +94,9 @@ async fn wait(
             _ = closing.wait_for(|closing| *closing) => {}
         }
     };
-    pulls.pull(puller, enough, || server.still_admits(principal)).await
+    // Nothing is handed to whom the store cannot tell about: the next question is answered again.
+    let admits = || async { server.still_admits(principal).await.unwrap_or_default() };
+    pulls.pull(puller, enough, admits).await
 }
 
 /// Who asks, for what.
@@ -109,11 +109,15 @@ fn puller(server: &Server, asked: &Asked, pull: &PullJob) -> Result<Puller, Prob
         ("paths", &pull.paths, MAX_TITLE_BYTES),
     ];
     if named.iter().map(|(_, names, _)| names.len()).sum::<usize>() > MAX_NAMES {
-        return Err(too_much("lanes", format!("at most {MAX_NAMES} lanes, labels and folders may be named")));
+        return Err(at_field(
+            "lanes",
+            "too_long",
+            format!("at most {MAX_NAMES} lanes, labels and folders may be named"),
+        ));
     }
     for (field, names, limit) in named {
         if names.iter().any(|name| name.len() > limit) {
-            return Err(too_much(field, format!("a name has at most {limit} bytes")));
+            return Err(at_field(field, "too_long", format!("a name has at most {limit} bytes")));
         }
     }
     let nothing_named = peer.is_none() && named.iter().all(|(_, names, _)| names.is_empty());
@@ -151,11 +155,6 @@ fn owner(server: &Server, pull: &PullJob) -> Result<OwnerId, Problem> {
         Some(worker) => claims::owner("worker_id", worker),
         None => Ok(OwnerId::outside(server.daemon.engine().ids().attempt_id().as_str())),
     }
-}
-
-fn too_much(field: &'static str, told: String) -> Problem {
-    let error = FieldError::new("too_long", &["body", field], told.clone());
-    ProblemCode::InvalidRequest.because(told).at(error)
 }
 
 async fn text(server: &Server, job: &Job, body: BodyRef) -> Result<Option<Cow<'static, RawValue>>, Problem> {

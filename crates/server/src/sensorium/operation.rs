@@ -1,12 +1,13 @@
 //! `sensorium.operation.status` and `sensorium.operation.cancel`: the handle in the body instead of in the path.
 
 use api::sensorium::OperationNamed;
-use api::{CancelJob, FieldError, Problem, ProblemCode};
+use api::{CancelJob, Problem};
 use axum::response::Response;
 
 use crate::asked::Asked;
 use crate::authorise::{self, Permission};
 use crate::deferred;
+use crate::problem::at_field;
 use crate::serve::Server;
 
 /// Where it is, by what the poller last heard from its connector.
@@ -14,8 +15,7 @@ pub(super) async fn status(server: &Server, asked: Asked) -> Result<Response, Pr
     let named: OperationNamed = asked.read()?;
     if named.reason.is_some() {
         let told = "a status has no reason";
-        let error = FieldError::new("extra_forbidden", &["body", "reason"], told);
-        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+        return Err(at_field("reason", "extra_forbidden", told));
     }
     deferred::read_status(server, Asked { id: named.operation_id, wait: None, ..asked }).await
 }

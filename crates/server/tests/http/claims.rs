@@ -91,6 +91,29 @@ async fn only_the_holder_ends_what_it_has_claimed_and_what_is_over_is_claimed_by
     assert_eq!(world.status(&id).await["result_summary"], "runner-1");
 }
 
+// conforms: A18 A29
+#[tokio::test]
+async fn what_its_holder_says_of_work_meanwhile_keeps_the_claim() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    world.claim(by("runner-1")).await.ok();
+    for (version, state) in [(0, "queued"), (1, "running"), (2, "blocked"), (3, "running")] {
+        let said = json!({ "state": state, "progress_note": "on it",
+            "claim": { "owner_id": "runner-1", "claim_version": version } });
+        world.patch(&id, said).send().await.ok();
+        let mut other = by("runner-2");
+        other["resource_id"] = json!(id);
+        world.claim(other).await.problem(409, "lease_held");
+        let pulled = world.post("/jobs/next", json!({ "wait_seconds": 0 })).send().await.ok();
+        assert_eq!(pulled["job"], json!(null), "{state}");
+        world.patch(&id, json!({ "state": "completed" })).send().await.problem(409, "lease_held");
+        assert_eq!(
+            world.swap("renew", &id, "runner-1", version).await.ok()["claim"]["claim_version"],
+            version + 1
+        );
+    }
+}
+
 #[tokio::test]
 async fn what_is_released_can_be_claimed_at_once_and_who_waits_gets_it() {
     let world = world().await;

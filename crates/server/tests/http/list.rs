@@ -20,7 +20,7 @@ async fn created(world: &World, bodies: &[Value]) -> Vec<String> {
     ids
 }
 
-// conforms: R13
+// conforms: R13 R95
 #[tokio::test]
 async fn list_is_filtered_by_state_owner_creator_session_and_circle_together() {
     let world = world().await;
@@ -30,16 +30,18 @@ async fn list_is_filtered_by_state_owner_creator_session_and_circle_together() {
             json!({ "owner_peer_id": "a", "circle": "x" }),
             json!({ "owner_peer_id": "a", "circle": "y", "created_by_peer_id": "c" }),
             json!({ "owner_peer_id": "b", "circle": "x", "repowire_session_id": "s" }),
+            json!({ "repowire_session_id": "s" }),
         ],
     )
     .await;
     world.patch(&jobs[2], json!({ "state": "running" })).send().await.ok();
     for (query, expected) in [
-        ("", vec![2, 1, 0]),
+        ("", vec![3, 2, 1, 0]),
         ("?owner_peer_id=a", vec![1, 0]),
         ("?owner_peer_id=a&circle=x", vec![0]),
         ("?created_by_peer_id=c", vec![1]),
-        ("?repowire_session_id=s", vec![2]),
+        ("?repowire_session_id=s", vec![3, 2]),
+        ("?repowire_session_id=s&owner_peer_id=b", vec![2]),
         ("?state=running", vec![2]),
         ("?state=queued&circle=x", vec![0]),
         ("?state=completed", vec![]),

@@ -27,7 +27,11 @@ impl Checker {
         if !repeated {
             let entry = attention(record, self.retention).entry(at);
             let right = match entry.holding {
-                Holding::Free => {
+                Holding::Claimable if row.held => {
+                    let holder = row.claim.as_ref().filter(|claim| claim.is_live(at));
+                    holder.is_some_and(|claim| claim.owner.outside_name().is_some()) && !row.ready
+                }
+                Holding::Free | Holding::Claimable => {
                     !row.held
                         && !row.claim.as_ref().is_some_and(|claim| claim.is_live(at))
                         && (row.due_at, row.ready) == (entry.due_at, entry.ready)

@@ -22,7 +22,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 8] = [
+const MIGRATIONS: [Migration; 9] = [
     Migration {
         up: include_str!("../../migrations/postgres/0001_core.up.sql"),
         down: include_str!("../../migrations/postgres/0001_core.down.sql"),
@@ -54,6 +54,10 @@ const MIGRATIONS: [Migration; 8] = [
     Migration {
         up: include_str!("../../migrations/postgres/0008_peers_and_asks.up.sql"),
         down: include_str!("../../migrations/postgres/0008_peers_and_asks.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0009_peers_by_folder.up.sql"),
+        down: include_str!("../../migrations/postgres/0009_peers_by_folder.down.sql"),
     },
 ];
 

@@ -102,12 +102,12 @@ fn due(record: &Record, asked: &Attention, row: &AgendaRow, differs: Tell<'_>) {
         return;
     }
     let explained = match (asked.holding, &row.claim) {
-        (Holding::Free, _) if own == Some(due_at) => true,
+        (Holding::Free | Holding::Claimable, _) if own == Some(due_at) => true,
         (_, None) => false,
-        (Holding::Free, Some(_)) if row.ready => false,
+        (Holding::Free | Holding::Claimable, Some(_)) if row.ready => false,
         // Handed back: when the lease ended, or later if the lease had run out. A lease that ended with the last change or
         // before was ended by that change.
-        (Holding::Free, Some(claim)) => {
+        (Holding::Free | Holding::Claimable, Some(claim)) => {
             let ended_at = claim.lease_expires_at;
             due_at == ended_at || (ended_at > record.updated_at() && due_at > ended_at)
         }

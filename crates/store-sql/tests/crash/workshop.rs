@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::attention::Retention;
 use domain::job::{
-    AfterExternal, Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, ResultRefs,
+    AfterExternal, Details, Dispatch, JobCommand, JobSpec, JobStateName, LeftBy, NewJob, Report, ResultRefs,
     Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation, OperationCommand, Poll, PollAnswer};
@@ -136,6 +136,7 @@ impl Workshop {
             operation_id: operation_id.clone(),
             operation: Box::new(operation),
             then: AfterExternal::Finish,
+            left_by: LeftBy::Executor,
         };
         let mut order = order(id.clone(), defer).under(fence.clone());
         let body = NewBody { body: body_ref(BodyName::Handle, b"handle"), bytes: Arc::from(&b"handle"[..]) };

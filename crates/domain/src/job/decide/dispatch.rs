@@ -170,6 +170,10 @@ pub(super) fn heartbeat(job: &Job, attempt_id: &AttemptId) -> Decision<JobFact> 
     }
     match job.state {
         JobState::Dispatching | JobState::Delivered => Decision::fact(JobFact::Started(Details::default())),
+        // Answered, it is handed out anew: to whoever pulls next.
+        JobState::Running if job.resume_pending && job.spec.executor.is_none() => {
+            Refusal::StaleAttempt.into()
+        }
         JobState::Running
         | JobState::AwaitingInput
         | JobState::AwaitingExternal { .. }

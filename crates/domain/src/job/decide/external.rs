@@ -1,6 +1,6 @@
 //! Work that goes on outside: how it begins, and what its end means for the job.
 
-use crate::job::command::{OperationEnding, Retryable};
+use crate::job::command::{LeftBy, OperationEnding, Retryable};
 use crate::job::details::Details;
 use crate::job::ends::{self, cancelled};
 use crate::job::fact::{CancelCause, Conclusion, ExpiryCause, JobFact};
@@ -15,9 +15,17 @@ pub(super) fn defer(
     operation_id: &OperationId,
     operation: &NewOperation,
     then: AfterExternal,
+    left_by: LeftBy,
 ) -> Decision<JobFact> {
+    let unwanted = |refusal| match left_by {
+        LeftBy::Executor => orphaned(job, attempt_id, operation_id, operation, refusal),
+        LeftBy::Doer => {
+            let evidence = late_evidence(job, attempt_id);
+            Decision::Refused { refusal, evidence, consequences: Vec::new() }
+        }
+    };
     if let Err(refusal) = ends::current(job, attempt_id) {
-        return orphaned(job, attempt_id, operation_id, operation, refusal);
+        return unwanted(refusal);
     }
     match &job.state {
         JobState::Dispatching | JobState::Delivered | JobState::Running => {
@@ -61,10 +69,7 @@ pub(super) fn defer(
         | JobState::Failed
         | JobState::Cancelled
         | JobState::Expired
-        | JobState::Unavailable { .. } => {
-            let refusal = ends::no_move(job, JobStateName::AwaitingExternal);
-            orphaned(job, attempt_id, operation_id, operation, refusal)
-        }
+        | JobState::Unavailable { .. } => unwanted(ends::no_move(job, JobStateName::AwaitingExternal)),
     }
 }
 
@@ -80,8 +85,7 @@ fn orphaned(
     if job.intent.as_ref().is_some_and(|intent| intent.operation_id == *operation_id) {
         return refusal.into();
     }
-    let deferred = Details::because("deferred");
-    let evidence = report::evidence(job, attempt_id, JobStateName::AwaitingExternal, &deferred);
+    let evidence = late_evidence(job, attempt_id);
     // Reports are kept up to a limit; what may still run outside is always written down.
     if evidence.is_none() && !report::may_be_ours(job, attempt_id) {
         return refusal.into();
@@ -96,6 +100,11 @@ fn orphaned(
     let orphan =
         OperationCommand::AcceptOrphan { operation: Box::new(operation), reason: refusal.code().to_owned() };
     Decision::Refused { refusal, evidence, consequences: Vec::new() }.then(operation_id.clone(), orphan)
+}
+
+/// What is kept of the word that work was left outside for which the job does not wait.
+fn late_evidence(job: &Job, attempt_id: &AttemptId) -> Option<JobFact> {
+    report::evidence(job, attempt_id, JobStateName::AwaitingExternal, &Details::because("deferred"))
 }
 
 /// A job that has moved on takes no notice: the operation's own record keeps how it ended.

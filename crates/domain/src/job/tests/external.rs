@@ -71,9 +71,22 @@ fn work_waits_for_one_operation_at_a_time() {
         operation_id: OperationId::new("op-2"),
         operation: Box::new(new_operation()),
         then: AfterExternal::Finish,
+        left_by: LeftBy::Executor,
     };
     let (from, to) = (JobStateName::AwaitingExternal, JobStateName::AwaitingExternal);
     check(&waiting(), other, orphaned("op-2", Refusal::TransitionRefused { from, to }));
+}
+
+#[test]
+fn stale_word_of_a_doer_leaves_evidence_and_no_orphan() {
+    let given = [created(), dispatched(1), super::submit::lease_lost(), dispatched(2)];
+    let mut late = defer(1, new_operation());
+    let JobCommand::Defer { left_by, .. } = &mut late else { unreachable!("it is one") };
+    *left_by = LeftBy::Doer;
+    let decided = decide(&job(&given), &late, NOW);
+    let Decision::Refused { refusal, evidence, consequences } = decided else { panic!("{decided:?}") };
+    assert_eq!((refusal, consequences.len()), (Refusal::StaleAttempt, 0));
+    assert!(matches!(evidence, Some(JobFact::StaleReportKept(_))), "{evidence:?}");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn work_that_is_to_be_resumed_needs_no_lease_until_it_is() {
 fn unmanaged_work_in_progress_has_no_lease_to_lose() {
     let given = [created(), started()];
     check(&given, lose_lease(1), Decision::Nothing);
-    assert_eq!(job(&given).attention(Retention::DEFAULT).holding, Holding::Free);
+    assert_eq!(job(&given).attention(Retention::DEFAULT).holding, Holding::Claimable);
 }
 
 #[test]

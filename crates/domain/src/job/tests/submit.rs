@@ -33,7 +33,7 @@ fn lose(number: u32) -> JobCommand {
     JobCommand::LoseSubmit { attempt_id: attempt(number), details, not_before: None, jitter: Jitter(0) }
 }
 
-fn lease_lost() -> JobFact {
+pub(super) fn lease_lost() -> JobFact {
     let cause = RequeueCause::LeaseLost;
     JobFact::Requeued { due_at: NOW, cause, details: Details::default() }
 }
@@ -189,6 +189,7 @@ fn work_that_is_given_away_anew_leaves_the_open_request_to_the_orphan_ledger() {
         operation_id: OperationId::new(id),
         operation: Box::new(new_operation()),
         then: AfterExternal::Finish,
+        left_by: LeftBy::Executor,
     };
     assert!(!orphans(&given, &under(operation_id().as_str())).1);
     assert!(orphans(&given, &under("op-another")).1);
@@ -214,6 +215,7 @@ fn a_late_handle_of_work_that_a_later_attempt_asks_for_again_is_no_orphan() {
         operation_id: operation_id(),
         operation: Box::new(new_operation()),
         then: AfterExternal::Finish,
+        left_by: LeftBy::Executor,
     };
     let decided = decide(&job(&given), &late, NOW);
     assert_eq!(decided, Decision::refuse(Refusal::StaleAttempt));

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use sha2::{Digest, Sha256};
 use tokio::fs::File;
@@ -25,9 +26,66 @@ pub(super) struct Captured {
     pub kept: Option<Kept>,
     /// More came than was kept.
     pub truncated: bool,
-    tail: VecDeque<u8>,
+    tail: Tail,
     /// Why nothing is kept although something came.
     pub error: Option<io::Error>,
+}
+
+/// The end of an output.
+#[derive(Default)]
+struct Tail(VecDeque<u8>);
+
+impl Tail {
+    fn see(&mut self, bytes: &[u8]) {
+        let newest = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
+        let too_many = (self.0.len() + newest.len()).saturating_sub(TAIL_BYTES);
+        self.0.drain(..too_many);
+        self.0.extend(newest);
+    }
+
+    fn text(&self) -> String {
+        let bytes: Vec<u8> = self.0.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// The end of an output of which nothing else is kept.
+#[derive(Clone, Default)]
+pub(super) struct LastWords(Arc<Mutex<Tail>>);
+
+impl LastWords {
+    pub(super) fn text(&self) -> String {
+        self.lock().text()
+    }
+
+    pub(super) fn forget(&self) {
+        *self.lock() = Tail::default();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tail> {
+        self.0.lock().expect("no holder of the lock panics")
+    }
+}
+
+/// Reads an output until its end, or until the tree is over and the pipe is empty, and remembers the last of it.
+pub(super) async fn listen(mut pipe: pipe::Receiver, words: LastWords, mut over: watch::Receiver<bool>) {
+    let mut chunk = vec![0; TAIL_BYTES];
+    loop {
+        tokio::select! {
+            read = pipe.read(&mut chunk) => match read {
+                Ok(count @ 1..) => words.lock().see(&chunk[..count]),
+                Ok(0) | Err(_) => return,
+            },
+            _ = over.wait_for(|over| *over) => break,
+        }
+    }
+    let mut left = MAX_LEFT_IN_PIPE;
+    while let Ok(count @ 1..) = pipe.try_read(&mut chunk)
+        && left > 0
+    {
+        left = left.saturating_sub(count);
+        words.lock().see(&chunk[..count]);
+    }
 }
 
 /// What is in the file.
@@ -50,7 +108,7 @@ pub(super) async fn capture(
     limit_bytes: u64,
     mut over: watch::Receiver<bool>,
 ) -> Captured {
-    let mut captured = Captured { kept: None, truncated: false, tail: VecDeque::new(), error: None };
+    let mut captured = Captured { kept: None, truncated: false, tail: Tail::default(), error: None };
     let mut writing = None;
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
@@ -83,15 +141,11 @@ pub(super) async fn capture(
 impl Captured {
     /// The end of it, as text.
     pub(super) fn tail(&self) -> String {
-        let bytes: Vec<u8> = self.tail.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
+        self.tail.text()
     }
 
     async fn see(&mut self, bytes: &[u8], path: &Path, limit_bytes: u64, writing: &mut Option<Writing>) {
-        let newest = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
-        let too_many = (self.tail.len() + newest.len()).saturating_sub(TAIL_BYTES);
-        self.tail.drain(..too_many);
-        self.tail.extend(newest);
+        self.tail.see(bytes);
         if self.error.is_some() {
             return;
         }

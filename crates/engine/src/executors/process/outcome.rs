@@ -53,7 +53,7 @@ pub(super) async fn produced(ending: Ending, outputs: Outputs<'_>, command: &Com
             Produced::StoppedWith(outputs.shown(failure, []))
         }
         // Nobody may say how it ended: the next owner tries it again.
-        Ending::Stopped(Stop::Shutdown | Stop::LeaseLost | Stop::GoOn) => Produced::Stopped,
+        Ending::Stopped(Stop::Shutdown | Stop::Reported | Stop::LeaseLost | Stop::GoOn) => Produced::Stopped,
         Ending::TimeOver => {
             let message = told("the command ran out of the executor's time limit");
             Produced::Failed(outputs.shown(own_end.failure("timed_out", message), []))

@@ -1,0 +1,1 @@
+DROP INDEX peers_by_folder;
