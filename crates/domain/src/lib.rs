@@ -23,6 +23,7 @@ pub mod policy;
 pub mod record;
 pub mod refusal;
 pub mod retry;
+pub mod run;
 pub mod time;
 
 pub use attention::Attention;
