@@ -80,6 +80,8 @@ pub fn attention(record: &Record, retention: Retention) -> Attention {
     match record {
         Record::Job(job) => job.attention(retention),
         Record::Operation(operation) => operation.attention(retention),
+        Record::Event(event) => event.attention(retention),
+        Record::Run(run) => run.attention(retention),
     }
 }
 

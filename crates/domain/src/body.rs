@@ -34,11 +34,17 @@ pub enum BodyName {
     Artifacts,
     /// The handle on work outside: private.
     Handle,
+    /// What an event says.
+    Payload,
+    /// What the steps of a run do.
+    Plan,
+    /// What a step of a run inherits from the steps before it.
+    Context,
 }
 
 impl BodyName {
     /// Every name, for readers of stored rows.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Request,
         Self::Prompt,
         Self::Input,
@@ -49,6 +55,9 @@ impl BodyName {
         Self::Error,
         Self::Artifacts,
         Self::Handle,
+        Self::Payload,
+        Self::Plan,
+        Self::Context,
     ];
 
     /// The word in tables and on the wire.
@@ -64,6 +73,9 @@ impl BodyName {
             Self::Error => "error",
             Self::Artifacts => "artifacts",
             Self::Handle => "handle",
+            Self::Payload => "payload",
+            Self::Plan => "plan",
+            Self::Context => "context",
         }
     }
 }

@@ -50,6 +50,14 @@ text_id! {
     OperationId
 }
 text_id! {
+    /// One event: `event-` and hex.
+    EventId
+}
+text_id! {
+    /// One run of a pipeline: `run-` and hex.
+    RunId
+}
+text_id! {
     /// Who holds a claim: unique per process and boot.
     OwnerId
 }
@@ -61,17 +69,23 @@ pub enum RecordKind {
     Job,
     /// Work going on outside that we poll.
     Operation,
+    /// A message that may start work.
+    Event,
+    /// A pipeline at its work.
+    Run,
 }
 
 impl RecordKind {
     /// Every kind, for walks over all of them.
-    pub const ALL: [Self; 2] = [Self::Job, Self::Operation];
+    pub const ALL: [Self; 4] = [Self::Job, Self::Operation, Self::Event, Self::Run];
 
     /// The word of this kind in tables and messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Job => "job",
             Self::Operation => "operation",
+            Self::Event => "event",
+            Self::Run => "run",
         }
     }
 }
@@ -83,6 +97,10 @@ pub enum RecordId {
     Job(JobId),
     /// An operation's id.
     Operation(OperationId),
+    /// An event's id.
+    Event(EventId),
+    /// A run's id.
+    Run(RunId),
 }
 
 impl RecordId {
@@ -97,6 +115,12 @@ impl RecordId {
         if text.starts_with("op-") {
             return Ok(Self::Operation(OperationId::new(text)));
         }
+        if text.starts_with("event-") {
+            return Ok(Self::Event(EventId::new(text)));
+        }
+        if text.starts_with("run-") {
+            return Ok(Self::Run(RunId::new(text)));
+        }
         Err(Refusal::UnknownIdForm)
     }
 
@@ -110,6 +134,8 @@ impl RecordId {
         match self {
             Self::Job(_) => RecordKind::Job,
             Self::Operation(_) => RecordKind::Operation,
+            Self::Event(_) => RecordKind::Event,
+            Self::Run(_) => RecordKind::Run,
         }
     }
 
@@ -118,6 +144,8 @@ impl RecordId {
         match self {
             Self::Job(id) => id.as_str(),
             Self::Operation(id) => id.as_str(),
+            Self::Event(id) => id.as_str(),
+            Self::Run(id) => id.as_str(),
         }
     }
 }
@@ -131,6 +159,18 @@ impl fmt::Display for RecordId {
 impl From<JobId> for RecordId {
     fn from(id: JobId) -> Self {
         Self::Job(id)
+    }
+}
+
+impl From<EventId> for RecordId {
+    fn from(id: EventId) -> Self {
+        Self::Event(id)
+    }
+}
+
+impl From<RunId> for RecordId {
+    fn from(id: RunId) -> Self {
+        Self::Run(id)
     }
 }
 

@@ -1,17 +1,18 @@
-//! The rules of longhaul: what may happen to a job, an operation and a claim, and nothing else.
+//! The rules of longhaul: what may happen to a job, an operation, an event, a run and a claim, and nothing else.
 //!
 //! Everything here is pure. `decide(state, command, now)` answers with facts, with nothing ("already so") or
 //! with a refusal; `apply(state, fact)` folds a fact into the state. No async, no clock, no I/O, no
 //! randomness and no hash order in this crate: `clippy.toml` beside it refuses them.
 //!
-//! Read in this order: [`job`] (`state.rs`, `command.rs`, `decide.rs`, `apply.rs`), [`operation`] (the same
-//! files), [`claim`], [`policy`], [`attention`]; [`peer`] and [`ask`] stand beside the ledger.
+//! Read in this order: [`job`] (`state.rs`, `command.rs`, `decide.rs`, `apply.rs`), [`operation`], [`event`] and [`run`] (the
+//! same files), [`claim`], [`policy`], [`attention`]; [`peer`] and [`ask`] stand beside the ledger.
 
 pub mod ask;
 pub mod attention;
 pub mod body;
 pub mod claim;
 pub mod decision;
+pub mod event;
 pub mod id;
 pub mod job;
 pub mod json;
@@ -30,7 +31,7 @@ pub use attention::Attention;
 pub use body::{BodyName, BodyRef, Digest};
 pub use claim::{Claim, Fence, Lease};
 pub use decision::{Consequence, Decision};
-pub use id::{AttemptId, JobId, OperationId, OwnerId, RecordId, RecordKind};
+pub use id::{AttemptId, EventId, JobId, OperationId, OwnerId, RecordId, RecordKind, RunId};
 pub use json::Json;
 pub use record::{Command, Fact, Misfold, Record};
 pub use refusal::Refusal;

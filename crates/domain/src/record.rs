@@ -3,7 +3,9 @@
 use thiserror::Error;
 
 use crate::job::{self, Job, JobCommand, JobFact};
+use crate::event::{self, Event, EventCommand, EventFact};
 use crate::operation::{self, Operation, OperationCommand, OperationFact};
+use crate::run::{self, Run, RunCommand, RunFact};
 use crate::{Decision, RecordId, Refusal, Timestamp};
 
 /// The state of one record, folded from its stream.
@@ -13,6 +15,10 @@ pub enum Record {
     Job(Box<Job>),
     /// An operation.
     Operation(Box<Operation>),
+    /// An event.
+    Event(Box<Event>),
+    /// A run.
+    Run(Box<Run>),
 }
 
 /// What may be ordered.
@@ -22,6 +28,10 @@ pub enum Command {
     Job(JobCommand),
     /// Of an operation.
     Operation(OperationCommand),
+    /// Of an event.
+    Event(EventCommand),
+    /// Of a run.
+    Run(RunCommand),
 }
 
 /// What happened to a record.
@@ -31,6 +41,10 @@ pub enum Fact {
     Job(JobFact),
     /// To an operation.
     Operation(OperationFact),
+    /// To an event.
+    Event(EventFact),
+    /// To a run.
+    Run(RunFact),
 }
 
 /// A fact that does not fit the state before it: the stream is damaged.
@@ -43,7 +57,7 @@ pub fn decide(state: Option<&Record>, id: &RecordId, command: &Command, now: Tim
     match (command, id, state) {
         (Command::Job(command), RecordId::Job(id), None) => job::decide_new(id, command, now).map(Fact::Job),
         (Command::Job(command), RecordId::Job(_), Some(Record::Job(job))) => {
-            job::decide(job, command, now).map(Fact::Job)
+            run::following(job, job::decide(job, command, now), now).map(Fact::Job)
         }
         (Command::Operation(command), RecordId::Operation(id), None) => {
             operation::decide_new(id, command, now).map(Fact::Operation)
@@ -51,9 +65,21 @@ pub fn decide(state: Option<&Record>, id: &RecordId, command: &Command, now: Tim
         (Command::Operation(command), RecordId::Operation(_), Some(Record::Operation(operation))) => {
             operation::decide(operation, command, now).map(Fact::Operation)
         }
-        (Command::Job(_) | Command::Operation(_), RecordId::Job(_) | RecordId::Operation(_), _) => {
-            Decision::refuse(Refusal::WrongRecordKind)
+        (Command::Event(command), RecordId::Event(id), None) => {
+            event::decide_new(id, command).map(Fact::Event)
         }
+        (Command::Event(command), RecordId::Event(_), Some(Record::Event(event))) => {
+            event::decide(event, command).map(Fact::Event)
+        }
+        (Command::Run(command), RecordId::Run(id), None) => run::decide_new(id, command).map(Fact::Run),
+        (Command::Run(command), RecordId::Run(_), Some(Record::Run(run))) => {
+            run::decide(run, command, now).map(Fact::Run)
+        }
+        (
+            Command::Job(_) | Command::Operation(_) | Command::Event(_) | Command::Run(_),
+            RecordId::Job(_) | RecordId::Operation(_) | RecordId::Event(_) | RecordId::Run(_),
+            _,
+        ) => Decision::refuse(Refusal::WrongRecordKind),
     }
 }
 
@@ -63,6 +89,16 @@ pub fn apply(state: &mut Option<Record>, id: &RecordId, fact: &Fact, at: Timesta
         (Some(Record::Job(job)), Fact::Job(fact), RecordId::Job(_)) => job::apply(job, fact, at),
         (Some(Record::Operation(operation)), Fact::Operation(fact), RecordId::Operation(_)) => {
             operation::apply(operation, fact, at)
+        }
+        (Some(Record::Event(event)), Fact::Event(fact), RecordId::Event(_)) => event::apply(event, fact, at),
+        (Some(Record::Run(run)), Fact::Run(fact), RecordId::Run(_)) => run::apply(run, fact, at),
+        (state @ None, Fact::Event(EventFact::Published(new)), RecordId::Event(id)) => {
+            *state = Some(Record::Event(Box::new(Event::new(id.clone(), new, at))));
+            Ok(())
+        }
+        (state @ None, Fact::Run(RunFact::Started(new)), RecordId::Run(id)) => {
+            *state = Some(Record::Run(Box::new(Run::new(id.clone(), new, at))));
+            Ok(())
         }
         (state @ None, Fact::Job(JobFact::Created(new)), RecordId::Job(id)) => {
             *state = Some(Record::Job(Box::new(Job::new(id.clone(), new, at))));
@@ -98,6 +134,8 @@ impl Record {
         match self {
             Self::Job(job) => job.id.clone().into(),
             Self::Operation(operation) => operation.id.clone().into(),
+            Self::Event(event) => event.id.clone().into(),
+            Self::Run(run) => run.id.clone().into(),
         }
     }
 }
@@ -108,6 +146,8 @@ impl Record {
         match self {
             Self::Job(job) => job.updated_at,
             Self::Operation(operation) => operation.updated_at,
+            Self::Event(event) => event.updated_at,
+            Self::Run(run) => run.updated_at,
         }
     }
 
@@ -116,6 +156,8 @@ impl Record {
         match self {
             Self::Job(job) => job.state.name().is_terminal(),
             Self::Operation(operation) => operation.ended.is_some(),
+            Self::Event(event) => event.settled.is_some(),
+            Self::Run(run) => run.end.is_some(),
         }
     }
 }
@@ -123,6 +165,18 @@ impl Record {
 impl From<JobCommand> for Command {
     fn from(command: JobCommand) -> Self {
         Self::Job(command)
+    }
+}
+
+impl From<EventCommand> for Command {
+    fn from(command: EventCommand) -> Self {
+        Self::Event(command)
+    }
+}
+
+impl From<RunCommand> for Command {
+    fn from(command: RunCommand) -> Self {
+        Self::Run(command)
     }
 }
 

@@ -12,7 +12,7 @@ pub enum Refusal {
     #[error("there is no such record")]
     UnknownRecord,
     /// The id is in no form that names a record.
-    #[error("the id names no kind of record: job ids start with work-, operation ids with op-")]
+    #[error("the id names no kind of record: job ids start with work-, operation ids with op-, event ids with event-, run ids with run-")]
     UnknownIdForm,
     /// The command is for another kind of record.
     #[error("the command is for another kind of record")]
@@ -137,6 +137,15 @@ pub enum Refusal {
     /// The operation is not over yet.
     #[error("the operation is not over yet")]
     OperationOpen,
+    /// The event waits for its router.
+    #[error("the event is not settled yet")]
+    EventOpen,
+    /// The run is not over yet.
+    #[error("the run is not over yet")]
+    RunOpen,
+    /// The run of a step has gone on without it.
+    #[error("the run has gone on since the step ended; start the pipeline again")]
+    StepMovedOn,
     /// Another owner holds the claim.
     #[error("another owner holds the claim")]
     ClaimHeld,
@@ -178,6 +187,9 @@ impl Refusal {
             Self::NotAwaitingInput { .. } => "not_awaiting_input",
             Self::NotCancelable { .. } => "not_cancelable",
             Self::OperationOpen => "operation_open",
+            Self::EventOpen => "event_open",
+            Self::RunOpen => "run_open",
+            Self::StepMovedOn => "step_moved_on",
             Self::ClaimHeld => "claim_held",
             Self::ClaimLost => "claim_lost",
         }

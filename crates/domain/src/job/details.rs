@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::state::JobStateName;
+use super::state::{JobStateName, is_zero};
 use crate::body::{BodyName, BodyRef};
 use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional};
 use crate::{Json, Refusal, Timestamp};
@@ -48,6 +48,9 @@ pub struct ResultRefs {
     /// The list of artifacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<BodyRef>,
+    /// How many events came with it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub emitted: u32,
 }
 
 /// One line of a job's history for people.
@@ -131,5 +134,6 @@ impl ResultRefs {
         self.data = newer.data.or(self.data);
         self.error = newer.error.or(self.error);
         self.artifacts = newer.artifacts.or(self.artifacts);
+        self.emitted = self.emitted.max(newer.emitted);
     }
 }

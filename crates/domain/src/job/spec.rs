@@ -8,6 +8,7 @@ use crate::limits::{
     MAX_BODIES, MAX_EXECUTION_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES,
     check_optional, check_text,
 };
+use crate::run::StepLink;
 use crate::{Json, Refusal, RetryPolicy, Timestamp};
 
 /// A new job: what is asked for, from when on, and the bodies that come with it.
@@ -94,6 +95,9 @@ pub struct JobSpec {
     /// How it shall be carried out, as its creator says and lists show it: a small object, not looked into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Json>,
+    /// The step of a run that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Box<StepLink>>,
 }
 
 /// Priorities lie between the negative and the positive of this.
@@ -126,6 +130,7 @@ impl JobSpec {
             visibility: circle(),
             tags: Vec::new(),
             execution: None,
+            step: None,
         }
     }
 }

@@ -1,0 +1,30 @@
+//! Events: messages that may start work. An event is durable, is settled exactly once, and says for every pipeline that listens to its type
+//! what came of it: nothing is dropped in silence.
+
+mod apply;
+mod attention;
+mod command;
+mod decide;
+mod fact;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use apply::apply;
+pub use command::{EventCommand, NewEvent, Origin, Route, RouteAnswer};
+pub use decide::{decide, decide_new};
+pub use fact::{Disposition, EventFact, Routed, Settlement};
+pub use state::{Event, EventStatus, Settled};
+
+/// The type of an event: 1 to this many bytes.
+pub const MAX_TYPE_BYTES: usize = 256;
+/// What names the same thing: an event with the same key for the same pipeline is a duplicate.
+pub const MAX_DEDUPE_KEY_BYTES: usize = 512;
+/// The object that is carried with everything that follows from an event.
+pub const MAX_CORRELATION_BYTES: usize = 2_048;
+/// The payload.
+pub const MAX_PAYLOAD_BYTES: usize = 262_144;
+/// Pipelines that may listen to one type.
+pub const MAX_ROUTES: usize = 100;
+/// Events of one event: how far a chain goes unless a pipeline of it says otherwise.
+pub const DEFAULT_MAX_DEPTH: u32 = 32;

@@ -1,0 +1,30 @@
+//! When an event next needs someone: to be settled, and to be forgotten.
+
+use super::command::EventCommand;
+use super::state::Event;
+use crate::Timestamp;
+use crate::attention::{Attention, Holding, Retention};
+
+impl Event {
+    /// What the agenda must know of this event. Whoever has claimed one that waits keeps it from the router.
+    pub fn attention(&self, retention: Retention) -> Attention {
+        match self.forgotten_at(retention) {
+            Some(at) => Attention::waiting(Some(at)),
+            None => Attention {
+                holding: Holding::Claimable,
+                place: None,
+                due_at: Some(self.published_at),
+                limit_at: None,
+            },
+        }
+    }
+
+    /// What time alone brings about; an event that waits is the router's to settle.
+    pub fn due_command(&self, retention: Retention, now: Timestamp) -> Option<EventCommand> {
+        self.forgotten_at(retention).is_some_and(|at| at <= now).then_some(EventCommand::Retire)
+    }
+
+    fn forgotten_at(&self, retention: Retention) -> Option<Timestamp> {
+        self.settled.as_ref().map(|settled| settled.at.plus_seconds(retention.completed_seconds))
+    }
+}

@@ -1,0 +1,145 @@
+//! What may be ordered of an event.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MAX_CORRELATION_BYTES, MAX_DEDUPE_KEY_BYTES, MAX_PAYLOAD_BYTES, MAX_TYPE_BYTES};
+use crate::body::{BodyName, BodyRef};
+use crate::limits::{MAX_LABEL_BYTES, check_optional, check_text};
+use crate::run::NewRun;
+use crate::{JobId, Json, Refusal, RunId};
+
+use super::fact::Disposition;
+
+/// An order to an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventCommand {
+    /// Write it down.
+    Publish(Box<NewEvent>),
+    /// Say what came of it for every pipeline that listens, and start what it starts.
+    Settle {
+        /// Per pipeline.
+        routes: Vec<Route>,
+        /// Whether the run of the job that emitted it goes on with it.
+        moves_its_run: bool,
+    },
+    /// It was kept long enough.
+    Retire,
+}
+
+/// A new event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewEvent {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its payload: an object.
+    pub payload: BodyRef,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Who emitted it: the executor, or whoever published it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// What names the same thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dedupe_key: Option<String>,
+    /// Who may see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circle: Option<String>,
+    /// How many events led to it: 0 for one that came from outside.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub depth: u32,
+    /// How deep its chain may go; as far as it likes if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<u32>,
+    /// What is carried with everything that follows from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<Json>,
+}
+
+/// Where an event comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Somebody published it.
+    Published {
+        /// Who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// Somebody asked for one pipeline by its name: nobody else listens to it.
+    Asked {
+        /// Which.
+        pipeline: String,
+        /// Who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// A webhook came in.
+    Webhook {
+        /// The name of the endpoint.
+        endpoint: String,
+    },
+    /// A job emitted it.
+    Emitted {
+        /// Which job.
+        job_id: JobId,
+        /// The how manieth of its events, from 0.
+        ordinal: u32,
+    },
+    /// A job has ended.
+    JobEnded {
+        /// Which job.
+        job_id: JobId,
+    },
+}
+
+/// What a pipeline that listens does with an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The pipeline.
+    pub pipeline: String,
+    /// What it does.
+    pub answer: RouteAnswer,
+}
+
+/// Whether an event starts a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouteAnswer {
+    /// It does.
+    Start {
+        /// The run.
+        run_id: RunId,
+        /// What it begins with.
+        run: Box<NewRun>,
+    },
+    /// It does not, for this reason.
+    Not(Disposition),
+}
+
+impl NewEvent {
+    /// Refuses what is over a limit.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if self.kind.is_empty() || self.kind.chars().any(char::is_control) {
+            return Err(Refusal::InvalidPolicy { field: "type" });
+        }
+        check_text("type", &self.kind, MAX_TYPE_BYTES)?;
+        check_optional("source", self.source.as_deref(), MAX_LABEL_BYTES)?;
+        check_optional("dedupe_key", self.dedupe_key.as_deref(), MAX_DEDUPE_KEY_BYTES)?;
+        check_optional("circle", self.circle.as_deref(), MAX_LABEL_BYTES)?;
+        check_optional("correlation", self.correlation.as_ref().map(Json::as_str), MAX_CORRELATION_BYTES)?;
+        if self.payload.size > MAX_PAYLOAD_BYTES as u64 {
+            return Err(Refusal::TooLarge { what: "payload", limit: MAX_PAYLOAD_BYTES });
+        }
+        self.payload.check_named(BodyName::Payload)
+    }
+
+    /// Whether its chain is longer than it may be.
+    pub fn is_too_deep(&self) -> bool {
+        self.max_depth.is_some_and(|most| self.depth > most)
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+const fn is_zero(depth: &u32) -> bool {
+    *depth == 0
+}

@@ -1,0 +1,65 @@
+//! What may happen to an event: it is written down, settled once, and forgotten.
+
+use super::MAX_ROUTES;
+use super::command::{EventCommand, NewEvent, Route, RouteAnswer};
+use super::fact::{Disposition, EventFact, Routed, Settlement};
+use super::state::Event;
+use crate::run::RunCommand;
+use crate::{EventId, RecordId, Refusal};
+
+type Decision = crate::Decision<EventFact>;
+
+/// Decides a command on an event that does not exist yet.
+pub fn decide_new(id: &EventId, command: &EventCommand) -> Decision {
+    match command {
+        EventCommand::Publish(new) => publish(id, new),
+        EventCommand::Settle { .. } | EventCommand::Retire => Decision::refuse(Refusal::UnknownRecord),
+    }
+}
+
+/// Decides a command on an event.
+pub fn decide(event: &Event, command: &EventCommand) -> Decision {
+    match command {
+        // An id that is made from what emitted it comes again when that is done again.
+        EventCommand::Publish(new) if event.said == **new => Decision::Nothing,
+        EventCommand::Publish(_) => Decision::refuse(Refusal::AlreadyExists),
+        EventCommand::Settle { routes, moves_its_run } => settle(event, routes, *moves_its_run),
+        EventCommand::Retire => match &event.settled {
+            Some(_) => Decision::fact(EventFact::Retired),
+            None => Decision::refuse(Refusal::EventOpen),
+        },
+    }
+}
+
+fn publish(id: &EventId, new: &NewEvent) -> Decision {
+    match RecordId::Event(id.clone()).check().and_then(|()| new.check()) {
+        Ok(()) => Decision::fact(EventFact::Published(Box::new(new.clone()))),
+        Err(refusal) => refusal.into(),
+    }
+}
+
+/// What was settled once is settled: doing it again starts nothing.
+fn settle(event: &Event, routes: &[Route], moves_its_run: bool) -> Decision {
+    if event.settled.is_some() {
+        return Decision::Nothing;
+    }
+    if routes.len() > MAX_ROUTES {
+        return Refusal::TooLarge { what: "routes of one event", limit: MAX_ROUTES }.into();
+    }
+    let settlement = Settlement {
+        routes: routes.iter().map(routed).collect(),
+        moved_its_run: moves_its_run,
+    };
+    routes.iter().fold(Decision::fact(EventFact::Settled(settlement)), |decision, route| match &route.answer {
+        RouteAnswer::Start { run_id, run } => decision.then(run_id.clone(), RunCommand::Start(run.clone())),
+        RouteAnswer::Not(_) => decision,
+    })
+}
+
+fn routed(route: &Route) -> Routed {
+    let disposition = match &route.answer {
+        RouteAnswer::Start { run_id, .. } => Disposition::Started(run_id.clone()),
+        RouteAnswer::Not(disposition) => disposition.clone(),
+    };
+    Routed { pipeline: route.pipeline.clone(), disposition }
+}

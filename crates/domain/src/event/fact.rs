@@ -1,0 +1,74 @@
+//! What has happened to an event.
+
+use serde::{Deserialize, Serialize};
+
+use super::command::NewEvent;
+use crate::job::is_false;
+use crate::RunId;
+
+/// One thing that happened to an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventFact {
+    /// It was written down.
+    Published(Box<NewEvent>),
+    /// Everything that follows from it has begun.
+    Settled(Settlement),
+    /// It was kept long enough; the stream ends here and goes.
+    Retired,
+}
+
+/// What came of an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settlement {
+    /// Per pipeline that listens to its type; none if nobody does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Routed>,
+    /// The run of the job that emitted it went on with it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub moved_its_run: bool,
+}
+
+/// What came of an event for one pipeline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Routed {
+    /// The pipeline.
+    pub pipeline: String,
+    /// What came of it.
+    pub disposition: Disposition,
+}
+
+/// What came of an event for a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disposition {
+    /// It started this run.
+    Started(RunId),
+    /// The same work is there already.
+    DuplicateOf(RunId),
+    /// The pipeline listens to another source.
+    OtherSource,
+    /// The pipeline's condition does not hold.
+    PredicateFalse,
+    /// The pipeline's condition makes no sense for this event; why.
+    PredicateInvalid(String),
+    /// Too many events led to this one.
+    DepthExceeded(u32),
+    /// The event cannot be given to the pipeline; why.
+    Invalid(String),
+}
+
+impl Disposition {
+    /// The word for it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Started(_) => "started",
+            Self::DuplicateOf(_) => "duplicate",
+            Self::OtherSource => "other_source",
+            Self::PredicateFalse => "predicate_false",
+            Self::PredicateInvalid(_) => "predicate_invalid",
+            Self::DepthExceeded(_) => "depth_exceeded",
+            Self::Invalid(_) => "invalid",
+        }
+    }
+}

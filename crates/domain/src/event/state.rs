@@ -1,0 +1,89 @@
+//! The state of an event: what it says, and what came of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::command::NewEvent;
+use super::fact::{Disposition, Settlement};
+use crate::{EventId, Timestamp};
+
+/// An event, folded from its facts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its id.
+    #[serde(skip, default = "no_id")]
+    pub id: EventId,
+    /// What was published.
+    pub said: NewEvent,
+    /// When.
+    pub published_at: Timestamp,
+    /// What came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Settled>,
+    /// When anything last happened to it.
+    pub updated_at: Timestamp,
+}
+
+/// What came of an event, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    #[serde(flatten)]
+    pub settlement: Settlement,
+}
+
+/// Where an event is, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventStatus {
+    /// Nobody has looked at it yet.
+    Waiting,
+    /// It started or moved something.
+    Routed,
+    /// Every pipeline that listens had a reason not to begin.
+    Declined,
+    /// No pipeline listens to it.
+    NoRoute,
+}
+
+impl Event {
+    /// The event right after it was written down.
+    pub fn new(id: EventId, said: &NewEvent, at: Timestamp) -> Self {
+        Self { id, said: said.clone(), published_at: at, settled: None, updated_at: at }
+    }
+
+    /// Where it is.
+    pub fn status(&self) -> EventStatus {
+        let Some(Settled { settlement, .. }) = &self.settled else { return EventStatus::Waiting };
+        let started = settlement.routes.iter().any(|one| matches!(one.disposition, Disposition::Started(_)));
+        match (settlement.moved_its_run || started, settlement.routes.is_empty()) {
+            (true, _) => EventStatus::Routed,
+            (false, true) => EventStatus::NoRoute,
+            (false, false) => EventStatus::Declined,
+        }
+    }
+}
+
+impl EventStatus {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Waiting, Self::Routed, Self::Declined, Self::NoRoute];
+
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Routed => "routed",
+            Self::Declined => "declined",
+            Self::NoRoute => "no_route",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
+fn no_id() -> EventId {
+    EventId::new("")
+}

@@ -1,0 +1,33 @@
+//! When a run next needs someone: to prepare what waits, and to be forgotten.
+
+use super::command::RunCommand;
+use super::fact::RunEnd;
+use super::state::Run;
+use crate::Timestamp;
+use crate::attention::{Attention, Retention};
+
+impl Run {
+    /// What the agenda must know of this run. While its jobs are at work it needs nobody.
+    pub fn attention(&self, retention: Retention) -> Attention {
+        match self.forgotten_at(retention) {
+            Some(at) => Attention::waiting(Some(at)),
+            None => {
+                let due_at = self.waiting().next().map(|_| self.updated_at);
+                Attention { due_at, ..Attention::waiting(None) }
+            }
+        }
+    }
+
+    /// What time alone brings about; what waits in it is prepared by whoever advances runs.
+    pub fn due_command(&self, retention: Retention, now: Timestamp) -> Option<RunCommand> {
+        self.forgotten_at(retention).is_some_and(|at| at <= now).then_some(RunCommand::Retire)
+    }
+
+    fn forgotten_at(&self, retention: Retention) -> Option<Timestamp> {
+        let seconds = match self.end? {
+            RunEnd::Completed => retention.completed_seconds,
+            RunEnd::Failed | RunEnd::Cancelled => retention.other_seconds,
+        };
+        self.ended_at.map(|at| at.plus_seconds(seconds))
+    }
+}

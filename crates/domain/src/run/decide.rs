@@ -1,0 +1,183 @@
+//! What may happen to a run: one function per command.
+//!
+//! The walk itself derives (`walk.rs`); here is only whether something may happen. What came too late for the walk is no refusal: the job that says it
+//! keeps it, and the run goes its way.
+
+use super::command::{NewRun, Prepared, Readiness, RunCommand, StepEnd};
+use super::fact::RunFact;
+use super::state::{Run, Visit, VisitIndex, VisitState};
+use super::{MAX_PREPARED, apply};
+use crate::body::BodyName;
+use crate::job::JobCommand;
+use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, check_text, cut};
+use crate::{Consequence, JobId, RecordId, Refusal, RunId, Timestamp};
+
+type Decision = crate::Decision<RunFact>;
+
+/// Decides a command on a run that does not exist yet.
+pub fn decide_new(id: &RunId, command: &RunCommand) -> Decision {
+    match command {
+        RunCommand::Start(new) => start(id, new),
+        // A job may outlive its run; its own record keeps how it ended.
+        RunCommand::EndStep { .. } | RunCommand::ReopenStep { .. } => Decision::Nothing,
+        RunCommand::Advance(_)
+        | RunCommand::RequestCancel { .. }
+        | RunCommand::Condemn { .. }
+        | RunCommand::Retire => Decision::refuse(Refusal::UnknownRecord),
+    }
+}
+
+/// Decides a command on a run.
+pub fn decide(run: &Run, command: &RunCommand, now: Timestamp) -> Decision {
+    match command {
+        RunCommand::Start(_) => Decision::refuse(Refusal::AlreadyExists),
+        RunCommand::Advance(prepared) => advance(run, prepared, now),
+        RunCommand::EndStep { visit, job_id, end } => end_step(run, *visit, job_id, end, now),
+        RunCommand::ReopenStep { visit, job_id } => reopen_step(run, *visit, job_id),
+        RunCommand::RequestCancel { by, reason } => request_cancel(run, by.as_deref(), reason, now),
+        RunCommand::Condemn { reason } => condemn(run, reason, now),
+        RunCommand::Retire => match run.end {
+            Some(_) => Decision::fact(RunFact::Retired),
+            None => Decision::refuse(Refusal::RunOpen),
+        },
+    }
+}
+
+fn start(id: &RunId, new: &NewRun) -> Decision {
+    match RecordId::Run(id.clone()).check().and_then(|()| new.check()) {
+        Ok(()) => Decision::fact(RunFact::Started(Box::new(new.clone()))),
+        Err(refusal) => refusal.into(),
+    }
+}
+
+/// Begins what waits and was prepared. Whoever prepared it may have seen an earlier state: what does not wait is left alone.
+fn advance(run: &Run, prepared: &[Prepared], now: Timestamp) -> Decision {
+    let mut after = Following::of(run, now);
+    for Prepared { visit, readiness } in prepared.iter().take(MAX_PREPARED) {
+        if after.run.visit(*visit).is_none_or(|visit| visit.state != VisitState::Waiting) {
+            continue;
+        }
+        let is_group = after.run.is_group(*visit);
+        match readiness {
+            Readiness::Job { .. } if is_group => {}
+            Readiness::Enter if !is_group => {}
+            Readiness::Job { job_id, job } => {
+                if !job.bodies.iter().any(|body| body.name == BodyName::Input) {
+                    return Refusal::WrongBody { expected: "input", given: "none" }.into();
+                }
+                after.fact(RunFact::StepStarted { visit: *visit, job_id: job_id.clone() });
+                after.then(job_id.clone(), JobCommand::Create(job.clone()));
+            }
+            Readiness::Enter => after.fact(RunFact::GroupEntered { visit: *visit }),
+            Readiness::Skip => after.fact(RunFact::StepEnded { visit: *visit, end: StepEnd::Skipped }),
+            Readiness::Fail { code } => {
+                let end = StepEnd::Failed { code: cut(code, MAX_LABEL_BYTES).to_owned() };
+                after.fact(RunFact::StepEnded { visit: *visit, end });
+            }
+        }
+    }
+    after.decided()
+}
+
+fn end_step(run: &Run, at: VisitIndex, job_id: &JobId, end: &StepEnd, now: Timestamp) -> Decision {
+    let Some(visit) = run.visit(at).filter(|visit| visit.job_id() == Some(job_id)) else {
+        return Decision::Nothing;
+    };
+    let mut after = Following::of(run, now);
+    match &visit.state {
+        VisitState::Open(_) => {}
+        // A job that was given up has ended after all.
+        VisitState::Over { end: before, .. } if before != end && may_reopen(run, visit) => {
+            after.fact(RunFact::StepReopened { visit: at, job_id: job_id.clone() });
+        }
+        VisitState::Over { .. } | VisitState::Waiting | VisitState::Inside => return Decision::Nothing,
+    }
+    after.fact(RunFact::StepEnded { visit: at, end: end.clone() });
+    after.decided()
+}
+
+fn reopen_step(run: &Run, at: VisitIndex, job_id: &JobId) -> Decision {
+    let Some(visit) = run.visit(at).filter(|visit| visit.job_id() == Some(job_id)) else {
+        return Decision::Nothing;
+    };
+    if !visit.is_over() {
+        return Decision::Nothing;
+    }
+    if may_reopen(run, visit) {
+        Decision::fact(RunFact::StepReopened { visit: at, job_id: job_id.clone() })
+    } else {
+        Decision::refuse(Refusal::StepMovedOn)
+    }
+}
+
+/// Whether the walk still stands where this visit went wrong: nothing was made of its failure, nor of that of a group around it.
+fn may_reopen(run: &Run, visit: &Visit) -> bool {
+    if run.cancel.is_some() || run.condemned.is_some() || !run.is_unhandled(visit) {
+        return false;
+    }
+    match visit.within.and_then(|group| run.visit(group)) {
+        Some(group) if group.is_over() => may_reopen(run, group),
+        Some(_) | None => true,
+    }
+}
+
+fn request_cancel(run: &Run, by: Option<&str>, reason: &str, now: Timestamp) -> Decision {
+    if let Err(refusal) = check_text("reason", reason, MAX_NOTE_BYTES) {
+        return refusal.into();
+    }
+    if run.end.is_some() || run.cancel.is_some() {
+        return Decision::Nothing;
+    }
+    let mut after = Following::of(run, now);
+    after.fact(RunFact::CancelRequested { by: by.map(str::to_owned), reason: reason.to_owned() });
+    for job_id in run.open_jobs() {
+        let (by, reason) = (by.map(str::to_owned), reason.to_owned());
+        after.then(job_id.clone(), JobCommand::RequestCancel { by, reason });
+    }
+    after.decided()
+}
+
+fn condemn(run: &Run, reason: &str, now: Timestamp) -> Decision {
+    if let Err(refusal) = check_text("reason", reason, MAX_LABEL_BYTES) {
+        return refusal.into();
+    }
+    if run.end.is_some() || run.condemned.is_some() {
+        return Decision::Nothing;
+    }
+    let mut after = Following::of(run, now);
+    after.fact(RunFact::Condemned { reason: reason.to_owned() });
+    after.decided()
+}
+
+/// A run as the facts so far leave it; its end is found when they are all there.
+struct Following {
+    run: Run,
+    now: Timestamp,
+    facts: Vec<RunFact>,
+    consequences: Vec<Consequence>,
+}
+
+impl Following {
+    fn of(run: &Run, now: Timestamp) -> Self {
+        Self { run: run.clone(), now, facts: Vec::new(), consequences: Vec::new() }
+    }
+
+    fn fact(&mut self, fact: RunFact) {
+        // What a fact would not fit is not decided: the visit was looked at before.
+        if apply(&mut self.run, &fact, self.now).is_ok() {
+            self.facts.push(fact);
+        }
+    }
+
+    fn then(&mut self, job_id: JobId, command: JobCommand) {
+        self.consequences.push(Consequence { record: job_id.into(), command: command.into() });
+    }
+
+    fn decided(mut self) -> Decision {
+        if self.facts.is_empty() {
+            return Decision::Nothing;
+        }
+        self.facts.extend(self.run.comes_to_an_end().map(RunFact::Ended));
+        Decision::Facts { facts: self.facts, consequences: self.consequences }
+    }
+}

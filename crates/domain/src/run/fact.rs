@@ -1,0 +1,70 @@
+//! What has happened to a run. Which visits follow is not written down: it derives from the shape.
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{NewRun, StepEnd};
+use super::state::VisitIndex;
+use crate::JobId;
+
+/// One thing that happened to a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunFact {
+    /// It began.
+    Started(Box<NewRun>),
+    /// A step became a job.
+    StepStarted {
+        /// The visit.
+        visit: VisitIndex,
+        /// Its job.
+        job_id: JobId,
+    },
+    /// The condition of a group holds, and its branches began.
+    GroupEntered {
+        /// The visit.
+        visit: VisitIndex,
+    },
+    /// A step or a group is over.
+    StepEnded {
+        /// The visit.
+        visit: VisitIndex,
+        /// How.
+        end: StepEnd,
+    },
+    /// A step that had failed is done again.
+    StepReopened {
+        /// The visit.
+        visit: VisitIndex,
+        /// Its job.
+        job_id: JobId,
+    },
+    /// Someone asked to stop it.
+    CancelRequested {
+        /// Who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// Why.
+        reason: String,
+    },
+    /// Something is wrong with it as a whole, and nothing new begins.
+    Condemned {
+        /// Why.
+        reason: String,
+    },
+    /// Its last step is over.
+    Ended(RunEnd),
+    /// It was kept long enough; the stream ends here and goes.
+    Retired,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEnd {
+    /// Every branch came to its end.
+    Completed,
+    /// One did not.
+    Failed,
+    /// It was stopped.
+    Cancelled,
+}
