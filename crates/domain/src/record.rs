@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use crate::job::{self, Job, JobCommand, JobFact};
 use crate::event::{self, Event, EventCommand, EventFact};
+use crate::job::{self, Job, JobCommand, JobFact};
 use crate::operation::{self, Operation, OperationCommand, OperationFact};
 use crate::run::{self, Run, RunCommand, RunFact};
 use crate::{Decision, RecordId, Refusal, Timestamp};

@@ -12,7 +12,9 @@ pub enum Refusal {
     #[error("there is no such record")]
     UnknownRecord,
     /// The id is in no form that names a record.
-    #[error("the id names no kind of record: job ids start with work-, operation ids with op-, event ids with event-, run ids with run-")]
+    #[error(
+        "the id names no kind of record: job ids start with work-, operation ids with op-, event ids with event-, run ids with run-"
+    )]
     UnknownIdForm,
     /// The command is for another kind of record.
     #[error("the command is for another kind of record")]

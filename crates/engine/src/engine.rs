@@ -221,5 +221,7 @@ fn due_command(
     match record {
         Record::Job(job) => job.due_command(retention, ids.jitter(), now).map(Command::Job),
         Record::Operation(operation) => operation.due_command(retention, now).map(Command::Operation),
+        Record::Event(event) => event.due_command(retention, now).map(Command::Event),
+        Record::Run(run) => run.due_command(retention, now).map(Command::Run),
     }
 }

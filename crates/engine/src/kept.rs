@@ -33,8 +33,8 @@ impl Kept {
         ResultRefs {
             summary: output.summary,
             data: output.data.map(|data| self.keep(BodyName::Result, data)),
-            error: None,
             artifacts: output.artifacts.map(|list| self.keep(BodyName::Artifacts, list)),
+            ..ResultRefs::default()
         }
     }
 

@@ -125,6 +125,9 @@ impl Member {
         if let Some(at) = pulse.operation_due_at {
             self.wakes.operation_due(at);
         }
+        if let Some(at) = pulse.routing_due_at {
+            self.wakes.routing_due(at);
+        }
         match pulse.ready {
             Ready::Some => self.wakes.look_at_lanes(),
             Ready::None => {}

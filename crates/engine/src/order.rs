@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use domain::{Command, Digest, Fence, Record, RecordId, Timestamp};
+use domain::{Command, Consequence, Digest, Fence, Record, RecordId, Timestamp};
 use store::{IdempotencyKey, KeptKey, NewBody};
 
 /// A command and everything that its commit needs besides.
@@ -15,6 +15,8 @@ pub struct Order {
     pub command: Command,
     /// What is ordered of the same record right after, in the same commit: all or nothing.
     pub then: Vec<Command>,
+    /// What is ordered of other records, in the same commit, when all that follows from the rest is decided: all or nothing.
+    pub also: Vec<Consequence>,
     /// Who orders it.
     pub actor: Arc<str>,
     /// What caused it.
@@ -78,6 +80,7 @@ impl Order {
             record: record.into(),
             command: command.into(),
             then: Vec::new(),
+            also: Vec::new(),
             actor,
             causation_id: None,
             correlation_id: None,

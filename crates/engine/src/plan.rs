@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use domain::ask::{self, AskChange};
 use domain::attention::{Retention, attention};
+use domain::event::{EventCommand, EventFact};
 use domain::job::{JobCommand, JobFact};
 use domain::operation::OperationFact;
 use domain::record::{apply, decide};
+use domain::run::{RunCommand, RunFact};
 use domain::{Command, Consequence, Decision, Fact, Lease, Record, RecordId, Refusal, Timestamp};
 use store::{Change, Commit, Head, Loaded, NewFact, Removal, Store, Taken, Urgency};
 
@@ -118,15 +120,21 @@ impl Planner<'_> {
         let mut waiting: VecDeque<_> = ordered()
             .map(|command| Consequence { record: order.record.clone(), command: command.clone() })
             .collect();
+        let mut also = order.also.iter();
         let mut refusal = None;
         let mut decided = 0;
-        while let Some(step) = waiting.pop_front() {
+        while let Some(step) = waiting.pop_front().or_else(|| also.next().cloned()) {
             decided += 1;
             if decided > MAX_CONSEQUENCES {
                 return Err(EngineError::TooManyConsequences.into());
             }
             if !records.contains_key(&step.record) {
-                let working = self.load(&step.record).await?.at(now)?;
+                let working = match assume {
+                    Assume::NewIdsAreFree if creates(&step.command) => Working::absent(),
+                    Assume::NewIdsAreFree | Assume::Unchanged(_) | Assume::Nothing => {
+                        self.load(&step.record).await?.at(now)?
+                    }
+                };
                 records.insert(step.record.clone(), working);
             }
             let working = records.get_mut(&step.record).expect("it was loaded above");
@@ -238,7 +246,7 @@ impl Planner<'_> {
         let Record::Job(job) = &*change.record else { return Vec::new() };
         let facts = change.facts.iter().filter_map(|new| match &new.fact {
             Fact::Job(fact) => Some(fact),
-            Fact::Operation(_) => None,
+            Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => None,
         });
         ask::following(job, facts, self.now)
     }
@@ -260,14 +268,22 @@ impl Planner<'_> {
 }
 
 fn creates(command: &Command) -> bool {
-    matches!(command, Command::Job(JobCommand::Create(_)))
+    matches!(
+        command,
+        Command::Job(JobCommand::Create(_))
+            | Command::Event(EventCommand::Publish(_))
+            | Command::Run(RunCommand::Start(_))
+    )
 }
 
 /// What the facts of a step take away.
 fn removal(facts: &[NewFact]) -> Removal {
     facts.iter().fold(Removal::Nothing, |removal, new| match &new.fact {
-        Fact::Job(JobFact::Retired) | Fact::Operation(OperationFact::Retired) => Removal::Record,
+        Fact::Job(JobFact::Retired)
+        | Fact::Operation(OperationFact::Retired)
+        | Fact::Event(EventFact::Retired)
+        | Fact::Run(RunFact::Retired) => Removal::Record,
         Fact::Job(JobFact::Purged) => Removal::Bodies,
-        Fact::Job(_) | Fact::Operation(_) => removal,
+        Fact::Job(_) | Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => removal,
     })
 }

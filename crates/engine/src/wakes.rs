@@ -18,6 +18,7 @@ pub struct Wakes {
     jobs_due: Notify,
     jobs_ready: Notify,
     operations_due: Notify,
+    routing_due: Notify,
 }
 
 #[derive(Default)]
@@ -29,6 +30,7 @@ struct Noted {
     /// The earliest times that commits named since the last look.
     job_due_at: Option<Timestamp>,
     operation_due_at: Option<Timestamp>,
+    routing_due_at: Option<Timestamp>,
     /// New operations of which a callback may have come before them.
     may_be_called_back: Vec<OperationId>,
 }
@@ -45,6 +47,7 @@ impl Wakes {
         self.look_at_lanes();
         self.due(Timestamp::default());
         self.operation_due(Timestamp::default());
+        self.routing_due(Timestamp::default());
     }
 
     /// Jobs may be ready in lanes that were not named here.
@@ -67,6 +70,24 @@ impl Wakes {
         noted.operation_due_at = domain::time::earliest(noted.operation_due_at, Some(at));
         drop(noted);
         self.operations_due.notify_one();
+    }
+
+    /// An event or a run may need someone at this time.
+    pub fn routing_due(&self, at: Timestamp) {
+        let mut noted = self.lock();
+        noted.routing_due_at = domain::time::earliest(noted.routing_due_at, Some(at));
+        drop(noted);
+        self.routing_due.notify_one();
+    }
+
+    /// The earliest due time of events and runs that commits have named since the last look.
+    pub(crate) fn take_routing_due_at(&self) -> Option<Timestamp> {
+        self.lock().routing_due_at.take()
+    }
+
+    /// Ends when a commit has named a due time of an event or a run.
+    pub(crate) async fn routing(&self) {
+        self.routing_due.notified().await;
     }
 
     /// A callback may have come before this operation.
@@ -144,11 +165,17 @@ impl CommitWatch for Wakes {
 impl Wakes {
     fn note(&self, commit: &Commit) {
         for change in &commit.changes {
-            if change.id.kind() == RecordKind::Operation {
-                if let Some(due_at) = change.agenda.due_at {
+            match (change.id.kind(), change.agenda.due_at) {
+                (RecordKind::Job, _) => {}
+                (RecordKind::Operation, Some(due_at)) => {
                     self.operation_due(due_at);
+                    continue;
                 }
-                continue;
+                (RecordKind::Event | RecordKind::Run, Some(due_at)) => {
+                    self.routing_due(due_at);
+                    continue;
+                }
+                (RecordKind::Operation | RecordKind::Event | RecordKind::Run, None) => continue,
             }
             match &change.agenda.place {
                 // Whoever pulls is told by `Pulls`.

@@ -81,7 +81,7 @@ async fn open_job(store: &dyn Store) -> Result<Option<JobId>> {
     let page = store.jobs(JobQuery { limit: 100, ..JobQuery::default() }).await?;
     Ok(page.jobs.iter().find_map(|record| match &**record {
         Record::Job(job) if !job.state.name().is_terminal() => Some(job.id.clone()),
-        Record::Job(_) | Record::Operation(_) => None,
+        Record::Job(_) | Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
     }))
 }
 

@@ -98,7 +98,7 @@ async fn is_seen(server: &Server, asked: &Asked, operation: &Operation) -> Resul
     let record = job_record(server, operation).await?;
     let circle = record.as_ref().and_then(|record| match &**record {
         Record::Job(job) => job.spec.circle.as_deref(),
-        Record::Operation(_) => None,
+        Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
     });
     Ok(authorise::sees(&asked.principal, circle))
 }
@@ -112,7 +112,7 @@ async fn job_record(server: &Server, operation: &Operation) -> Result<Option<Arc
 fn operation_of(record: &Record) -> Option<&Operation> {
     match record {
         Record::Operation(operation) => Some(operation),
-        Record::Job(_) => None,
+        Record::Job(_) | Record::Event(_) | Record::Run(_) => None,
     }
 }
 

@@ -122,7 +122,10 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
         | Refusal::NotCancelable { .. }
         | Refusal::OperationOpen
         | Refusal::SubmitOpen
-        | Refusal::NotOrphaned => (Code::Refused, refusal.to_string()),
+        | Refusal::NotOrphaned
+        | Refusal::EventOpen
+        | Refusal::RunOpen
+        | Refusal::StepMovedOn => (Code::Refused, refusal.to_string()),
         Refusal::NotAwaitingInput { .. } => (Code::NotAwaitingInput, refusal.to_string()),
     };
     code.because(detail)

@@ -189,7 +189,7 @@ async fn run(node: &Node, job: JobId, trigger: Trigger) -> Say {
     let Some(mut held) = executor::begin(node, taken, trigger).await else { return Say::No };
     let unassigned = node.sim.with(|world| match world.check.record(&id) {
         Some(Record::Job(job)) => job.spec.executor.is_none(),
-        Some(Record::Operation(_)) | None => false,
+        Some(Record::Operation(_) | Record::Event(_) | Record::Run(_)) | None => false,
     });
     if unassigned {
         let command = executor::report(&held.attempt, JobStateName::Unavailable, None, Retryable::No);

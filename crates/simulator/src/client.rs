@@ -148,7 +148,7 @@ fn wild_wish(world: &mut World) -> Option<Ask> {
         .records()
         .filter_map(|record| match record {
             Record::Job(job) => Some(job),
-            Record::Operation(_) => None,
+            Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
         })
         .nth(chosen)?
         .clone();
@@ -197,7 +197,7 @@ fn sensible_wishes(world: &mut World) -> Vec<Ask> {
         .records()
         .filter_map(|record| match record {
             Record::Job(job) if !job.state.name().is_terminal() => Some(Job::clone(job)),
-            Record::Job(_) | Record::Operation(_) => None,
+            Record::Job(_) | Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
         })
         .collect();
     open.iter().filter_map(|job| sensible_wish(world, job)).collect()

@@ -49,7 +49,7 @@ pub async fn begin(node: &Node, taken: Taken, trigger: Trigger) -> Option<Held> 
             Record::Job(job) if job.resume_pending && job.state == JobState::Running => {
                 job.last_attempt().map(|attempt| attempt.id.clone())
             }
-            Record::Job(_) | Record::Operation(_) => None,
+            Record::Job(_) | Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
         },
         Ok(None) => return None,
         // Whoever cannot read cannot begin: the record is given back.
@@ -92,7 +92,7 @@ pub async fn perform(node: &Node, held: &mut Held) {
     let id: RecordId = held.job.clone().into();
     let lane = node.sim.with(|world| match world.check.record(&id) {
         Some(Record::Job(job)) => job.spec.lane().into_owned(),
-        Some(Record::Operation(_)) | None => String::new(),
+        Some(Record::Operation(_) | Record::Event(_) | Record::Run(_)) | None => String::new(),
     });
     let script = node.sim.with(|world| Script::draw(world, &lane));
     if script.says_started {
@@ -187,7 +187,7 @@ fn closing_order(world: &mut World, node: &Node, held: &Held, act: Act) -> Optio
 fn defer(world: &mut World, node: &Node, held: &Held, then: AfterExternal) -> Order {
     let call = world.check.record(&held.job.clone().into()).map_or(0, |record| match record {
         Record::Job(job) => job.updated_at.micros(),
-        Record::Operation(_) => 0,
+        Record::Operation(_) | Record::Event(_) | Record::Run(_) => 0,
     });
     let text = held.attempt.as_str().trim_start_matches("attempt-");
     let operation_id = OperationId::new(format!("op-{text}-{call:x}"));

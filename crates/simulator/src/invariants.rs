@@ -229,6 +229,7 @@ impl Checker {
         match &stored.fact {
             Fact::Job(fact) => self.job_fact(id, &mut stream, fact, stored.at, counters)?,
             Fact::Operation(fact) => self.operation_fact(id, &mut stream, fact, stored.at, counters)?,
+            Fact::Event(_) | Fact::Run(_) => {}
         }
         apply(&mut stream.record, id, &stored.fact, stored.at)
             .map_err(|misfold| Violation { invariant: "I1", text: format!("{id}: {misfold}") })?;
@@ -319,6 +320,8 @@ pub fn is_open(record: &Record) -> bool {
     match record {
         Record::Job(job) => !job.state.name().is_terminal(),
         Record::Operation(operation) => operation.ended.is_none(),
+        Record::Event(event) => event.settled.is_none(),
+        Record::Run(run) => run.end.is_none(),
     }
 }
 
@@ -328,7 +331,7 @@ fn is_evidence(change: &Change) -> bool {
         RecordId::Job(_) => {
             change.facts.iter().all(|new| matches!(new.fact, Fact::Job(JobFact::StaleReportKept(_))))
         }
-        RecordId::Operation(_) => {
+        RecordId::Operation(_) | RecordId::Event(_) | RecordId::Run(_) => {
             let ends_at_once = change
                 .facts
                 .last()

@@ -228,6 +228,6 @@ async fn poll_operations(node: &Node) -> usize {
 pub fn job_id(id: &RecordId) -> Option<JobId> {
     match id {
         RecordId::Job(id) => Some(id.clone()),
-        RecordId::Operation(_) => None,
+        RecordId::Operation(_) | RecordId::Event(_) | RecordId::Run(_) => None,
     }
 }

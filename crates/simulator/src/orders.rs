@@ -145,7 +145,7 @@ fn told_the_truth(trace: &OrderTrace, answer: &Result<Outcome, EngineError>) -> 
         Ok(outcome) => {
             let recorded = match &**outcome.record() {
                 Record::Job(job) => job.result.data,
-                Record::Operation(_) => None,
+                Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
             };
             if trace.result.is_some() && recorded != trace.result {
                 return broken("I9", || format!("{} accepted a result and recorded another", trace.record));
@@ -225,11 +225,13 @@ impl OrderTrace {
                 | JobCommand::Purge
                 | JobCommand::Retire,
             )
-            | Command::Operation(_) => (OrderKind::Other, None),
+            | Command::Operation(_)
+            | Command::Event(_)
+            | Command::Run(_) => (OrderKind::Other, None),
         };
         let result = match &order.command {
             Command::Job(JobCommand::Report(report)) => report.details.result.data,
-            Command::Job(_) | Command::Operation(_) => None,
+            Command::Job(_) | Command::Operation(_) | Command::Event(_) | Command::Run(_) => None,
         };
         Self { attempt, result, ..Self::new(order.record.clone(), kind) }
     }

@@ -8,8 +8,8 @@ use domain::peer::{Peer, Sighting};
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
     AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs,
-    OrphanCursor, Page, PeerPage, PeerQuery, PeerStore, Reply, Store, StoreError, StoredFact, Take, Taken,
-    Taking, Token,
+    OrphanCursor, Page, PeerPage, PeerQuery, PeerStore, Reply, RoutingPage, RoutingQuery, RoutingStore,
+    Store, StoreError, StoredFact, Take, Taken, Taking, Token,
 };
 
 use crate::wire::{Answer, Request};
@@ -192,6 +192,16 @@ impl PeerStore for SimStore {
     }
 
     fn note_sightings(&self, _: Vec<Sighting>) -> Reply<'_, ()> {
+        not_simulated()
+    }
+}
+
+impl RoutingStore for SimStore {
+    fn routing(&self, _: RoutingQuery) -> Reply<'_, RoutingPage> {
+        not_simulated()
+    }
+
+    fn newest_run<'a>(&'a self, _: &'a str, _: &'a str) -> Reply<'a, Option<Arc<Record>>> {
         not_simulated()
     }
 }

@@ -24,6 +24,7 @@ mod queue;
 mod reads;
 mod rebuild;
 mod request;
+mod routing;
 mod rows;
 mod sqlite;
 mod tallies;

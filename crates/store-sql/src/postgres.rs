@@ -33,6 +33,7 @@ mod migrate;
 mod nodes;
 mod peers;
 mod pool;
+mod routing;
 mod session;
 mod statements;
 mod tally;

@@ -22,10 +22,17 @@ pub(crate) static LOAD_OPERATION: Sql = Sql::new(concat!(
     " FROM operations JOIN agenda ON record_id = id WHERE id = $1"
 ));
 
+static LOAD_ROUTING: Sql = Sql::new(concat!(
+    "SELECT view, ",
+    agenda_columns!(),
+    " FROM routing JOIN agenda ON record_id = id WHERE id = $1"
+));
+
 pub(crate) async fn load<D: Database>(database: &D, id: &RecordId) -> Result<Option<Loaded>, StoreError> {
     let statement = match id.kind() {
         RecordKind::Job => &LOAD_JOB,
         RecordKind::Operation => &LOAD_OPERATION,
+        RecordKind::Event | RecordKind::Run => &LOAD_ROUTING,
     };
     let found =
         one(database, statement, &[id.as_str().into()], |row| Ok((text(row, 0)?, read_agenda(row, 1)?)))

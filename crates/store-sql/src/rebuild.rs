@@ -12,7 +12,7 @@ use crate::database::{Database, Ending, Purpose, integer, one};
 use crate::dialect::Sql;
 use crate::floor::{keep_time, newest_fact};
 use crate::rows::{ViewValues, agenda_values, new_agenda_values, read_agenda};
-use crate::views::{INSERT_JOB, INSERT_OPERATION};
+use crate::views::{INSERT_JOB, INSERT_OPERATION, INSERT_ROUTING};
 use crate::walk::{Place, Stream, next_page};
 
 /// What was rebuilt.
@@ -43,6 +43,7 @@ pub(crate) async fn rebuild<D: Database>(
 
 static DROP_JOBS: Sql = Sql::new("DELETE FROM jobs");
 static DROP_OPERATIONS: Sql = Sql::new("DELETE FROM operations");
+static DROP_ROUTING: Sql = Sql::new("DELETE FROM routing");
 
 async fn write_all<D: Database>(
     database: &D,
@@ -52,7 +53,7 @@ async fn write_all<D: Database>(
     // The agenda is written at this time: not before anything that it is about.
     let now = now.max(newest_fact(database).await.map_err(D::read_failed)?);
     let mut newest = Timestamp::default();
-    for statement in [&DROP_JOBS, &DROP_OPERATIONS] {
+    for statement in [&DROP_JOBS, &DROP_OPERATIONS, &DROP_ROUTING] {
         database.execute(statement, &[]).await.map_err(D::read_failed)?;
     }
     let mut rebuilt = Rebuilt::default();
@@ -109,6 +110,7 @@ async fn write<D: Database>(
     match ViewValues::of(&stream.id, record, &view) {
         ViewValues::Job(values) => database.execute(&INSERT_JOB, &values).await,
         ViewValues::Operation(values) => database.execute(&INSERT_OPERATION, &values).await,
+        ViewValues::Routing(values) => database.execute(&INSERT_ROUTING, &values).await,
     }
     .map_err(D::read_failed)?;
     let entry = attention(record, retention).entry(now);

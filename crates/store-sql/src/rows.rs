@@ -5,7 +5,8 @@ use std::sync::Arc;
 use domain::attention::Place;
 use domain::{Claim, OwnerId, Record, RecordId, Timestamp};
 use store::{
-    AgendaRow, Checksum, FactId, Head, JobColumns, OperationColumns, StoreError, StoredFact, decode_fact,
+    AgendaRow, Checksum, FactId, Head, JobColumns, OperationColumns, RoutingColumns, StoreError, StoredFact,
+    decode_fact,
 };
 
 use crate::database::{Columns, Given, Unfit, digest, integer, optional_text, text, unsigned};
@@ -42,6 +43,14 @@ macro_rules! operation_columns {
     };
 }
 pub(crate) use operation_columns;
+
+/// The columns of the view of an event or a run, in the order of `ViewValues`.
+macro_rules! routing_columns {
+    () => {
+        "id, kind, status, name, circle, dedupe_key, begun_at, updated_at, view"
+    };
+}
+pub(crate) use routing_columns;
 
 /// Reads an agenda row from these columns on.
 pub(crate) fn read_agenda(row: &dyn Columns, first: usize) -> Result<AgendaRow, Unfit> {
@@ -113,6 +122,7 @@ pub(crate) fn new_agenda_values<'a>(id: &'a RecordId, row: &'a AgendaRow) -> [Gi
 pub(crate) enum ViewValues<'a> {
     Job([Given<'a>; 8]),
     Operation([Given<'a>; 6]),
+    Routing([Given<'a>; 9]),
 }
 
 impl<'a> ViewValues<'a> {
@@ -142,7 +152,25 @@ impl<'a> ViewValues<'a> {
                     view.into(),
                 ])
             }
+            Record::Event(event) => Self::routing(id, RoutingColumns::from(&**event), view),
+            Record::Run(run) => Self::routing(id, RoutingColumns::from(&**run), view),
         }
+    }
+}
+
+impl<'a> ViewValues<'a> {
+    fn routing(id: &'a RecordId, columns: RoutingColumns<'a>, view: &'a str) -> Self {
+        Self::Routing([
+            id.as_str().into(),
+            id.kind().as_str().into(),
+            columns.status.into(),
+            columns.name.into(),
+            columns.circle.into(),
+            columns.dedupe_key.into(),
+            columns.begun_at.micros().into(),
+            columns.updated_at.micros().into(),
+            view.into(),
+        ])
     }
 }
 

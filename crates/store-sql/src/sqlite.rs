@@ -15,6 +15,7 @@ mod lock;
 mod peers;
 mod readers;
 mod recent;
+mod routing;
 mod writer;
 
 use std::path::{Path, PathBuf};

@@ -1,12 +1,18 @@
 //! The statements that write one view.
 
 use crate::dialect::Sql;
-use crate::rows::{job_columns, operation_columns};
+use crate::rows::{job_columns, operation_columns, routing_columns};
 
 pub(crate) static INSERT_JOB: Sql =
     Sql::new(concat!("INSERT INTO jobs (", job_columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"));
 pub(crate) static INSERT_OPERATION: Sql =
     Sql::new(concat!("INSERT INTO operations (", operation_columns!(), ") VALUES ($1, $2, $3, $4, $5, $6)"));
+
+pub(crate) static INSERT_ROUTING: Sql = Sql::new(concat!(
+    "INSERT INTO routing (",
+    routing_columns!(),
+    ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+));
 
 // What was asked for never changes, but the statement stays one: a column that may change later is written already.
 pub(crate) static UPDATE_JOB: Sql = Sql::new(
@@ -15,4 +21,8 @@ pub(crate) static UPDATE_JOB: Sql = Sql::new(
 );
 pub(crate) static UPDATE_OPERATION: Sql = Sql::new(
     "UPDATE operations SET job_id = $2, status = $3, updated_at = $4, orphaned_at = $5, view = $6 WHERE id = $1",
+);
+pub(crate) static UPDATE_ROUTING: Sql = Sql::new(
+    "UPDATE routing SET kind = $2, status = $3, name = $4, circle = $5, dedupe_key = $6, begun_at = $7, \
+     updated_at = $8, view = $9 WHERE id = $1",
 );

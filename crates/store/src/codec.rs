@@ -1,8 +1,10 @@
 //! Facts as text: `name/version` and a JSON payload. Old kinds are lifted in `upcast.rs`; none is ever renamed.
 
 use domain::Fact;
+use domain::event::EventFact;
 use domain::job::JobFact;
 use domain::operation::OperationFact;
+use domain::run::RunFact;
 use thiserror::Error;
 
 use crate::upcast;
@@ -66,6 +68,22 @@ pub const fn fact_kind(fact: &Fact) -> &'static str {
             OperationFact::Contradicted { .. } => "operation.contradicted/1",
             OperationFact::Retired => "operation.retired/1",
         },
+        Fact::Event(fact) => match fact {
+            EventFact::Published(_) => "event.published/1",
+            EventFact::Settled(_) => "event.settled/1",
+            EventFact::Retired => "event.retired/1",
+        },
+        Fact::Run(fact) => match fact {
+            RunFact::Started(_) => "run.started/1",
+            RunFact::StepStarted { .. } => "run.step_started/1",
+            RunFact::GroupEntered { .. } => "run.group_entered/1",
+            RunFact::StepEnded { .. } => "run.step_ended/1",
+            RunFact::StepReopened { .. } => "run.step_reopened/1",
+            RunFact::CancelRequested { .. } => "run.cancel_requested/1",
+            RunFact::Condemned { .. } => "run.condemned/1",
+            RunFact::Ended(_) => "run.ended/1",
+            RunFact::Retired => "run.retired/1",
+        },
     }
 }
 
@@ -74,6 +92,8 @@ pub fn encode_fact(fact: &Fact) -> String {
     let encoded = match fact {
         Fact::Job(fact) => serde_json::to_string(fact),
         Fact::Operation(fact) => serde_json::to_string(fact),
+        Fact::Event(fact) => serde_json::to_string(fact),
+        Fact::Run(fact) => serde_json::to_string(fact),
     };
     encoded.expect("facts have only string keys and finite numbers")
 }
@@ -85,6 +105,8 @@ pub fn decode_fact(kind: &str, payload: &str) -> Result<Fact, CodecError> {
     let family = kind.split('.').next().unwrap_or_default();
     let fact = match family {
         "job" => Fact::Job(serde_json::from_str(&payload).map_err(|error| misfit(error.to_string()))?),
+        "event" => Fact::Event(serde_json::from_str(&payload).map_err(|error| misfit(error.to_string()))?),
+        "run" => Fact::Run(serde_json::from_str(&payload).map_err(|error| misfit(error.to_string()))?),
         "operation"
         | "external_production_dispatched/1"
         | "external_production_polled/1"

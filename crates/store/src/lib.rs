@@ -16,6 +16,7 @@ mod memory;
 mod nodes;
 mod peers;
 mod query;
+mod routing;
 mod tokens;
 mod upcast;
 mod view;
@@ -44,14 +45,17 @@ pub use peers::{
     encode_words, too_many_peers,
 };
 pub use query::{Cursor, Head, JobFilter, JobQuery, Leading, Loaded, OpenJobs, OrphanCursor, Page, PageWalk};
+pub use routing::{
+    RoutedKind, RoutingCursor, RoutingPage, RoutingQuery, RoutingStore, RoutingWalk, routing_columns,
+};
 pub use tokens::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_BYTES, MAX_TOKENS, Token};
-pub use view::{JobColumns, OperationColumns, VIEW_FORMAT, decode_view, encode_view};
+pub use view::{JobColumns, OperationColumns, RoutingColumns, VIEW_FORMAT, decode_view, encode_view};
 
 /// What a store answers, later.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Where the records live.
-pub trait Store: PeerStore + AskStore + Send + Sync {
+pub trait Store: PeerStore + AskStore + RoutingStore + Send + Sync {
     /// Writes a commit, all or nothing, and answers only when it is on stable storage.
     ///
     /// Safe to repeat word for word as long as its records are kept: a commit whose facts are there already, under the

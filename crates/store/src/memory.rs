@@ -6,6 +6,7 @@ mod asks;
 mod keys;
 mod nodes;
 mod peers;
+mod routing;
 mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -215,7 +216,7 @@ impl Tables {
     fn operations(&self) -> impl Iterator<Item = (&Operation, &Arc<Record>)> {
         self.views.values().filter_map(|record| match record.as_ref() {
             Record::Operation(operation) => Some((&**operation, record)),
-            Record::Job(_) => None,
+            Record::Job(_) | Record::Event(_) | Record::Run(_) => None,
         })
     }
 

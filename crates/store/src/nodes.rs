@@ -61,6 +61,8 @@ pub struct Pulse {
     pub job_due_at: Option<Timestamp>,
     /// When the next operation is due.
     pub operation_due_at: Option<Timestamp>,
+    /// When the next event or run needs someone.
+    pub routing_due_at: Option<Timestamp>,
     /// Whether a job is ready to be dispatched.
     pub ready: Ready,
     /// Whether a job is ready to be pulled.

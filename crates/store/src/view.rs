@@ -4,8 +4,10 @@
 
 use std::sync::Arc;
 
+use domain::event::Event;
 use domain::job::{Job, JobStateName};
 use domain::operation::{Operation, OperationStatus};
+use domain::run::Run;
 use domain::{Record, RecordId, Timestamp};
 
 use crate::StoreError;
@@ -46,6 +48,49 @@ pub struct OperationColumns<'a> {
     pub orphaned_at: Option<Timestamp>,
 }
 
+/// The columns of an event or a run beside its JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoutingColumns<'a> {
+    /// Where it is.
+    pub status: &'static str,
+    /// The type of an event; the pipeline of a run.
+    pub name: &'a str,
+    /// Who may see it.
+    pub circle: Option<&'a str>,
+    /// What names the same.
+    pub dedupe_key: Option<&'a str>,
+    /// When it was published or began.
+    pub begun_at: Timestamp,
+    /// When anything last happened to it.
+    pub updated_at: Timestamp,
+}
+
+impl<'a> From<&'a Event> for RoutingColumns<'a> {
+    fn from(event: &'a Event) -> Self {
+        Self {
+            status: event.status().as_str(),
+            name: &event.said.kind,
+            circle: event.said.circle.as_deref(),
+            dedupe_key: event.said.dedupe_key.as_deref(),
+            begun_at: event.published_at,
+            updated_at: event.updated_at,
+        }
+    }
+}
+
+impl<'a> From<&'a Run> for RoutingColumns<'a> {
+    fn from(run: &'a Run) -> Self {
+        Self {
+            status: run.state().as_str(),
+            name: &run.begun.pipeline,
+            circle: run.begun.circle.as_deref(),
+            dedupe_key: run.begun.dedupe_key.as_deref(),
+            begun_at: run.started_at,
+            updated_at: run.updated_at,
+        }
+    }
+}
+
 impl<'a> From<&'a Job> for JobColumns<'a> {
     fn from(job: &'a Job) -> Self {
         Self {
@@ -76,6 +121,8 @@ pub fn encode_view(record: &Record) -> String {
     match record {
         Record::Job(job) => serde_json::to_writer(&mut view, job),
         Record::Operation(operation) => serde_json::to_writer(&mut view, operation),
+        Record::Event(event) => serde_json::to_writer(&mut view, event),
+        Record::Run(run) => serde_json::to_writer(&mut view, run),
     }
     .expect("states have only string keys and finite numbers");
     String::from_utf8(view).expect("JSON is UTF-8")
@@ -95,6 +142,16 @@ pub fn decode_view(id: &RecordId, view: &str) -> Result<Arc<Record>, StoreError>
             let mut operation: Box<Operation> = serde_json::from_str(view).map_err(broken)?;
             operation.id = operation_id.clone();
             Record::Operation(operation)
+        }
+        RecordId::Event(event_id) => {
+            let mut event: Box<Event> = serde_json::from_str(view).map_err(broken)?;
+            event.id = event_id.clone();
+            Record::Event(event)
+        }
+        RecordId::Run(run_id) => {
+            let mut run: Box<Run> = serde_json::from_str(view).map_err(broken)?;
+            run.id = run_id.clone();
+            Record::Run(run)
         }
     }))
 }

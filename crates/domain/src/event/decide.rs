@@ -46,13 +46,14 @@ fn settle(event: &Event, routes: &[Route], moves_its_run: bool) -> Decision {
     if routes.len() > MAX_ROUTES {
         return Refusal::TooLarge { what: "routes of one event", limit: MAX_ROUTES }.into();
     }
-    let settlement = Settlement {
-        routes: routes.iter().map(routed).collect(),
-        moved_its_run: moves_its_run,
-    };
-    routes.iter().fold(Decision::fact(EventFact::Settled(settlement)), |decision, route| match &route.answer {
-        RouteAnswer::Start { run_id, run } => decision.then(run_id.clone(), RunCommand::Start(run.clone())),
-        RouteAnswer::Not(_) => decision,
+    let settlement = Settlement { routes: routes.iter().map(routed).collect(), moved_its_run: moves_its_run };
+    routes.iter().fold(Decision::fact(EventFact::Settled(settlement)), |decision, route| {
+        match &route.answer {
+            RouteAnswer::Start { run_id, run } => {
+                decision.then(run_id.clone(), RunCommand::Start(run.clone()))
+            }
+            RouteAnswer::Not(_) => decision,
+        }
     })
 }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::NewEvent;
-use crate::job::is_false;
 use crate::RunId;
+use crate::job::is_false;
 
 /// One thing that happened to an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -100,7 +100,8 @@ fn steps_follow_each_other_and_the_run_ends_with_the_last() {
 
 #[test]
 fn what_follows_a_group_waits_for_all_its_branches_and_comes_once() {
-    let mut run = begun(vec![group("all", &[1, 2], Some(3)), step("x", None), step("y", None), step("z", None)]);
+    let mut run =
+        begun(vec![group("all", &[1, 2], Some(3)), step("x", None), step("y", None), step("z", None)]);
     assert_eq!(advanced(&mut run), ["x", "y"]);
     ended(&mut run, 1, completed());
     assert_eq!(advanced(&mut run), [""; 0]);
@@ -113,7 +114,8 @@ fn what_follows_a_group_waits_for_all_its_branches_and_comes_once() {
 
 #[test]
 fn step_that_emits_many_events_is_followed_as_many_times_and_a_group_still_comes_to_one_end() {
-    let mut run = begun(vec![group("all", &[1], Some(3)), step("x", Some(2)), step("y", None), step("z", None)]);
+    let mut run =
+        begun(vec![group("all", &[1], Some(3)), step("x", Some(2)), step("y", None), step("z", None)]);
     advanced(&mut run);
     ended(&mut run, 1, StepEnd::Completed { emitted: 3 });
     assert_eq!(advanced(&mut run), ["y", "y", "y"]);
@@ -126,7 +128,8 @@ fn step_that_emits_many_events_is_followed_as_many_times_and_a_group_still_comes
 
 #[test]
 fn failure_ends_its_branch_and_the_run_while_the_others_go_on() {
-    let mut run = begun(vec![group("all", &[1, 2], Some(3)), step("x", None), step("y", None), step("z", None)]);
+    let mut run =
+        begun(vec![group("all", &[1, 2], Some(3)), step("x", None), step("y", None), step("z", None)]);
     advanced(&mut run);
     ended(&mut run, 1, failed());
     assert_eq!(run.state(), RunState::Running);
@@ -187,7 +190,8 @@ fn group_with_a_condition_begins_only_when_someone_has_looked() {
     after(&mut run, &RunCommand::Advance(vec![Prepared { visit: 0, readiness: Readiness::Enter }]));
     assert_eq!(advanced(&mut run), ["x"]);
     let mut run = begun(shape);
-    let facts = after(&mut run, &RunCommand::Advance(vec![Prepared { visit: 0, readiness: Readiness::Skip }]));
+    let facts =
+        after(&mut run, &RunCommand::Advance(vec![Prepared { visit: 0, readiness: Readiness::Skip }]));
     assert_eq!(facts.last(), Some(&RunFact::Ended(RunEnd::Completed)));
 }
 
@@ -203,7 +207,8 @@ fn what_does_not_wait_any_more_is_not_begun_again() {
 
 #[test]
 fn cancel_stops_what_goes_on_and_begins_nothing_more() {
-    let mut run = begun(vec![group("all", &[1, 2], Some(3)), step("x", None), step("y", None), step("z", None)]);
+    let mut run =
+        begun(vec![group("all", &[1, 2], Some(3)), step("x", None), step("y", None), step("z", None)]);
     advanced(&mut run);
     let cancel = RunCommand::RequestCancel { by: None, reason: "enough".to_owned() };
     let Decision::Facts { consequences, .. } = decide(&run, &cancel, at(1)) else { panic!("it is allowed") };
@@ -255,8 +260,11 @@ fn run_that_comes_to_more_nodes_than_it_may_fails_and_says_so() {
     assert_eq!((run.visits.len(), run.condemned.as_deref()), (MAX_VISITS, Some("too_many_steps")));
     while run.end.is_none() {
         advanced(&mut run);
-        let open: Vec<VisitIndex> =
-            run.numbered().filter(|(_, visit)| !visit.is_over() && visit.job_id().is_some()).map(|(at, _)| at).collect();
+        let open: Vec<VisitIndex> = run
+            .numbered()
+            .filter(|(_, visit)| !visit.is_over() && visit.job_id().is_some())
+            .map(|(at, _)| at)
+            .collect();
         assert!(!open.is_empty(), "it goes on");
         for visit in open {
             ended(&mut run, visit, completed());

@@ -3,9 +3,14 @@
 use std::collections::BTreeSet;
 
 use domain::claim::{Lease, acquire, admit};
+use domain::event::{self, Event, EventCommand, NewEvent, Origin};
 use domain::job::{JobCommand, JobStateName, NewJob};
 use domain::limits::MAX_TITLE_BYTES;
-use domain::{BodyName, BodyRef, Decision, Digest, Fence, Json, OwnerId, RecordId, Refusal, Timestamp};
+use domain::run::{self, NewRun, Node, NodeKind, OnError, Run, RunCommand, RunFact, Shape, StepEnd};
+use domain::{
+    BodyName, BodyRef, Decision, Digest, EventId, Fence, JobId, Json, OwnerId, RecordId, Refusal, RunId,
+    Timestamp,
+};
 
 use crate::job_situations::{NOW, new_job};
 use crate::walk;
@@ -44,7 +49,10 @@ fn every_refusal() -> Vec<Refusal> {
             Some(Refusal::NotCancelable { reason: "already printing".to_owned() })
         }
         Refusal::NotCancelable { .. } => Some(Refusal::OperationOpen),
-        Refusal::OperationOpen => Some(Refusal::ClaimHeld),
+        Refusal::OperationOpen => Some(Refusal::EventOpen),
+        Refusal::EventOpen => Some(Refusal::RunOpen),
+        Refusal::RunOpen => Some(Refusal::StepMovedOn),
+        Refusal::StepMovedOn => Some(Refusal::ClaimHeld),
         Refusal::ClaimHeld => Some(Refusal::ClaimLost),
         Refusal::ClaimLost => None,
     };
@@ -77,6 +85,7 @@ fn every_code_is_reached() {
     let mut reached = walk::jobs().codes();
     reached.extend(walk::operations().codes());
     reached.extend(claims().iter().map(Refusal::code));
+    reached.extend(routing().iter().map(Refusal::code));
     reached.extend(limits().iter().map(Refusal::code));
     reached.extend(not_of_the_rules().iter().map(Refusal::code));
     let all: BTreeSet<&str> = every_refusal().iter().map(Refusal::code).collect();
@@ -90,6 +99,58 @@ fn claims() -> [Refusal; 2] {
     let held = acquire(Some(&claim), &theirs, NOW, Lease::DEFAULT).expect_err("it lives");
     let lost = admit(Some(&claim), &Fence { owner: theirs, claim_version: 0 }).expect_err("it is ours");
     [held, lost]
+}
+
+/// Of events and runs: what is not over is not forgotten, and a run that has gone on does not come back.
+fn routing() -> Vec<Refusal> {
+    let event = Event::new(
+        EventId::new("event-1"),
+        &NewEvent {
+            kind: "tide".to_owned(),
+            payload: body_ref(BodyName::Payload),
+            origin: Origin::Published { by: None },
+            source: None,
+            dedupe_key: None,
+            circle: None,
+            depth: 0,
+            max_depth: None,
+            correlation: None,
+        },
+        NOW,
+    );
+    let tolerant = Node {
+        id: "a".to_owned(),
+        kind: NodeKind::Step,
+        next: None,
+        conditional: false,
+        on_error: OnError::Continue,
+    };
+    let begun = NewRun {
+        pipeline: "tides".to_owned(),
+        version: "1".to_owned(),
+        shape: Shape(vec![tolerant]),
+        plan: body_ref(BodyName::Plan),
+        input: body_ref(BodyName::Input),
+        event_id: event.id.clone(),
+        parent: None,
+        circle: None,
+        depth: 0,
+        max_depth: None,
+        dedupe_key: None,
+        correlation: None,
+    };
+    let mut run = Run::new(RunId::new("run-1"), &begun, NOW);
+    let open = refusal(run::decide(&run, &RunCommand::Retire, NOW));
+    let job_id = JobId::new("work-1");
+    for fact in [
+        RunFact::StepStarted { visit: 0, job_id: job_id.clone() },
+        RunFact::StepEnded { visit: 0, end: StepEnd::Failed { code: "boom".to_owned() } },
+    ] {
+        run::apply(&mut run, &fact, NOW).expect("it fits");
+    }
+    let moved_on = refusal(run::decide(&run, &RunCommand::ReopenStep { visit: 0, job_id }, NOW));
+    let waits = refusal(event::decide(&event, &EventCommand::Retire));
+    [open, moved_on, waits].into_iter().flatten().collect()
 }
 
 /// Of limits: what is too long, and what asks for too much.

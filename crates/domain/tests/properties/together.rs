@@ -110,7 +110,9 @@ fn request_cancel() -> JobCommand {
 fn operation(world: &World, number: u32) -> &Operation {
     match &world.records[&RecordId::from(operation_id(number))] {
         Record::Operation(operation) => operation,
-        Record::Job(_) => unreachable!("an operation has an operation's id"),
+        Record::Job(_) | Record::Event(_) | Record::Run(_) => {
+            unreachable!("an operation has an operation's id")
+        }
     }
 }
 

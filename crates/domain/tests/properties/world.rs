@@ -94,7 +94,7 @@ impl World {
     pub(crate) fn job(&self) -> &Job {
         let jobs = self.records.values().filter_map(|record| match record {
             Record::Job(job) => Some(job),
-            Record::Operation(_) => None,
+            Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
         });
         jobs.into_iter().next().expect("there is a job")
     }
@@ -103,7 +103,7 @@ impl World {
     pub(crate) fn operations(&self) -> impl Iterator<Item = &Operation> {
         self.records.values().filter_map(|record| match record {
             Record::Operation(operation) => Some(&**operation),
-            Record::Job(_) => None,
+            Record::Job(_) | Record::Event(_) | Record::Run(_) => None,
         })
     }
 }

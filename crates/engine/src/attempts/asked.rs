@@ -141,6 +141,6 @@ fn is_claimed_outside(loaded: &Loaded) -> bool {
 fn is_dispatching(record: &Record) -> bool {
     match record {
         Record::Job(job) => job.state.name() == JobStateName::Dispatching,
-        Record::Operation(_) => false,
+        Record::Operation(_) | Record::Event(_) | Record::Run(_) => false,
     }
 }

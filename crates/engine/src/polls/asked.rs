@@ -169,6 +169,6 @@ fn is_an_end(said: Option<&Polled>) -> bool {
 fn operation_of(record: &Record) -> Result<&Operation, Refusal> {
     match record {
         Record::Operation(operation) => Ok(operation),
-        Record::Job(_) => Err(Refusal::WrongRecordKind),
+        Record::Job(_) | Record::Event(_) | Record::Run(_) => Err(Refusal::WrongRecordKind),
     }
 }

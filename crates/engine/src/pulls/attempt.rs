@@ -177,6 +177,6 @@ impl Pulls {
 pub(super) fn job(record: &Record) -> Result<&Job, EngineError> {
     match record {
         Record::Job(job) => Ok(job),
-        Record::Operation(_) => Err(Refusal::WrongRecordKind.into()),
+        Record::Operation(_) | Record::Event(_) | Record::Run(_) => Err(Refusal::WrongRecordKind.into()),
     }
 }

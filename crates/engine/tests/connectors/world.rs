@@ -137,7 +137,9 @@ impl World {
         let record = self.store.inspect(|tables| tables.views[&id.clone().into()].clone());
         match &*record {
             Record::Job(job) => Job::clone(job),
-            Record::Operation(_) => unreachable!("a job's id names a job"),
+            Record::Operation(_) | Record::Event(_) | Record::Run(_) => {
+                unreachable!("a job's id names a job")
+            }
         }
     }
 
@@ -145,7 +147,7 @@ impl World {
     pub fn operation(&self, id: &JobId) -> Operation {
         let of_job = |record: &Arc<Record>| match &**record {
             Record::Operation(operation) if operation.link.job_id == *id => Some(Operation::clone(operation)),
-            Record::Operation(_) | Record::Job(_) => None,
+            Record::Operation(_) | Record::Job(_) | Record::Event(_) | Record::Run(_) => None,
         };
         self.store
             .inspect(|tables| tables.views.values().find_map(of_job))

@@ -17,7 +17,7 @@ use crate::world::{World, answers, defer, on_every_store, report};
 async fn view(world: &World, id: &OperationId) -> Operation {
     match &*world.record(id.clone()).await {
         Record::Operation(operation) => (**operation).clone(),
-        Record::Job(job) => panic!("{job:?} is no operation"),
+        other @ (Record::Job(_) | Record::Event(_) | Record::Run(_)) => panic!("{other:?} is no operation"),
     }
 }
 

@@ -10,8 +10,8 @@ use domain::{BodyRef, Digest, Fence, Lease, Record, RecordId, RecordKind, Timest
 use engine::{Engine, Order};
 use store::{
     AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, MemoryStore,
-    Node, Page, PeerPage, PeerQuery, PeerStore, Reply, Store, StoreError, StoredFact, Take, Taken, Taking,
-    Token,
+    Node, Page, PeerPage, PeerQuery, PeerStore, Reply, RoutingPage, RoutingQuery, RoutingStore, Store,
+    StoreError, StoredFact, Take, Taken, Taking, Token,
 };
 
 /// What becomes of one commit.
@@ -68,6 +68,16 @@ impl PeerStore for Scripted {
 
     fn note_sightings(&self, sightings: Vec<Sighting>) -> Reply<'_, ()> {
         self.inner.note_sightings(sightings)
+    }
+}
+
+impl RoutingStore for Scripted {
+    fn routing(&self, query: RoutingQuery) -> Reply<'_, RoutingPage> {
+        self.inner.routing(query)
+    }
+
+    fn newest_run<'a>(&'a self, pipeline: &'a str, dedupe_key: &'a str) -> Reply<'a, Option<Arc<Record>>> {
+        self.inner.newest_run(pipeline, dedupe_key)
     }
 }
 

@@ -88,7 +88,9 @@ impl World {
     pub async fn state(&self, job: &JobId) -> JobStateName {
         match &*self.record(job.clone()).await {
             Record::Job(job) => job.state.name(),
-            Record::Operation(operation) => panic!("{operation:?} is no job"),
+            other @ (Record::Operation(_) | Record::Event(_) | Record::Run(_)) => {
+                panic!("{other:?} is no job")
+            }
         }
     }
 

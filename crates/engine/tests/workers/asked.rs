@@ -17,7 +17,7 @@ fn asked() -> RunOrder {
 fn state_of(record: &Record) -> JobStateName {
     match record {
         Record::Job(job) => job.state.name(),
-        Record::Operation(_) => unreachable!("a job was run"),
+        Record::Operation(_) | Record::Event(_) | Record::Run(_) => unreachable!("a job was run"),
     }
 }
 

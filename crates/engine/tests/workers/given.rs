@@ -20,8 +20,8 @@ use engine::{
 };
 use store::{
     AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, MemoryStore,
-    NewBody, Node, Page, PeerPage, PeerQuery, PeerStore, Reply, Store, StoreError, StoredFact, Take, Taken,
-    Taking, Token, body_ref,
+    NewBody, Node, Page, PeerPage, PeerQuery, PeerStore, Reply, RoutingPage, RoutingQuery, RoutingStore,
+    Store, StoreError, StoredFact, Take, Taken, Taking, Token, body_ref,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -118,7 +118,9 @@ impl Given {
             self.store.inner.load(&id.clone().into()).await.expect("it can be read").expect("it is there");
         match &*loaded.record {
             Record::Job(job) => (**job).clone(),
-            Record::Operation(_) => unreachable!("a job's id names a job"),
+            Record::Operation(_) | Record::Event(_) | Record::Run(_) => {
+                unreachable!("a job's id names a job")
+            }
         }
     }
 
@@ -399,6 +401,18 @@ impl PeerStore for Counted {
     fn note_sightings(&self, sightings: Vec<Sighting>) -> Reply<'_, ()> {
         self.count();
         self.inner.note_sightings(sightings)
+    }
+}
+
+impl RoutingStore for Counted {
+    fn routing(&self, query: RoutingQuery) -> Reply<'_, RoutingPage> {
+        self.count();
+        self.inner.routing(query)
+    }
+
+    fn newest_run<'a>(&'a self, pipeline: &'a str, dedupe_key: &'a str) -> Reply<'a, Option<Arc<Record>>> {
+        self.count();
+        self.inner.newest_run(pipeline, dedupe_key)
     }
 }
 

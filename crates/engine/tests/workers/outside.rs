@@ -87,7 +87,7 @@ fn kind(fact: &Fact) -> &'static str {
         Fact::Operation(OperationFact::Dispatched(_)) => "dispatched",
         Fact::Operation(OperationFact::Polled(_)) => "polled",
         Fact::Operation(OperationFact::Resolved(_)) => "resolved",
-        Fact::Operation(_) => "other",
+        Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => "other",
         Fact::Job(_) => "job",
     }
 }

@@ -166,7 +166,9 @@ impl Given {
             self.store.inner.load(&operation.into()).await.expect("it can be read").expect("it is there");
         match &*loaded.record {
             Record::Operation(operation) => Operation::clone(operation),
-            Record::Job(_) => unreachable!("an operation's id names an operation"),
+            Record::Job(_) | Record::Event(_) | Record::Run(_) => {
+                unreachable!("an operation's id names an operation")
+            }
         }
     }
 
@@ -176,7 +178,7 @@ impl Given {
         let deferred = facts.iter().rev().find_map(|fact| match &fact.fact {
             Fact::Job(domain::job::JobFact::Deferred { operation_id, .. }) => Some(operation_id.clone()),
             Fact::Job(domain::job::JobFact::SubmitIntended(intent)) => Some(intent.operation_id.clone()),
-            Fact::Job(_) | Fact::Operation(_) => None,
+            Fact::Job(_) | Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => None,
         });
         deferred.expect("it was deferred")
     }

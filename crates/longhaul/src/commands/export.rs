@@ -101,6 +101,8 @@ fn write_claim(out: &mut impl Write, line: &ClaimLine) -> Result<()> {
         resource_type: match line.id.kind() {
             RecordKind::Job => "WORKORDER",
             RecordKind::Operation => "OPERATION",
+            RecordKind::Event => "EVENT",
+            RecordKind::Run => "RUN",
         },
         resource_id: line.id.as_str(),
         owner_id: line.claim.owner.as_str(),

@@ -13,7 +13,7 @@ pub(super) async fn remove_unknown(store: Arc<dyn Store>, artifacts: Arc<Artifac
         let known = match store.load(&RecordId::from(job_id.clone())).await {
             Ok(Some(loaded)) => match &*loaded.record {
                 Record::Job(job) => !job.purged,
-                Record::Operation(_) => false,
+                Record::Operation(_) | Record::Event(_) | Record::Run(_) => false,
             },
             Ok(None) => false,
             // Better kept too long than lost.

@@ -21,7 +21,7 @@ async fn facts(given: &Given, id: &domain::JobId) -> Vec<JobFact> {
         .into_iter()
         .filter_map(|fact| match fact.fact {
             Fact::Job(fact) => Some(fact),
-            Fact::Operation(_) => None,
+            Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => None,
         })
         .collect()
 }

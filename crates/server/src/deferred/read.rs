@@ -257,6 +257,6 @@ fn only_state(status: OperationStatus) -> Option<JobStateName> {
 fn operation_of(record: &Record) -> Option<&Operation> {
     match record {
         Record::Operation(operation) => Some(operation),
-        Record::Job(_) => None,
+        Record::Job(_) | Record::Event(_) | Record::Run(_) => None,
     }
 }

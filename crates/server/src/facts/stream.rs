@@ -216,7 +216,7 @@ impl Follower {
                 | JobState::Expired
                 | JobState::Unavailable { .. } => None,
             },
-            Record::Operation(_) => None,
+            Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
         };
         let Source::Job { outside, .. } = &mut self.source else { return };
         if outside.as_ref().map(|awaited| &awaited.id) == awaited {
@@ -281,12 +281,14 @@ impl Follower {
         let Some(loaded) = store.load(id).await.ok()? else { return Some(None) };
         let job_id = match &*loaded.record {
             Record::Job(job) => return Some(Some(job.spec.circle.clone())),
+            Record::Event(event) => return Some(Some(event.said.circle.clone())),
+            Record::Run(run) => return Some(Some(run.begun.circle.clone())),
             Record::Operation(operation) => RecordId::from(operation.link.job_id.clone()),
         };
         let Some(loaded) = store.load(&job_id).await.ok()? else { return Some(None) };
         match &*loaded.record {
             Record::Job(job) => Some(Some(job.spec.circle.clone())),
-            Record::Operation(_) => Some(None),
+            Record::Operation(_) | Record::Event(_) | Record::Run(_) => Some(None),
         }
     }
 }

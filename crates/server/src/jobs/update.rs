@@ -50,6 +50,7 @@ fn details(update: &UpdateJob, bodies: &mut Vec<NewBody>) -> Result<Details, Pro
         data: keep(BodyName::Result, update.result_data.as_ref().map(api::JsonObject::as_str)),
         error: keep(BodyName::Error, update.error.as_ref().map(api::JsonObject::as_str)),
         artifacts: keep(BodyName::Artifacts, update.artifacts.as_ref().map(api::JsonArray::as_str)),
+        ..ResultRefs::default()
     };
     let provenance = keep(BodyName::Provenance, update.provenance.as_ref().map(api::JsonObject::as_str));
     let progress = update.progress.as_ref().map(|progress| Json::parse(progress.as_str()));

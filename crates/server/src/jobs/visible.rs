@@ -41,7 +41,7 @@ impl Visible {
 pub(crate) fn job_of(record: &Record) -> &Job {
     match record {
         Record::Job(job) => job,
-        Record::Operation(_) => unreachable!("a job's id names a job"),
+        Record::Operation(_) | Record::Event(_) | Record::Run(_) => unreachable!("a job's id names a job"),
     }
 }
 

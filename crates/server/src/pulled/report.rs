@@ -18,7 +18,7 @@ pub(crate) async fn complete(server: &Server, asked: Asked) -> Result<Response, 
         summary: sent.summary,
         data: sent.result.map(|result| keep(&mut bodies, BodyName::Result, result.get())),
         artifacts: sent.artifacts.map(|list| keep(&mut bodies, BodyName::Artifacts, list.as_str())),
-        error: None,
+        ..ResultRefs::default()
     };
     let details = Details { result, ..Details::default() };
     let said = Said { state: JobStateName::Completed, details, retryable: Retryable::No, bodies };

@@ -23,7 +23,7 @@ pub(crate) async fn awaited(store: &dyn Store, job: &Job) -> Result<Option<Arc<R
 pub(crate) fn operation_of(record: &Record) -> Option<&Operation> {
     match record {
         Record::Operation(operation) => Some(operation),
-        Record::Job(_) => None,
+        Record::Job(_) | Record::Event(_) | Record::Run(_) => None,
     }
 }
 

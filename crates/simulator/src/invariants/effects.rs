@@ -82,7 +82,7 @@ impl Acknowledged {
         let place = (self.record.clone(), self.body.name.as_str(), self.body.sha256);
         let purged = tables.views.get(&self.record).is_none_or(|view| match view.as_ref() {
             domain::Record::Job(job) => job.bodies.iter().all(|body| body.name != self.body.name),
-            domain::Record::Operation(_) => false,
+            domain::Record::Operation(_) | domain::Record::Event(_) | domain::Record::Run(_) => false,
         });
         must(purged || tables.bodies.contains_key(&place), "I0", || {
             format!("{} has lost the body that it was accepted with", self.record)

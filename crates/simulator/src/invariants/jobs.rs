@@ -45,7 +45,9 @@ impl Checker {
     ) -> Result<(), Violation> {
         let job = match &stream.record {
             Some(Record::Job(job)) => job,
-            Some(Record::Operation(_)) => return broken("I1", || format!("{id} is no job")),
+            Some(Record::Operation(_) | Record::Event(_) | Record::Run(_)) => {
+                return broken("I1", || format!("{id} is no job"));
+            }
             None => {
                 return must(matches!(fact, JobFact::Created(_)), "I11", || {
                     format!("{id} begins with {fact:?}")
@@ -285,6 +287,6 @@ pub(super) fn says_lease_lost(fact: &Fact) -> bool {
         Fact::Job(JobFact::Requeued { cause, .. }) => *cause == RequeueCause::LeaseLost,
         Fact::Job(JobFact::Cancelled(end)) => end.cause == CancelCause::LeaseLost,
         Fact::Job(JobFact::BecameUnavailable(end)) => end.cause == Unavailability::LeaseLost,
-        Fact::Job(_) | Fact::Operation(_) => false,
+        Fact::Job(_) | Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => false,
     }
 }

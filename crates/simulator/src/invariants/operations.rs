@@ -24,7 +24,9 @@ impl Checker {
             (Some(Record::Operation(operation)), _) => operation,
             (None, OperationFact::Dispatched(accepted)) => return self.accepted(id, accepted, at, counters),
             (None, _) => return broken("I11", || format!("{id} begins with {fact:?}")),
-            (Some(Record::Job(_)), _) => return broken("I1", || format!("{id} is no operation")),
+            (Some(Record::Job(_) | Record::Event(_) | Record::Run(_)), _) => {
+                return broken("I1", || format!("{id} is no operation"));
+            }
         };
         match fact {
             OperationFact::Dispatched(_) => broken("I11", || format!("{id} was dispatched twice")),

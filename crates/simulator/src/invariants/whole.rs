@@ -47,6 +47,9 @@ impl Checker {
             return broken("agenda", || format!("{id} has no agenda row"));
         };
         let waits = match record {
+            Record::Event(_) => false,
+            // Its jobs bring it back.
+            Record::Run(run) => run.open_jobs().next().is_some(),
             Record::Operation(operation) => {
                 let job: RecordId = operation.link.job_id.clone().into();
                 let awaited = self.streams.get(&job).and_then(|job| job.life.waits_for.as_ref());
@@ -109,6 +112,8 @@ impl Checker {
         let state = match &stream.record {
             Some(Record::Job(job)) => format!("{:?}, {:?}", job.state, job.state_reason),
             Some(Record::Operation(operation)) => format!("{operation:?}"),
+            Some(Record::Event(event)) => format!("{event:?}"),
+            Some(Record::Run(run)) => format!("{run:?}"),
             None => String::new(),
         };
         let positions = tables.streams.get(id).into_iter().flat_map(|stream| stream.values().rev());
@@ -125,9 +130,15 @@ impl Checker {
 
 /// What a record refers to lies beside it.
 fn bodies_are_there(tables: &Tables, id: &RecordId, record: &Record) -> Result<(), Violation> {
+    let of_run;
     let bodies = match record {
         Record::Job(job) => job.bodies.as_slice(),
         Record::Operation(operation) => operation.handle.as_slice(),
+        Record::Event(event) => std::slice::from_ref(&event.said.payload),
+        Record::Run(run) => {
+            of_run = [run.begun.plan, run.begun.input];
+            &of_run
+        }
     };
     let lost = bodies
         .iter()

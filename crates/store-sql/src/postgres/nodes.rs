@@ -26,6 +26,8 @@ macro_rules! pulse {
         "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
          (SELECT min(due_at) FROM agenda WHERE kind = $1::text AND due_at IS NOT NULL), \
          (SELECT min(due_at) FROM agenda WHERE kind = $2::text AND due_at IS NOT NULL), \
+         LEAST((SELECT min(due_at) FROM agenda WHERE kind = 'event' AND due_at IS NOT NULL), \
+               (SELECT min(due_at) FROM agenda WHERE kind = 'run' AND due_at IS NOT NULL)), \
          (EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane < $3::text) \
           OR EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane >= $4::text)), \
          EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane >= $3::text AND lane < $4::text), \
@@ -84,19 +86,20 @@ async fn ask(
     let rows = session.rows(&statement, &given).await?;
     let answered = Instant::now();
     let row = rows.first().ok_or_else(|| Unfit::new(0, "the server says no time"))?;
-    Versions::read(row, 5)?.check()?;
+    Versions::read(row, 6)?.check()?;
     let pulse = read(row)?;
     Ok(Heard { pulse, time: StoreTime::measured(pulse.time, sent, answered) })
 }
 
 fn read(row: &Row) -> Result<Pulse, Unfit> {
-    let drains = crate::database::Columns::integer(row, 7)?;
+    let drains = crate::database::Columns::integer(row, 8)?;
     Ok(Pulse {
         time: time(row, 0)?,
         job_due_at: optional_time(row, 1)?,
         operation_due_at: optional_time(row, 2)?,
-        ready: ready(row, 3)?,
-        pulled: ready(row, 4)?,
+        routing_due_at: optional_time(row, 3)?,
+        ready: ready(row, 4)?,
+        pulled: ready(row, 5)?,
         taking: drains.map(taking),
     })
 }

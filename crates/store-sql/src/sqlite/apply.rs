@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{Record, RecordId, Timestamp};
+use domain::{Record, RecordId, RecordKind, Timestamp};
 use rusqlite::{Connection, params};
 use store::{AgendaRow, Change, Commit, Committed, Removal};
 
@@ -14,7 +14,9 @@ use crate::floor::keep_time;
 use crate::keys;
 use crate::prepare::{ChangeText, Prepared};
 use crate::rows::{ViewValues, agenda_values, fact_columns, new_agenda_values, signed};
-use crate::views::{INSERT_JOB, INSERT_OPERATION, UPDATE_JOB, UPDATE_OPERATION};
+use crate::views::{
+    INSERT_JOB, INSERT_OPERATION, INSERT_ROUTING, UPDATE_JOB, UPDATE_OPERATION, UPDATE_ROUTING,
+};
 
 /// Writes the commit into the open transaction; the agenda rows that it leaves come back.
 pub(crate) fn apply(
@@ -92,6 +94,7 @@ fn insert_view(connection: &Connection, record: &Record, id: &RecordId, view: &s
     match ViewValues::of(id, record, view) {
         ViewValues::Job(values) => execute(connection, &INSERT_JOB, &values),
         ViewValues::Operation(values) => execute(connection, &INSERT_OPERATION, &values),
+        ViewValues::Routing(values) => execute(connection, &INSERT_ROUTING, &values),
     }
 }
 
@@ -99,6 +102,7 @@ fn update_view(connection: &Connection, record: &Record, id: &RecordId, view: &s
     match ViewValues::of(id, record, view) {
         ViewValues::Job(values) => execute(connection, &UPDATE_JOB, &values),
         ViewValues::Operation(values) => execute(connection, &UPDATE_OPERATION, &values),
+        ViewValues::Routing(values) => execute(connection, &UPDATE_ROUTING, &values),
     }
 }
 
@@ -137,6 +141,7 @@ fn insert_bodies(connection: &Connection, change: &Change) -> rusqlite::Result<(
 static REMOVE_BODIES: Sql = Sql::new("DELETE FROM bodies WHERE record_id = $1");
 static REMOVE_JOB: Sql = Sql::new("DELETE FROM jobs WHERE id = $1");
 static REMOVE_OPERATION: Sql = Sql::new("DELETE FROM operations WHERE id = $1");
+static REMOVE_ROUTING: Sql = Sql::new("DELETE FROM routing WHERE id = $1");
 static REMOVE_AGENDA: Sql = Sql::new("DELETE FROM agenda WHERE record_id = $1");
 static REMOVE_FACTS: Sql = Sql::new("DELETE FROM facts WHERE stream = $1");
 static KEEP_POSITION: Sql = Sql::new(
@@ -150,7 +155,14 @@ fn remove(connection: &Connection, change: &Change, at: Timestamp, position: u64
     let statements: &[&Sql] = match change.removal {
         Removal::Nothing => return Ok(()),
         Removal::Bodies => &[&REMOVE_BODIES],
-        Removal::Record => &[&REMOVE_BODIES, &REMOVE_JOB, &REMOVE_OPERATION, &REMOVE_AGENDA, &REMOVE_FACTS],
+        Removal::Record => {
+            let view = match change.id.kind() {
+                RecordKind::Job => &REMOVE_JOB,
+                RecordKind::Operation => &REMOVE_OPERATION,
+                RecordKind::Event | RecordKind::Run => &REMOVE_ROUTING,
+            };
+            &[&REMOVE_BODIES, view, &REMOVE_AGENDA, &REMOVE_FACTS]
+        }
     };
     for statement in statements {
         connection.prepare_cached(statement.sqlite())?.execute([change.id.as_str()])?;

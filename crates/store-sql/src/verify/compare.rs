@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::attention::{Attention, Holding, Retention, attention};
 use domain::{BodyRef, Record, Timestamp};
-use store::{AgendaRow, JobColumns, OperationColumns, encode_view};
+use store::{AgendaRow, JobColumns, OperationColumns, RoutingColumns, encode_view};
 
 use super::pages::{StoredAgenda, StoredView};
 use crate::database::Value;
@@ -50,14 +50,35 @@ fn columns(record: &Record) -> Vec<Value> {
                 columns.orphaned_at.map(Timestamp::micros).map_or(Value::Null, Value::Integer),
             ]
         }
+        Record::Event(event) => routing("event", RoutingColumns::from(&**event)),
+        Record::Run(run) => routing("run", RoutingColumns::from(&**run)),
     }
+}
+
+fn routing(kind: &str, columns: RoutingColumns<'_>) -> Vec<Value> {
+    let text = |text: Option<&str>| text.map_or(Value::Null, |text| Value::Text(text.to_owned()));
+    vec![
+        text(Some(kind)),
+        text(Some(columns.status)),
+        text(Some(columns.name)),
+        text(columns.circle),
+        text(columns.dedupe_key),
+        Value::Integer(columns.begun_at.micros()),
+        Value::Integer(columns.updated_at.micros()),
+    ]
 }
 
 /// The bodies that the state names, newest of each name. A purge takes the names away too.
 pub(super) fn bodies(record: &Record, found: &Bodies, differs: Tell<'_>) {
+    let of_run;
     let named: &[BodyRef] = match record {
         Record::Job(job) => &job.bodies,
         Record::Operation(operation) => operation.handle.as_slice(),
+        Record::Event(event) => std::slice::from_ref(&event.said.payload),
+        Record::Run(run) => {
+            of_run = [run.begun.plan, run.begun.input];
+            &of_run
+        }
     };
     for body in named {
         if !found.contains(&(body.name.as_str().to_owned(), body.sha256.0)) {

@@ -18,6 +18,7 @@ mod peers;
 mod postgres;
 mod reads;
 mod retirement;
+mod routing;
 mod sqlite;
 mod subject;
 mod tokens;

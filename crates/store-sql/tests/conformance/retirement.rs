@@ -1,5 +1,7 @@
 //! Retirement: everything of a record goes in one commit, and no trace of it is given to another.
 
+use domain::event::EventFact;
+use domain::run::RunFact;
 use domain::{BodyName, Fact, RecordId, RecordKind, job::JobFact, operation::OperationFact};
 use store::{Commit, KeptKey, Removal, Store, StoreError};
 
@@ -11,6 +13,8 @@ pub async fn retiring(store: &dyn Store, id: &RecordId, seconds: u64) -> Commit 
     let fact = match id.kind() {
         RecordKind::Job => Fact::Job(JobFact::Retired),
         RecordKind::Operation => Fact::Operation(OperationFact::Retired),
+        RecordKind::Event => Fact::Event(EventFact::Retired),
+        RecordKind::Run => Fact::Run(RunFact::Retired),
     };
     let mut change = next_change(store, id, vec![fact], at(seconds)).await;
     change.removal = Removal::Record;

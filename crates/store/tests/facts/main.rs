@@ -5,4 +5,5 @@
 mod codec;
 mod names;
 mod releases;
+mod routing_samples;
 mod samples;

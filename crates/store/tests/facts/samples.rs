@@ -1,5 +1,6 @@
 //! One fact of every variant, with every field filled, and again with all that may be left out left out.
 
+use domain::event::EventFact;
 use domain::job::{
     AfterExternal, AnswerKept, CancelAnswer, CancelCause, Conclusion, Details, ExpiryCause as JobExpiry,
     Intent, JobFact, JobSpec, JobStateName, NewJob, RequeueCause, Resubmit, ResultRefs, StaleReport, Trigger,
@@ -10,11 +11,16 @@ use domain::operation::{
     PollError, Polled, ReportedStatus, Settlement,
 };
 use domain::policy::KindPolicy;
-use domain::{AttemptId, BodyName, BodyRef, Fact, JobId, Json, OperationId, OwnerId, RetryPolicy, Timestamp};
+use domain::run::{RunFact, StepLink};
+use domain::{
+    AttemptId, BodyName, BodyRef, Fact, JobId, Json, OperationId, OwnerId, RetryPolicy, RunId, Timestamp,
+};
 use store::body_ref;
 
+use crate::routing_samples;
+
 /// Every kind of fact that this release writes.
-pub const KINDS: [&str; 35] = [
+pub const KINDS: [&str; 47] = [
     "job.created/1",
     "job.dispatched/1",
     "job.delivered/1",
@@ -50,14 +56,31 @@ pub const KINDS: [&str; 35] = [
     "operation.handle_learned/1",
     "operation.settled/1",
     "operation.late_polled/1",
+    "event.published/1",
+    "event.settled/1",
+    "event.retired/1",
+    "run.started/1",
+    "run.step_started/1",
+    "run.group_entered/1",
+    "run.step_ended/1",
+    "run.step_reopened/1",
+    "run.cancel_requested/1",
+    "run.condemned/1",
+    "run.ended/1",
+    "run.retired/1",
 ];
 
 /// At least one fact of every kind.
 pub fn every_fact() -> Vec<Fact> {
-    let job_facts = KINDS.iter().filter(|kind| kind.starts_with("job.")).flat_map(|kind| job(kind));
-    let operation_facts =
-        KINDS.iter().filter(|kind| !kind.starts_with("job.")).flat_map(|kind| operation(kind));
-    job_facts.map(Fact::Job).chain(operation_facts.map(Fact::Operation)).collect()
+    let every = KINDS.iter().flat_map(|kind| -> Vec<Fact> {
+        match kind.split('.').next() {
+            Some("job") => job(kind).into_iter().map(Fact::Job).collect(),
+            Some("event") => routing_samples::event(kind).into_iter().map(Fact::Event).collect(),
+            Some("run") => routing_samples::run(kind).into_iter().map(Fact::Run).collect(),
+            Some(_) | None => operation(kind).into_iter().map(Fact::Operation).collect(),
+        }
+    });
+    every.collect()
 }
 
 /// Where a variant stands in `KINDS`. A new variant does not compile until it has a place there.
@@ -101,6 +124,22 @@ pub fn place(fact: &Fact) -> usize {
             OperationFact::HandleLearned { .. } => 32,
             OperationFact::Settled(_) => 33,
             OperationFact::LatePolled(_) => 34,
+        },
+        Fact::Event(fact) => match fact {
+            EventFact::Published(_) => 35,
+            EventFact::Settled(_) => 36,
+            EventFact::Retired => 37,
+        },
+        Fact::Run(fact) => match fact {
+            RunFact::Started(_) => 38,
+            RunFact::StepStarted { .. } => 39,
+            RunFact::GroupEntered { .. } => 40,
+            RunFact::StepEnded { .. } => 41,
+            RunFact::StepReopened { .. } => 42,
+            RunFact::CancelRequested { .. } => 43,
+            RunFact::Condemned { .. } => 44,
+            RunFact::Ended(_) => 45,
+            RunFact::Retired => 46,
         },
     }
 }
@@ -280,6 +319,12 @@ fn full_job() -> NewJob {
         visibility: "private".to_owned(),
         tags: vec!["cover".to_owned(), "urgent \"now\"".to_owned()],
         execution: Some(Json::parse(r#"{"delivery":{"kind":"ask"}}"#).unwrap()),
+        step: Some(Box::new(StepLink {
+            run_id: RunId::new("run-1"),
+            visit: 3,
+            pipeline: "tides".to_owned(),
+            step: "render".to_owned(),
+        })),
     };
     let bodies =
         [BodyName::Request, BodyName::Prompt, BodyName::Input, BodyName::Provenance].map(body).to_vec();
@@ -312,6 +357,7 @@ fn full_result() -> ResultRefs {
         data: Some(body(BodyName::Result)),
         error: Some(body(BodyName::Error)),
         artifacts: Some(body(BodyName::Artifacts)),
+        emitted: 2,
     }
 }
 

@@ -135,7 +135,7 @@ impl Zoo {
         self.world.store.inspect(|tables| {
             let operations = tables.views.values().filter_map(|record| match &**record {
                 Record::Operation(operation) => Some(Operation::clone(operation)),
-                Record::Job(_) => None,
+                Record::Job(_) | Record::Event(_) | Record::Run(_) => None,
             });
             operations.collect()
         })
