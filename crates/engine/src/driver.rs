@@ -16,10 +16,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::membership::Member;
+use crate::pipelines::Routes;
 use crate::{
     AsksWatched, Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, HandOutJobs,
-    Ids, Membership, Next, NotePresence, OnRuntime, PollOperations, Polls, Presences, Pulls, RunOrder,
-    Standing, Timer, Wakes, Worker,
+    Ids, Membership, Next, NotePresence, OnRuntime, PollOperations, Polls, Presences, Pulls, RouteEvents,
+    Router, RunOrder, Standing, Timer, Wakes, Worker,
 };
 
 /// How long attempts may go on after a stop was asked for.
@@ -49,6 +50,8 @@ pub struct DaemonSettings {
     pub dispatching: Dispatching,
     /// How this node stands to its store.
     pub standing: Arc<Standing>,
+    /// The pipelines that events start.
+    pub routes: Routes,
 }
 
 /// Whether ready jobs are taken by themselves.
@@ -64,6 +67,7 @@ pub enum Dispatching {
 /// The workers of one node, running.
 pub struct Daemon {
     engine: Engine,
+    router: Arc<Router>,
     attempts: Arc<Attempts>,
     polls: Arc<Polls>,
     pulls: Arc<Pulls>,
@@ -96,12 +100,14 @@ impl Daemon {
         executors: Executors,
         settings: DaemonSettings,
     ) -> Self {
+        let router = Arc::new(Router::new(executors.clone(), settings.routes.clone()));
         let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
         let asks = Arc::new(AsksWatched::default());
         let clock: Arc<dyn crate::Clock> = timer.clone();
         let presences = Arc::new(Presences::new(settings.owner.as_str(), clock.clone()));
         let mut base = Engine::new(store, clock, ids, settings.retention)
             .leasing(settings.lease)
+            .signalling(router.clone())
             .watched_by(wakes.clone())
             .watched_by(changes.clone())
             .watched_by(asks.clone());
@@ -136,7 +142,16 @@ impl Daemon {
             .sparing(attempts.clone());
         let hand_out = HandOutJobs::new(engine.clone(), pulls.clone());
         let note_presence = NotePresence::new(engine.clone(), presences.clone());
+        let route = RouteEvents::new(
+            engine.clone(),
+            router.clone(),
+            settings.owner.clone(),
+            settings.lease,
+            wakes.clone(),
+            settings.standing.clone(),
+        );
         let mut loops = vec![
+            tokio::spawn(drive(Arc::new(route), timer.clone(), stage.clone(), Stage::Draining)),
             tokio::spawn(drive(Arc::new(attend), timer.clone(), stage.clone(), Stage::Ended)),
             tokio::spawn(drive(Arc::new(poll), timer.clone(), stage.clone(), Stage::Draining)),
             tokio::spawn(drive(Arc::new(hand_out), timer.clone(), stage.clone(), Stage::Draining)),
@@ -156,6 +171,7 @@ impl Daemon {
         let loops = Mutex::new(loops);
         Self {
             engine,
+            router,
             attempts,
             polls,
             pulls,
@@ -240,6 +256,11 @@ impl Daemon {
     /// The engine whose commits wake the workers.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// What knows the pipelines.
+    pub fn router(&self) -> &Arc<Router> {
+        &self.router
     }
 
     /// The attempts that run here.

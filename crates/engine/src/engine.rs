@@ -9,7 +9,8 @@ use domain::{Command, Lease, Record, Refusal};
 use store::{Commit, Committed, KeptKey, Store, StoreError, Taken};
 
 use crate::plan::{Assume, Plan, Planner};
-use crate::{Clock, EngineError, Ids, Order, OrderKey, Outcome};
+use crate::routing::Signals;
+use crate::{Clock, EngineError, Ids, Order, OrderKey, Outcome, Router};
 
 /// How often an order is decided anew because another commit was first.
 const MAX_TRIES: usize = 16;
@@ -25,6 +26,7 @@ pub struct Engine {
     retention: Retention,
     lease: Lease,
     watches: Vec<Arc<dyn CommitWatch>>,
+    router: Option<Arc<Router>>,
 }
 
 /// Told of every commit that has become durable. It only notes what is of use to it: it is called on the way to the answer.
@@ -44,7 +46,7 @@ impl Engine {
         ids: Arc<dyn Ids>,
         retention: Retention,
     ) -> Self {
-        Self { store, clock, ids, retention, lease: Lease::DEFAULT, watches: Vec::new() }
+        Self { store, clock, ids, retention, lease: Lease::DEFAULT, watches: Vec::new(), router: None }
     }
 
     /// The same engine, whose callers have this lease.
@@ -53,10 +55,21 @@ impl Engine {
         self
     }
 
+    /// The same engine, whose ends start what listens to them.
+    pub fn signalling(mut self, router: Arc<Router>) -> Self {
+        self.router = Some(router);
+        self
+    }
+
     /// The same engine, whose commits this one is told of.
     pub fn watched_by(mut self, watch: Arc<dyn CommitWatch>) -> Self {
         self.watches.push(watch);
         self
+    }
+
+    /// What knows the pipelines, if ends start any.
+    pub fn router(&self) -> Option<&Arc<Router>> {
+        self.router.as_ref()
     }
 
     /// The store, for reads and claims.
@@ -208,6 +221,7 @@ impl Engine {
             retention: self.retention,
             now: self.clock.now(),
             lease: self.lease,
+            signals: self.router.as_deref().map(|router| router as &dyn Signals),
         }
     }
 }

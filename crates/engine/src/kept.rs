@@ -34,7 +34,8 @@ impl Kept {
             summary: output.summary,
             data: output.data.map(|data| self.keep(BodyName::Result, data)),
             artifacts: output.artifacts.map(|list| self.keep(BodyName::Artifacts, list)),
-            ..ResultRefs::default()
+            emitted: u32::try_from(output.emitted.len()).unwrap_or(u32::MAX),
+            error: None,
         }
     }
 

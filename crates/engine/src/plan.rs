@@ -17,7 +17,8 @@ use domain::run::{RunCommand, RunFact};
 use domain::{Command, Consequence, Decision, Fact, Lease, Record, RecordId, Refusal, Timestamp};
 use store::{Change, Commit, Head, Loaded, NewFact, Removal, Store, Taken, Urgency};
 
-use crate::{EngineError, Ids, Order};
+use crate::routing::{Also, Signals};
+use crate::{EngineError, Ids, Order, OrderBody};
 
 /// Consequences that one commit may hold.
 const MAX_CONSEQUENCES: usize = 1_000;
@@ -62,6 +63,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) retention: Retention,
     pub(crate) now: Timestamp,
     pub(crate) lease: Lease,
+    /// Who is asked what the end of a record means.
+    pub(crate) signals: Option<&'a dyn Signals>,
 }
 
 /// Why a plan was not finished.
@@ -123,7 +126,17 @@ impl Planner<'_> {
         let mut also = order.also.iter();
         let mut refusal = None;
         let mut decided = 0;
-        while let Some(step) = waiting.pop_front().or_else(|| also.next().cloned()) {
+        let mut told = Also::default();
+        loop {
+            // Of a refused order nothing follows but its evidence.
+            let next = || also.next().filter(|_| refusal.is_none()).cloned();
+            let Some(step) = waiting.pop_front().or_else(next) else {
+                if told.consequences.is_empty() && self.tell_ends(&records, &mut told) {
+                    waiting.extend(told.consequences.iter().cloned());
+                    continue;
+                }
+                break;
+            };
             decided += 1;
             if decided > MAX_CONSEQUENCES {
                 return Err(EngineError::TooManyConsequences.into());
@@ -154,7 +167,7 @@ impl Planner<'_> {
                 Decision::Refused { refusal, .. } => return Err(EngineError::from(refusal).into()),
             }
         }
-        Ok(self.finish(order, records, refusal)?)
+        Ok(self.finish(order, records, told.bodies, refusal)?)
     }
 
     /// The commit without facts that only brings the agenda of a taken record up to date.
@@ -199,6 +212,7 @@ impl Planner<'_> {
         &self,
         order: &Order,
         records: BTreeMap<RecordId, Working>,
+        told: Vec<OrderBody>,
         refusal: Option<Refusal>,
     ) -> Result<Plan, EngineError> {
         let mut changes = Vec::with_capacity(records.len());
@@ -209,7 +223,7 @@ impl Planner<'_> {
                 answered = Some(record.clone());
             }
             if !working.facts.is_empty() {
-                changes.push(self.change(order, id, working, record));
+                changes.push(self.change(order, &told, id, working, record));
             }
         }
         let Some(record) = answered else { return Err(Refusal::UnknownRecord.into()) };
@@ -227,8 +241,29 @@ impl Planner<'_> {
         Ok(Plan::Write { commit, answer: refusal.map_or(Ok(record), Err) })
     }
 
-    fn change(&self, order: &Order, id: RecordId, working: Working, record: Arc<Record>) -> Change {
-        let bodies = order.bodies.iter().filter(|body| body.record == id).map(|body| body.body.clone());
+    /// What listens to the ends that this step brings about; whether anything does.
+    fn tell_ends(&self, records: &BTreeMap<RecordId, Working>, told: &mut Also) -> bool {
+        let Some(signals) = self.signals else { return false };
+        for working in records.values().filter(|working| working.facts.iter().any(is_end)) {
+            let of_end = working.state.as_ref().and_then(|record| signals.of_end(record, working.expected.version));
+            if let Some(also) = of_end {
+                told.consequences.extend(also.consequences);
+                told.bodies.extend(also.bodies);
+            }
+        }
+        !told.consequences.is_empty()
+    }
+
+    fn change(
+        &self,
+        order: &Order,
+        told: &[OrderBody],
+        id: RecordId,
+        working: Working,
+        record: Arc<Record>,
+    ) -> Change {
+        let bodies = order.bodies.iter().chain(told).filter(|body| body.record == id);
+        let bodies = bodies.map(|body| body.body.clone());
         Change {
             expected: working.expected,
             removal: removal(&working.facts),
@@ -274,6 +309,25 @@ fn creates(command: &Command) -> bool {
             | Command::Event(EventCommand::Publish(_))
             | Command::Run(RunCommand::Start(_))
     )
+}
+
+/// Whether a fact is the end of a job or of an operation.
+const fn is_end(new: &NewFact) -> bool {
+    match &new.fact {
+        Fact::Job(fact) => matches!(
+            fact,
+            JobFact::Completed(_)
+                | JobFact::Failed(_)
+                | JobFact::Cancelled(_)
+                | JobFact::Expired(_)
+                | JobFact::BecameUnavailable(_)
+        ),
+        Fact::Operation(fact) => matches!(
+            fact,
+            OperationFact::Resolved(_) | OperationFact::Cancelled | OperationFact::Expired { .. }
+        ),
+        Fact::Event(_) | Fact::Run(_) => false,
+    }
 }
 
 /// What the facts of a step take away.

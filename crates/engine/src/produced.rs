@@ -86,6 +86,19 @@ pub struct Output {
     pub data: Option<Vec<u8>>,
     /// The list of artifacts, as JSON.
     pub artifacts: Option<Vec<u8>>,
+    /// The events that came with it, in their order; the data lists them under `events`.
+    pub emitted: Vec<Emitted>,
+}
+
+/// An event that came with a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emitted {
+    /// Its type.
+    pub kind: String,
+    /// Its payload: a JSON object.
+    pub payload: Vec<u8>,
+    /// What names the same thing.
+    pub dedupe_key: Option<String>,
 }
 
 /// A failure.

@@ -43,6 +43,16 @@ pub trait Specialist: Send + Sync {
         Err("this executor does not take over work that others began".to_owned())
     }
 
+    /// The lane in which its jobs queue, unless they name one; its own by default.
+    fn lane(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    /// Whether its input is an event with its context, as plugins are given it, and not a plain payload.
+    fn takes_events(&self) -> bool {
+        false
+    }
+
     /// Whether it is a backend: jobs name it with the folder that it is started in.
     fn is_backend(&self) -> bool {
         false

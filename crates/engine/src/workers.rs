@@ -6,6 +6,7 @@ mod due_times;
 mod hand_out;
 mod note_presence;
 mod poll;
+mod route;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,6 +18,7 @@ pub use dispatch::DispatchJobs;
 pub use hand_out::HandOutJobs;
 pub use note_presence::NotePresence;
 pub use poll::PollOperations;
+pub use route::RouteEvents;
 
 use crate::{EngineError, MayTake};
 

@@ -65,6 +65,7 @@ fn start(store: Arc<SqliteStore>, clock: Arc<SystemClock>, dir: &Path) -> Daemon
         },
     );
     let settings = DaemonSettings {
+        routes: engine::pipelines::Routes::default(),
         owner: RandomIds.owner_id(OWNER),
         lease: Lease::DEFAULT,
         retention: Retention::DEFAULT,

@@ -115,6 +115,7 @@ impl Running {
             executors.register_under(circle.as_deref(), &name, opened.executor(), contract);
         }
         let settings = DaemonSettings {
+            routes: engine::pipelines::Routes::default(),
             owner: RandomIds.owner_id(&owner),
             lease: options.config.lease(),
             retention: options.config.retention(),

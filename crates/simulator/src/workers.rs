@@ -50,6 +50,7 @@ impl Workers {
         let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
         let engine = engine.watched_by(wakes.clone()).watched_by(changes.clone());
         let settings = DaemonSettings {
+            routes: engine::pipelines::Routes::default(),
             owner: owner.clone(),
             lease,
             retention,

@@ -6,10 +6,12 @@ use store::StoreError;
 
 use super::run::Attempt;
 use crate::kept::Kept;
-use crate::{EngineError, Failure, Order, Produced, Stop};
+use crate::{Emitted, EngineError, Failure, Order, Produced, Stop};
 
 /// How long to wait before a report is given again.
 const AGAIN_AFTER_SECONDS: u64 = 1;
+/// How often what a result starts is looked at anew because somebody else was first.
+const MAX_AGAIN: u32 = 8;
 
 impl Attempt {
     /// Reports what came of the attempt, again and again while the store is busy, full or away and the lease is ours.
@@ -20,14 +22,27 @@ impl Attempt {
         produced: Produced,
     ) -> Result<(), EngineError> {
         let deferred = matches!(produced, Produced::Deferred(_));
+        let mut followed = match &produced {
+            Produced::Completed(output) => Some((output.emitted.clone(), output.data.clone())),
+            Produced::Failed(_)
+            | Produced::Unavailable(_)
+            | Produced::Delivered
+            | Produced::AwaitingInput { .. }
+            | Produced::Deferred(_)
+            | Produced::SubmitUnknown(_)
+            | Produced::Stopped
+            | Produced::StoppedWith(_)
+            | Produced::Unexpected(_) => None,
+        };
         let Some(mut order) = self.closing_order(job, attempt_id, produced) else {
             // Nobody may say how it ended: the next owner decides by the lost lease.
             self.hand_back().await;
             return Ok(());
         };
         let mut refused = false;
+        let mut again = 0;
         loop {
-            match self.attempts.engine.execute(order.clone()).await {
+            match self.execute_with(job, followed.as_ref(), &order).await {
                 Ok(_) => return Ok(()),
                 Err(error) if may_pass(&error) => {
                     tracing::warn!(record = %self.id, code = error.code(), "report not written down yet: {error}");
@@ -37,9 +52,15 @@ impl Attempt {
                     order.fence = Some(self.fence.clone());
                     continue;
                 }
+                // What it starts under a key was started by somebody else a moment ago: looked at again, it is a duplicate.
+                Err(EngineError::Refused(Refusal::AlreadyExists)) if again < MAX_AGAIN => {
+                    again += 1;
+                    continue;
+                }
                 // The record must say why there is no result.
                 Err(error) if !refused && is_about_the_report(&error) => {
                     refused = true;
+                    followed = None;
                     // What was left outside goes on there: only the orphan ledger can say so.
                     self.intended = self.intended.take().filter(|_| !deferred);
                     let failure = Failure::permanent("report_refused", error.to_string());
@@ -56,6 +77,22 @@ impl Attempt {
             }
             order.fence = Some(self.fence.clone());
         }
+    }
+
+    /// Ends the attempt, and in the same commit what follows from a result: events, and the next steps of a run.
+    async fn execute_with(
+        &self,
+        job: &Job,
+        followed: Option<&(Vec<Emitted>, Option<Vec<u8>>)>,
+        order: &Order,
+    ) -> Result<(), EngineError> {
+        let engine = &self.attempts.engine;
+        let mut order = order.clone();
+        if let (Some((emitted, data)), Some(router)) = (followed, engine.router()) {
+            let now = engine.clock().now();
+            router.follow(engine.store(), job, emitted, data.as_deref(), now, &mut order).await?;
+        }
+        engine.execute(order).await.map(|_| ())
     }
 
     /// The order that ends the attempt; none if nobody may say how it ended.

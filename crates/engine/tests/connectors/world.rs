@@ -93,6 +93,7 @@ impl World {
         }
         let executors = std::mem::take(executors);
         let settings = DaemonSettings {
+            routes: engine::pipelines::Routes::default(),
             owner: OwnerId::new(format!("test-{:x}", RandomIds.next())),
             lease: Lease::DEFAULT,
             retention: Retention::DEFAULT,

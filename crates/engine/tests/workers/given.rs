@@ -62,6 +62,7 @@ impl Given {
 
     fn started(store: Arc<Counted>, clock: Arc<ManualClock>, registered: Executors) -> Self {
         let settings = DaemonSettings {
+            routes: engine::pipelines::Routes::default(),
             owner: OwnerId::new(format!("test-{:x}", RandomIds.next())),
             lease: Lease::DEFAULT,
             retention: Retention::DEFAULT,

@@ -73,6 +73,7 @@ impl Given {
         let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_700_000_000)));
         let store = Arc::new(MemoryStore::new());
         let settings = DaemonSettings {
+            routes: engine::pipelines::Routes::default(),
             owner: OwnerId::new("test"),
             lease: Lease::DEFAULT,
             retention: Retention { completed_seconds: RETENTION_SECONDS, other_seconds: RETENTION_SECONDS },

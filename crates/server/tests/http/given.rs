@@ -86,6 +86,7 @@ impl World {
         let store = Arc::new(SqliteStore::open(&options).expect("a new store opens"));
         let clock = Arc::new(ManualClock::at(START));
         let settings = DaemonSettings {
+            routes: engine::pipelines::Routes::default(),
             owner: RandomIds.owner_id("test"),
             lease: Lease::DEFAULT,
             retention: Retention::DEFAULT,

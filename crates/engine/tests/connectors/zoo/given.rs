@@ -148,7 +148,9 @@ impl Zoo {
                 (RecordId::Operation(id), Fact::Operation(fact)) => {
                     Some((id.clone(), stored.at, fact.clone()))
                 }
-                (RecordId::Job(_) | RecordId::Operation(_), _) => None,
+                (RecordId::Job(_) | RecordId::Operation(_) | RecordId::Event(_) | RecordId::Run(_), _) => {
+                    None
+                }
             });
             facts.collect()
         })

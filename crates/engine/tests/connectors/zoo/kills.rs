@@ -177,7 +177,7 @@ fn the_job(world: &World) -> JobId {
     world.store.inspect(|tables| {
         let mut jobs = tables.views.keys().filter_map(|id| match id {
             domain::RecordId::Job(id) => Some(id.clone()),
-            domain::RecordId::Operation(_) | RecordId::Event(_) | RecordId::Run(_) => None,
+            domain::RecordId::Operation(_) | domain::RecordId::Event(_) | domain::RecordId::Run(_) => None,
         });
         jobs.next().expect("it was created")
     })

@@ -1,0 +1,150 @@
+//! What comes with the end of an attempt, in its commit: the events that it emitted, settled, and the next steps of its run.
+
+use domain::event::{DEFAULT_MAX_DEPTH, EventCommand, NewEvent, Origin};
+use domain::job::Job;
+use domain::run::{Run, RunCommand, StepEnd};
+use domain::{BodyName, Decision, Record, RecordId, Timestamp};
+use store::Store;
+
+use super::prepare::{Ending, Preparing};
+use super::settle::Moves;
+use super::{Also, Router, derived};
+use crate::pipelines::Plan;
+use crate::{Emitted, EngineError, Order};
+
+impl Router {
+    /// Adds to the order that completes a job what follows from it. Done again after a crash, it is the same.
+    pub(crate) async fn follow(
+        &self,
+        store: &dyn Store,
+        job: &Job,
+        emitted: &[Emitted],
+        result: Option<&[u8]>,
+        now: Timestamp,
+        order: &mut Order,
+    ) -> Result<(), EngineError> {
+        if emitted.is_empty() && job.spec.step.is_none() {
+            return Ok(());
+        }
+        let run = self.run_of(store, job).await?;
+        let moves = if run.is_some() { Moves::ItsRun } else { Moves::Nothing };
+        let mut settling = self.settling(store, now);
+        let mut is_too_deep = false;
+        for (emitted, ordinal) in emitted.iter().zip(0..) {
+            let id = derived::event_id(&job.id, ordinal);
+            let event = self.event(job, run.as_ref(), emitted, ordinal, settling.also(), now);
+            let settle = settling.settle(&id, &event, &emitted.payload, moves).await?;
+            is_too_deep |= event.is_too_deep() && self.is_listened_to(&settle);
+            // First the events themselves; what they start was kept before them.
+            let publish = EventCommand::Publish(Box::new(event));
+            order.also.push(domain::Consequence { record: id.clone().into(), command: publish.into() });
+            order.also.push(domain::Consequence { record: id.into(), command: settle.into() });
+        }
+        if let Some(run) = run {
+            let run_id = run.id.clone();
+            if is_too_deep {
+                let reason = "depth_exceeded".to_owned();
+                settling.also().then(run_id, RunCommand::Condemn { reason });
+            } else {
+                let also = self.next_steps(store, job, run, emitted.len(), result, now).await?;
+                settling.also().consequences.extend(also.consequences);
+                settling.also().bodies.extend(also.bodies);
+            }
+        }
+        settling.into_order(order);
+        Ok(())
+    }
+
+    fn is_listened_to(&self, settle: &EventCommand) -> bool {
+        matches!(settle, EventCommand::Settle { routes, .. } if !routes.is_empty())
+    }
+
+    async fn run_of(&self, store: &dyn Store, job: &Job) -> Result<Option<Run>, EngineError> {
+        let Some(step) = &job.spec.step else { return Ok(None) };
+        let loaded = store.load(&RecordId::from(step.run_id.clone())).await?;
+        Ok(loaded.and_then(|loaded| match &*loaded.record {
+            Record::Run(run) => Some((**run).clone()),
+            Record::Job(_) | Record::Operation(_) | Record::Event(_) => None,
+        }))
+    }
+
+    fn event(
+        &self,
+        job: &Job,
+        run: Option<&Run>,
+        emitted: &Emitted,
+        ordinal: u32,
+        also: &mut Also,
+        _now: Timestamp,
+    ) -> NewEvent {
+        let id = derived::event_id(&job.id, ordinal);
+        let payload = also.keep(id, BodyName::Payload, emitted.payload.clone());
+        NewEvent {
+            kind: emitted.kind.clone(),
+            payload,
+            origin: Origin::Emitted { job_id: job.id.clone(), ordinal },
+            source: job.spec.executor.clone(),
+            dedupe_key: emitted.dedupe_key.clone(),
+            circle: job.spec.circle.clone(),
+            depth: run.map_or(1, |run| run.begun.depth.saturating_add(1)),
+            max_depth: run.map_or(Some(DEFAULT_MAX_DEPTH), |run| run.begun.max_depth),
+            correlation: run.and_then(|run| run.begun.correlation.clone()),
+        }
+    }
+
+    /// What the run of a job does when the job is completed.
+    async fn next_steps(
+        &self,
+        store: &dyn Store,
+        job: &Job,
+        mut run: Run,
+        emitted: usize,
+        result: Option<&[u8]>,
+        now: Timestamp,
+    ) -> Result<Also, EngineError> {
+        let mut also = Also::default();
+        let Some(step) = &job.spec.step else { return Ok(also) };
+        let end = StepEnd::Completed { emitted: u32::try_from(emitted).unwrap_or(u32::MAX) };
+        let command = RunCommand::EndStep { visit: step.visit, job_id: job.id.clone(), end };
+        let Decision::Facts { facts, .. } = domain::run::decide(&run, &command, now) else { return Ok(also) };
+        for fact in &facts {
+            if domain::run::apply(&mut run, fact, now).is_err() {
+                return Ok(also);
+            }
+        }
+        let plan = self.plan_of(store, &run).await?;
+        let run_id = run.id.clone();
+        let ending = Ending { job_id: job.id.clone(), result: result.map(<[u8]>::to_vec) };
+        let preparing = Preparing::new(store, &self.executors, run, plan, now).ending(ending);
+        let (prepared, bodies) = preparing.all().await?;
+        if !prepared.is_empty() {
+            also.then(run_id, RunCommand::Advance(prepared));
+        }
+        also.bodies = bodies;
+        Ok(also)
+    }
+
+    /// What the steps of a run do.
+    async fn plan_of(&self, store: &dyn Store, run: &Run) -> Result<Plan, EngineError> {
+        let broken = |what: String| EngineError::Store(store::StoreError::Broken(format!("{}: {what}", run.id)));
+        let bytes = store.body(&run.id.clone().into(), run.begun.plan).await?;
+        let bytes = bytes.ok_or_else(|| broken("its plan is gone".to_owned()))?;
+        Plan::parse(&bytes).map_err(|error| broken(error.to_string()))
+    }
+
+    /// The order that goes on with a run in which something waits.
+    pub(crate) async fn advancing(
+        &self,
+        store: &dyn Store,
+        run: &Run,
+        actor: std::sync::Arc<str>,
+        now: Timestamp,
+    ) -> Result<Order, EngineError> {
+        let plan = self.plan_of(store, run).await?;
+        let (prepared, bodies) =
+            Preparing::new(store, &self.executors, run.clone(), plan, now).all().await?;
+        let mut order = Order::new(run.id.clone(), RunCommand::Advance(prepared), actor);
+        order.bodies = bodies;
+        Ok(order)
+    }
+}

@@ -1,0 +1,397 @@
+//! What each step of a run that waits is given: the event that led to it, as its condition, its templates and its baggage make it.
+//!
+//! What was prepared is only a proposal: the rules take it if the visit still waits (`domain::run`).
+
+use std::future::Future;
+use std::pin::Pin;
+
+use domain::job::{Job, JobSpec, NewJob};
+use domain::limits::{MAX_LABEL_BYTES, cut};
+use domain::run::{
+    Cause, MAX_PREPARED, NodeKind, Prepared, Readiness, Run, RunCommand, StepEnd, StepLink, Visit, VisitIndex,
+};
+use domain::{BodyName, BodyRef, Decision, JobId, Record, RecordId, Timestamp};
+use serde_json::{Map, Value, json};
+use store::{NewBody, Store, body_ref};
+
+use super::given::{Given, SeenEvent, carried, told};
+use super::derived;
+use crate::pipelines::{Detail, Plan, Roots};
+use crate::{EngineError, Executors, OrderBody};
+
+/// Prepares what waits in one run.
+pub(crate) struct Preparing<'a> {
+    store: &'a dyn Store,
+    executors: &'a Executors,
+    run: Run,
+    plan: Plan,
+    now: Timestamp,
+    /// What the run began with, if it is at hand.
+    input: Option<Given>,
+    /// The result of a job that is just ending, which the store does not have yet.
+    ending: Option<Ending>,
+    bodies: Vec<OrderBody>,
+}
+
+/// A job as its end leaves it.
+pub(crate) struct Ending {
+    pub(crate) job_id: JobId,
+    pub(crate) result: Option<Vec<u8>>,
+}
+
+/// Why a step cannot be given anything: its failure.
+struct Unprepared(String);
+
+type Later<'b, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + Send + 'b>>;
+
+impl<'a> Preparing<'a> {
+    pub(crate) fn new(
+        store: &'a dyn Store,
+        executors: &'a Executors,
+        run: Run,
+        plan: Plan,
+        now: Timestamp,
+    ) -> Self {
+        Self { store, executors, run, plan, now, input: None, ending: None, bodies: Vec::new() }
+    }
+
+    /// The same, of a run that begins with this.
+    pub(crate) fn begun_with(mut self, input: Given) -> Self {
+        self.input = Some(input);
+        self
+    }
+
+    /// The same, after the end of a job that is not written down yet.
+    pub(crate) fn ending(mut self, ending: Ending) -> Self {
+        self.ending = Some(ending);
+        self
+    }
+
+    /// Prepares what waits, and what waits then, up to a bound.
+    pub(crate) async fn all(mut self) -> Result<(Vec<Prepared>, Vec<OrderBody>), EngineError> {
+        let mut all = Vec::new();
+        while all.len() < MAX_PREPARED
+            && let Some(visit) = self.run.waiting().next()
+        {
+            let readiness = match self.prepare(visit).await? {
+                Ok(readiness) => readiness,
+                Err(Unprepared(code)) => Readiness::Fail { code: cut(&code, MAX_LABEL_BYTES).to_owned() },
+            };
+            let prepared = Prepared { visit, readiness };
+            self.advance(&prepared)?;
+            all.push(prepared);
+        }
+        Ok((all, self.bodies))
+    }
+
+    /// The run as it will be.
+    fn advance(&mut self, prepared: &Prepared) -> Result<(), EngineError> {
+        let command = RunCommand::Advance(vec![prepared.clone()]);
+        match domain::run::decide(&self.run, &command, self.now) {
+            Decision::Facts { facts, .. } => {
+                for fact in facts {
+                    domain::run::apply(&mut self.run, &fact, self.now)
+                        .map_err(|misfold| broken(&self.run, misfold))?;
+                }
+                Ok(())
+            }
+            Decision::Nothing => Err(broken(&self.run, "what waits cannot be begun")),
+            Decision::Refused { refusal, .. } => Err(refusal.into()),
+        }
+    }
+
+    async fn prepare(&mut self, at: VisitIndex) -> Result<Result<Readiness, Unprepared>, EngineError> {
+        let visit = self.visit(at)?.clone();
+        let detail = self.plan.detail(visit.node).cloned().unwrap_or_default();
+        let given = self.given(at).await?;
+        let empty = json!({});
+        let (payload, context) =
+            (Value::Object(given.event.payload.clone()), Value::Object(given.context.clone()));
+        let roots = Roots { payload: &payload, context: &context, config: &empty };
+        match detail.condition.as_ref().map(|condition| condition.evaluate(&roots)) {
+            None | Some(Ok(true)) => {}
+            Some(Ok(false)) => return Ok(Ok(Readiness::Skip)),
+            Some(Err(error)) => return Ok(Err(Unprepared(format!("predicate_invalid: {error}")))),
+        }
+        if self.run.is_group(at) {
+            return Ok(Ok(Readiness::Enter));
+        }
+        let carried = match detail.baggage.as_ref().map(|baggage| baggage.carry(&given.context, &roots)) {
+            None => given.context,
+            Some(Ok(carried)) => carried,
+            Some(Err(error)) => return Ok(Err(Unprepared(format!("baggage_invalid: {error}")))),
+        };
+        let mut event = given.event;
+        match detail.with.as_ref().map(|with| with.render(&roots)) {
+            None => {}
+            Some(Ok(with)) => event.payload.extend(with),
+            Some(Err(error)) => return Ok(Err(Unprepared(format!("with_invalid: {error}")))),
+        }
+        Ok(self.step(at, &visit, &detail, Given { event, context: carried }))
+    }
+
+    fn step(
+        &mut self,
+        at: VisitIndex,
+        visit: &Visit,
+        detail: &Detail,
+        given: Given,
+    ) -> Result<Readiness, Unprepared> {
+        let begun = &self.run.begun;
+        let name = detail.executor.as_deref().unwrap_or_default();
+        let executor = self.executors.find(begun.circle.as_deref(), name);
+        let usual = executor.map_or(Executors::DEFAULT_RETRY, |executor| executor.retry);
+        let step = self.run.node(visit).map(|node| node.id.clone()).unwrap_or_default();
+        let mut spec = JobSpec::plain(Some(name), detail.retry.map_or(usual, |retry| retry.policy(usual)));
+        spec.title = cut(&format!("{}: {step}", begun.pipeline), domain::limits::MAX_TITLE_BYTES).to_owned();
+        spec.lane = executor.and_then(|executor| executor.specialist.lane()).map(std::borrow::Cow::into_owned);
+        spec.timeout_seconds = detail.timeout_seconds;
+        spec.circle.clone_from(&begun.circle);
+        spec.source_kind = Some("pipeline".to_owned());
+        spec.source_id = Some(self.run.id.as_str().to_owned());
+        spec.step = Some(Box::new(StepLink {
+            run_id: self.run.id.clone(),
+            visit: at,
+            pipeline: begun.pipeline.clone(),
+            step,
+        }));
+        let input = if executor.is_some_and(|executor| executor.specialist.takes_events()) {
+            let context = self.context_of_plugin(&spec, &given);
+            json!({ "command": "handle", "event": given.event, "context": context }).to_string().into_bytes()
+        } else {
+            serde_json::to_vec(&given.event.payload).expect("a payload has only texts as keys")
+        };
+        let job_id = derived::job_id(&self.run.id, at);
+        let record = RecordId::from(job_id.clone());
+        let mut bodies = vec![self.keep(&record, BodyName::Input, input)];
+        if !given.context.is_empty() {
+            let context = serde_json::to_vec(&given.context).expect("a context has only texts as keys");
+            bodies.push(self.keep(&record, BodyName::Context, context));
+        }
+        let job = NewJob { spec, due_at: None, bodies };
+        match job.check() {
+            Ok(()) => Ok(Readiness::Job { job_id, job: Box::new(job) }),
+            Err(refusal) => Err(Unprepared(format!("step_invalid: {refusal}"))),
+        }
+    }
+
+    /// The context as plugins know it: what was carried, and what the host says of the run.
+    fn context_of_plugin(&self, spec: &JobSpec, given: &Given) -> Map<String, Value> {
+        let begun = &self.run.begun;
+        let mut context = given.context.clone();
+        let run_id = self.run.id.as_str();
+        let step = spec.step.as_ref().map_or("", |step| step.step.as_str());
+        let (depth, most) = (begun.depth + 1, begun.max_depth.unwrap_or_default());
+        for (key, value) in [
+            ("ductile_pipeline", json!(begun.pipeline)),
+            ("ductile_step_id", json!(step)),
+            ("ductile_pipeline_instance_id", json!(run_id)),
+            ("ductile_route_depth", json!(depth)),
+            ("ductile_route_max_depth", json!(most)),
+            (
+                "ductile",
+                json!({ "pipeline_instance_id": run_id, "route_depth": depth, "route_max_depth": most }),
+            ),
+        ] {
+            context.insert(key.to_owned(), value);
+        }
+        if let Some(correlation) = carried(begun.correlation.as_ref()) {
+            context.insert("correlation".to_owned(), correlation);
+        }
+        context
+    }
+
+    fn keep(&mut self, record: &RecordId, name: BodyName, bytes: Vec<u8>) -> BodyRef {
+        let body = body_ref(name, &bytes);
+        self.bodies.push(OrderBody { record: record.clone(), body: NewBody { body, bytes: bytes.into() } });
+        body
+    }
+
+    fn visit(&self, at: VisitIndex) -> Result<&Visit, EngineError> {
+        self.run.visit(at).ok_or_else(|| broken(&self.run, "a visit names one that is not there"))
+    }
+
+    /// What a visit is given, by what led to it.
+    fn given(&self, at: VisitIndex) -> Later<'_, Given> {
+        Box::pin(async move {
+            match self.visit(at)?.cause {
+                Cause::Start => self.beginning().await,
+                Cause::Entered(group) => self.given(group).await,
+                Cause::After(before, ordinal) => {
+                    let outputs = self.outputs(before).await?;
+                    let output = outputs.get(ordinal as usize).or(outputs.first()).cloned();
+                    output.ok_or_else(|| broken(&self.run, "a visit is over and left nothing"))
+                }
+                Cause::Failure(before) => self.failure(before).await,
+            }
+        })
+    }
+
+    async fn beginning(&self) -> Result<Given, EngineError> {
+        if let Some(input) = &self.input {
+            return Ok(input.clone());
+        }
+        let id = RecordId::from(self.run.id.clone());
+        let bytes = self.store.body(&id, self.run.begun.input).await?;
+        let bytes = bytes.ok_or_else(|| broken(&self.run, "its input is gone"))?;
+        serde_json::from_slice(&bytes).map_err(|error| broken(&self.run, error))
+    }
+
+    /// What a visit that is over leaves to what follows it: one for each of its events, and one if there were none.
+    fn outputs(&self, at: VisitIndex) -> Later<'_, Vec<Given>> {
+        Box::pin(async move {
+            let visit = self.visit(at)?;
+            if visit.end() == Some(&StepEnd::Skipped) {
+                return Ok(vec![self.given(at).await?]);
+            }
+            match self.run.node(visit).map(|node| &node.kind) {
+                Some(NodeKind::Group { .. }) => Ok(vec![self.joined(at).await?]),
+                Some(NodeKind::Step) | None => self.outputs_of_job(at).await,
+            }
+        })
+    }
+
+    async fn outputs_of_job(&self, at: VisitIndex) -> Result<Vec<Given>, EngineError> {
+        let (job, result) = self.job_of(at).await?;
+        let context = self.context_of(job.as_ref()).await?;
+        let at_time = job.as_ref().and_then(|job| job.completed_at).unwrap_or(self.now);
+        let source = job.as_ref().and_then(|job| job.spec.executor.clone());
+        let result: Value = result.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let emitted = self.visit(at)?.end().map_or(0, |end| match end {
+            StepEnd::Completed { emitted } => *emitted,
+            StepEnd::Skipped | StepEnd::Failed { .. } | StepEnd::Cancelled => 0,
+        });
+        if emitted == 0 {
+            let payload = match result {
+                Value::Object(payload) => payload,
+                other => Map::from_iter([("result".to_owned(), other)]),
+            };
+            let event = SeenEvent { source, ..told("ductile.step.succeeded", payload, at_time) };
+            return Ok(vec![Given { event, context }]);
+        }
+        let events = result.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
+        let seen = events.into_iter().zip(0..).map(|(event, ordinal)| {
+            let payload = event.get("payload").and_then(Value::as_object).cloned().unwrap_or_default();
+            let text = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
+            let event_id = job.as_ref().map(|job| derived::event_id(&job.id, ordinal).as_str().to_owned());
+            let seen = SeenEvent {
+                dedupe_key: text("dedupe_key"),
+                source: source.clone(),
+                event_id,
+                ..told(&text("type").unwrap_or_default(), payload, at_time)
+            };
+            Given { event: seen, context: context.clone() }
+        });
+        Ok(seen.collect())
+    }
+
+    /// The ends of the branches of a group, together; a single one as it is.
+    async fn joined(&self, group: VisitIndex) -> Result<Given, EngineError> {
+        let given = self.given(group).await?;
+        let mut ends: Vec<(String, Given)> = Vec::new();
+        for (at, visit) in self.run.numbered().filter(|(_, visit)| visit.within == Some(group)) {
+            let is_followed = self.run.visits.iter().any(|other| match other.cause {
+                Cause::After(before, _) | Cause::Failure(before) => before == at && other.within == Some(group),
+                Cause::Start | Cause::Entered(_) => false,
+            });
+            let went_well = matches!(visit.end(), Some(StepEnd::Completed { .. } | StepEnd::Skipped));
+            if went_well && !is_followed {
+                let branch = self.branch_of(at);
+                ends.extend(self.outputs(at).await?.into_iter().map(|output| (branch.clone(), output)));
+            }
+        }
+        if let [(_, only)] = &ends[..] {
+            return Ok(only.clone());
+        }
+        let mut branches: Map<String, Value> = Map::new();
+        for (branch, output) in ends {
+            let payload = Value::Object(output.event.payload);
+            match branches.get_mut(&branch) {
+                None => {
+                    branches.insert(branch, payload);
+                }
+                Some(Value::Array(several)) => several.push(payload),
+                Some(one) => *one = Value::Array(vec![one.take(), payload]),
+            }
+        }
+        let payload = Map::from_iter([("branches".to_owned(), Value::Object(branches))]);
+        Ok(Given { event: told("longhaul.joined", payload, self.now), context: given.context })
+    }
+
+    /// The name of the branch in which a visit is: that of its first step.
+    fn branch_of(&self, mut at: VisitIndex) -> String {
+        while let Some(visit) = self.run.visit(at) {
+            match visit.cause {
+                Cause::After(before, _) | Cause::Failure(before) => at = before,
+                Cause::Start | Cause::Entered(_) => {
+                    return self.run.node(visit).map(|node| node.id.clone()).unwrap_or_default();
+                }
+            }
+        }
+        String::new()
+    }
+
+    /// What is to be said of a failure.
+    async fn failure(&self, at: VisitIndex) -> Result<Given, EngineError> {
+        let visit = self.visit(at)?;
+        let (job, _) = self.job_of(at).await?;
+        let given = self.given(at).await?;
+        let code = match visit.end() {
+            Some(StepEnd::Failed { code }) => code.clone(),
+            Some(StepEnd::Completed { .. } | StepEnd::Skipped | StepEnd::Cancelled) | None => String::new(),
+        };
+        let mut error: Value = Value::Null;
+        if let Some(job) = &job
+            && let Some(body) = job.result.error
+            && let Some(bytes) = self.store.body(&job.id.clone().into(), body).await?
+        {
+            error = serde_json::from_slice(&bytes).unwrap_or_default();
+        }
+        let step = self.run.node(visit).map(|node| node.id.clone()).unwrap_or_default();
+        let mut payload = given.event.payload;
+        for (key, value) in [
+            ("status", json!("error")),
+            ("step", json!(step)),
+            ("job_id", json!(visit.job_id().map(JobId::as_str))),
+            ("code", json!(code)),
+            ("error", error),
+        ] {
+            payload.insert(key.to_owned(), value);
+        }
+        Ok(Given { event: told("longhaul.step.failed", payload, self.now), context: given.context })
+    }
+
+    /// The job of a visit, and its result.
+    async fn job_of(&self, at: VisitIndex) -> Result<(Option<Box<Job>>, Option<Vec<u8>>), EngineError> {
+        let Some(job_id) = self.visit(at)?.job_id() else { return Ok((None, None)) };
+        let id = RecordId::from(job_id.clone());
+        let job = match self.store.load(&id).await?.map(|loaded| loaded.record) {
+            Some(record) => match &*record {
+                Record::Job(job) => Some(job.clone()),
+                Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
+            },
+            None => None,
+        };
+        if let Some(ending) = self.ending.as_ref().filter(|ending| ending.job_id == *job_id) {
+            return Ok((job, ending.result.clone()));
+        }
+        let result = match job.as_ref().and_then(|job| job.result.data) {
+            Some(body) => self.store.body(&id, body).await?,
+            None => None,
+        };
+        Ok((job, result))
+    }
+
+    async fn context_of(&self, job: Option<&Box<Job>>) -> Result<Map<String, Value>, EngineError> {
+        let Some(job) = job else { return Ok(Map::new()) };
+        let Some(body) = job.bodies.iter().find(|body| body.name == BodyName::Context) else {
+            return Ok(Map::new());
+        };
+        let bytes = self.store.body(&job.id.clone().into(), *body).await?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
+    }
+}
+
+fn broken(run: &Run, what: impl std::fmt::Display) -> EngineError {
+    EngineError::Store(store::StoreError::Broken(format!("{}: {what}", run.id)))
+}

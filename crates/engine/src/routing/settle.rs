@@ -1,0 +1,216 @@
+//! What an event starts: every pipeline that listens to its type says what it does with it, and why not if it does not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::event::{DEFAULT_MAX_DEPTH, Disposition, EventCommand, NewEvent, Origin, Route, RouteAnswer};
+use domain::limits::{MAX_NOTE_BYTES, cut};
+use domain::run::{NewRun, Run, RunCommand, RunState};
+use domain::{BodyName, EventId, Record, RunId, Timestamp};
+use serde_json::{Map, Value, json};
+use store::Store;
+
+use super::given::Given;
+use super::prepare::Preparing;
+use super::{Also, Router, derived};
+use crate::pipelines::{Pipeline, Roots, Routes, Signal};
+use crate::{EngineError, Executors, Order};
+
+/// Whether the run of the job that emitted an event goes on with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moves {
+    Nothing,
+    ItsRun,
+}
+
+/// Events that are settled together, in one commit.
+pub(crate) struct Settling<'a> {
+    store: &'a dyn Store,
+    executors: &'a Executors,
+    routes: Arc<Routes>,
+    now: Timestamp,
+    /// What this commit has started under a key already.
+    under_key: BTreeMap<(String, String), RunId>,
+    also: Also,
+}
+
+impl Router {
+    pub(crate) fn settling<'a>(&'a self, store: &'a dyn Store, now: Timestamp) -> Settling<'a> {
+        Settling {
+            store,
+            executors: &self.executors,
+            routes: self.routes(),
+            now,
+            under_key: BTreeMap::new(),
+            also: Also::default(),
+        }
+    }
+}
+
+impl Settling<'_> {
+    /// The command that settles an event; what it starts is kept for the order.
+    pub(crate) async fn settle(
+        &mut self,
+        id: &EventId,
+        event: &NewEvent,
+        payload: &[u8],
+        moves: Moves,
+    ) -> Result<EventCommand, EngineError> {
+        let listening = self.listening(event);
+        let mut routes = Vec::with_capacity(listening.len());
+        // Read once, and only if somebody listens.
+        let read: Option<Value> = if listening.is_empty() { None } else { serde_json::from_slice(payload).ok() };
+        for pipeline in listening {
+            let answer = match &read {
+                Some(Value::Object(payload)) => self.ask(id, event, payload, &pipeline).await?,
+                Some(_) | None => RouteAnswer::Not(Disposition::Invalid("the payload is no object".to_owned())),
+            };
+            routes.push(Route { pipeline: pipeline.name.clone(), answer });
+        }
+        Ok(EventCommand::Settle { routes, moves_its_run: moves == Moves::ItsRun })
+    }
+
+    /// The command that settles an event that cannot be routed: everyone who listens is told why.
+    pub(crate) fn decline(&self, event: &NewEvent, why: &str) -> EventCommand {
+        let told = cut(why, MAX_NOTE_BYTES);
+        let route = |pipeline: Arc<Pipeline>| Route {
+            pipeline: pipeline.name.clone(),
+            answer: RouteAnswer::Not(Disposition::Invalid(told.to_owned())),
+        };
+        let routes = self.listening(event).into_iter().map(route).collect();
+        EventCommand::Settle { routes, moves_its_run: false }
+    }
+
+    /// What else belongs to the commit.
+    pub(crate) fn also(&mut self) -> &mut Also {
+        &mut self.also
+    }
+
+    pub(crate) fn into_order(self, order: &mut Order) {
+        self.also.into_order(order);
+    }
+
+    fn listening(&self, event: &NewEvent) -> Vec<Arc<Pipeline>> {
+        match &event.origin {
+            Origin::Asked { pipeline, .. } => self.routes.find(pipeline).cloned().into_iter().collect(),
+            Origin::JobEnded { .. } => match Signal::parse(&event.kind) {
+                Some(signal) => self.routes.on_hook(signal).to_vec(),
+                None => Vec::new(),
+            },
+            Origin::Published { .. } | Origin::Webhook { .. } | Origin::Emitted { .. } => {
+                self.routes.on(&event.kind).to_vec()
+            }
+        }
+    }
+
+    async fn ask(
+        &mut self,
+        id: &EventId,
+        event: &NewEvent,
+        payload: &Map<String, Value>,
+        pipeline: &Pipeline,
+    ) -> Result<RouteAnswer, EngineError> {
+        let not = |disposition| Ok(RouteAnswer::Not(disposition));
+        let asked_by_name = matches!(event.origin, Origin::Asked { .. });
+        if event.is_too_deep() {
+            return not(Disposition::DepthExceeded(event.depth));
+        }
+        if !asked_by_name && pipeline.from_plugin.is_some() && pipeline.from_plugin != event.source {
+            return not(Disposition::OtherSource);
+        }
+        if let Some(condition) = pipeline.condition.as_ref().filter(|_| !asked_by_name) {
+            let (payload, empty) = (Value::Object(payload.clone()), json!({}));
+            match condition.evaluate(&Roots { payload: &payload, context: &empty, config: &empty }) {
+                Ok(true) => {}
+                Ok(false) => return not(Disposition::PredicateFalse),
+                Err(error) => {
+                    let told = cut(&error.to_string(), MAX_NOTE_BYTES).to_owned();
+                    return not(Disposition::PredicateInvalid(told));
+                }
+            }
+        }
+        let run_id = match &event.dedupe_key {
+            None => derived::run_id_of(id, &pipeline.name),
+            Some(key) => match self.under_key(pipeline, key).await? {
+                Ok(run_id) => run_id,
+                Err(of) => return not(Disposition::DuplicateOf(of)),
+            },
+        };
+        self.start(id, event, payload, pipeline, run_id).await
+    }
+
+    /// The run to start under a key, or the one that is there.
+    async fn under_key(&mut self, pipeline: &Pipeline, key: &str) -> Result<Result<RunId, RunId>, EngineError> {
+        let place = (pipeline.name.clone(), key.to_owned());
+        if let Some(started) = self.under_key.get(&place) {
+            return Ok(Err(started.clone()));
+        }
+        let newest = self.store.newest_run(&pipeline.name, key).await?;
+        let newest = newest.as_deref().and_then(|record| match record {
+            Record::Run(run) => Some(&**run),
+            Record::Job(_) | Record::Operation(_) | Record::Event(_) => None,
+        });
+        if let Some(run) = newest.filter(|run| self.stands_for(run, pipeline.dedupe_window_seconds)) {
+            return Ok(Err(run.id.clone()));
+        }
+        let run_id = derived::run_id_under_key(&pipeline.name, key, newest.map(|run| &run.id));
+        self.under_key.insert(place, run_id.clone());
+        Ok(Ok(run_id))
+    }
+
+    /// Whether a run is the same work: it goes on, or it was done within the window. What failed stands for nothing.
+    fn stands_for(&self, run: &Run, window_seconds: u64) -> bool {
+        match run.state() {
+            RunState::Running | RunState::Cancelling => true,
+            RunState::Completed => {
+                run.ended_at.unwrap_or(run.started_at).plus_seconds(window_seconds) > self.now
+            }
+            RunState::Failed | RunState::Cancelled => false,
+        }
+    }
+
+    async fn start(
+        &mut self,
+        id: &EventId,
+        event: &NewEvent,
+        payload: &Map<String, Value>,
+        pipeline: &Pipeline,
+        run_id: RunId,
+    ) -> Result<RouteAnswer, EngineError> {
+        let given = Given::of_event(id, event, payload.clone(), self.now);
+        let plan = self.also.keep(run_id.clone(), BodyName::Plan, pipeline.plan.to_json());
+        let input = self.also.keep(run_id.clone(), BodyName::Input, given.to_json());
+        let run = NewRun {
+            pipeline: pipeline.name.clone(),
+            version: pipeline.version.clone(),
+            shape: pipeline.shape.clone(),
+            plan,
+            input,
+            event_id: id.clone(),
+            parent: None,
+            circle: event.circle.clone(),
+            depth: event.depth,
+            max_depth: depth_of(pipeline, event),
+            dedupe_key: event.dedupe_key.clone(),
+            correlation: event.correlation.clone(),
+        };
+        let begun = Run::new(run_id.clone(), &run, self.now);
+        let preparing = Preparing::new(self.store, self.executors, begun, pipeline.plan.clone(), self.now);
+        let (prepared, bodies) = preparing.begun_with(given).all().await?;
+        self.also.bodies.extend(bodies);
+        if !prepared.is_empty() {
+            self.also.then(run_id.clone(), RunCommand::Advance(prepared));
+        }
+        Ok(RouteAnswer::Start { run_id, run: Box::new(run) })
+    }
+}
+
+/// How deep the chain may go from here on: as the pipeline says, else as was said before.
+fn depth_of(pipeline: &Pipeline, event: &NewEvent) -> Option<u32> {
+    match pipeline.max_depth {
+        Some(0) => None,
+        Some(hops) => Some(event.depth.saturating_add(hops)),
+        None if event.depth == 0 => Some(DEFAULT_MAX_DEPTH),
+        None => event.max_depth,
+    }
+}

@@ -1,0 +1,121 @@
+//! That a job or an operation has ended, as an event: published in the commit of the end, if a pipeline listens to it.
+//!
+//! The steps of pipelines say nothing here: what follows them is their own pipeline's business, and so no hook ever calls itself.
+
+use domain::event::{EventCommand, NewEvent, Origin};
+use domain::job::{Job, JobState};
+use domain::operation::{Operation, OperationStatus};
+use domain::{BodyName, JobId, Record};
+use serde_json::{Value, json};
+
+use super::{Also, Router, derived};
+use crate::pipelines::Signal;
+
+/// Reasons of a job that failed because its time was over.
+const TIMED_OUT: [&str; 3] = ["timed_out", "timeout", "attempt_timed_out"];
+
+/// Who is asked what the end of a record means.
+pub(crate) trait Signals: Send + Sync {
+    /// What is published because this record has ended, at this version of its stream.
+    fn of_end(&self, record: &Record, version: u64) -> Option<Also>;
+}
+
+impl Signals for Router {
+    fn of_end(&self, record: &Record, version: u64) -> Option<Also> {
+        let (job_id, signal, payload, circle) = match record {
+            Record::Job(job) if job.spec.step.is_none() => {
+                (&job.id, of_job(job)?, told_of_job(job), job.spec.circle.clone())
+            }
+            Record::Operation(operation) => {
+                let signal = of_operation(operation)?;
+                (&operation.link.job_id, signal, told_of_operation(operation), operation.link.circle.clone())
+            }
+            Record::Job(_) | Record::Event(_) | Record::Run(_) => return None,
+        };
+        if self.routes().on_hook(signal).is_empty() {
+            return None;
+        }
+        Some(published(record.id().as_str(), job_id, signal, &payload, circle, version))
+    }
+}
+
+fn published(
+    ended: &str,
+    job_id: &JobId,
+    signal: Signal,
+    payload: &Value,
+    circle: Option<String>,
+    version: u64,
+) -> Also {
+    let id = derived::ended_event_id(ended, version);
+    let mut also = Also::default();
+    let payload = also.keep(id.clone(), BodyName::Payload, payload.to_string().into_bytes());
+    let event = NewEvent {
+        kind: signal.as_str().to_owned(),
+        payload,
+        origin: Origin::JobEnded { job_id: job_id.clone() },
+        source: None,
+        dedupe_key: None,
+        circle,
+        depth: 0,
+        max_depth: None,
+        correlation: None,
+    };
+    also.then(id, EventCommand::Publish(Box::new(event)));
+    also
+}
+
+fn of_job(job: &Job) -> Option<Signal> {
+    let reason = job.state_reason.as_deref().unwrap_or_default();
+    Some(match job.state {
+        JobState::Completed => Signal::JobCompleted,
+        JobState::Failed if TIMED_OUT.contains(&reason) => Signal::JobTimedOut,
+        JobState::Failed => Signal::JobFailed,
+        JobState::Cancelled => Signal::JobCancelled,
+        JobState::Expired => Signal::JobExpired,
+        JobState::Unavailable { .. } => Signal::JobUnavailable,
+        JobState::Queued { .. }
+        | JobState::Dispatching
+        | JobState::Delivered
+        | JobState::Running
+        | JobState::AwaitingInput
+        | JobState::AwaitingExternal { .. }
+        | JobState::Blocked => return None,
+    })
+}
+
+fn of_operation(operation: &Operation) -> Option<Signal> {
+    match operation.status() {
+        OperationStatus::Completed => Some(Signal::OperationCompleted),
+        OperationStatus::Failed
+        | OperationStatus::TimedOut
+        | OperationStatus::Cancelled
+        | OperationStatus::Expired
+        | OperationStatus::Unknown => Some(Signal::OperationFailed),
+        OperationStatus::Pending | OperationStatus::Running => None,
+    }
+}
+
+/// Nothing private: the result itself is the job's.
+fn told_of_job(job: &Job) -> Value {
+    json!({
+        "job_id": job.id.as_str(),
+        "plugin": job.spec.executor,
+        "kind": job.spec.kind,
+        "title": job.spec.title,
+        "status": job.state.name().as_str(),
+        "reason": job.state_reason,
+        "result": job.result.summary,
+        "attempts": job.attempt_count,
+    })
+}
+
+fn told_of_operation(operation: &Operation) -> Value {
+    json!({
+        "operation_id": operation.id.as_str(),
+        "job_id": operation.link.job_id.as_str(),
+        "kind": operation.link.kind,
+        "status": operation.status().as_str(),
+        "polls": operation.polls,
+    })
+}
