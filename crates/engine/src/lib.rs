@@ -23,6 +23,7 @@ mod mistake;
 mod neighbours;
 mod order;
 pub mod outbound;
+pub mod pipelines;
 mod plan;
 mod polls;
 mod presences;
