@@ -31,7 +31,7 @@ pub(super) enum Root {
 
 /// Where a value is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path {
+pub(super) struct Path {
     root: Root,
     segments: Vec<String>,
 }
@@ -66,7 +66,7 @@ impl Path {
     }
 
     /// The value that is there.
-    pub fn find<'v>(&self, roots: &Roots<'v>) -> Option<&'v Value> {
+    pub(super) fn find<'v>(&self, roots: &Roots<'v>) -> Option<&'v Value> {
         let root = match self.root {
             Root::Payload => roots.payload,
             Root::Context => roots.context,

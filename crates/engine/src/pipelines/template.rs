@@ -23,7 +23,7 @@ pub struct With(BTreeMap<String, Given>);
 
 /// A text with references.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Template {
+struct Template {
     written: String,
     parts: Vec<Part>,
 }
@@ -141,7 +141,7 @@ impl Given {
 
 impl Template {
     /// Reads a template, or says what is wrong with its braces or paths.
-    pub fn parse(written: &str) -> Result<Self, String> {
+    fn parse(written: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut text = String::new();
         let mut rest = written;
