@@ -1,0 +1,90 @@
+//! Pipelines: what follows which event, as people write it in YAML files.
+//!
+//! `load.rs` reads files, `read.rs` makes definitions of what they say, `compile.rs` follows the calls and makes of each the shape that
+//! a run walks and the plan of what its steps do. Predicates, templates and baggage are asked while it runs. Everything here is pure or
+//! reads files: nothing is run, nothing is stored.
+
+mod baggage;
+mod compile;
+mod definition;
+mod duration;
+mod graph;
+mod load;
+mod path;
+mod plan;
+mod predicate;
+mod read;
+mod routes;
+mod template;
+#[cfg(test)]
+mod tests;
+mod trigger;
+mod written;
+
+use domain::run::Shape;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+pub use baggage::{Baggage, BaggageError, MAX_CONTEXT_BYTES};
+pub use graph::{Format, graph};
+pub use load::{Loaded, load, parse};
+pub use path::Roots;
+pub use plan::{Detail, MAX_PLAN_BYTES, Plan, PlanError, Retry};
+pub use predicate::{Predicate, PredicateError};
+pub use routes::Routes;
+pub use template::{TemplateError, With};
+pub use trigger::{Signal, Trigger};
+
+/// Steps in each other, with everything that a pipeline calls.
+pub const MAX_NESTING: usize = 16;
+
+/// A pipeline, ready to be run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pipeline {
+    /// What people call it.
+    pub name: String,
+    /// Which one of this name it is: changes with anything below.
+    pub version: String,
+    /// What starts it.
+    pub trigger: Trigger,
+    /// Who must have emitted the event.
+    pub from_plugin: Option<String>,
+    /// Whether it starts.
+    pub condition: Option<Predicate>,
+    /// Hops of a chain of events that it may be in; 0 for any.
+    pub max_depth: Option<u32>,
+    /// Whether whoever starts it by name waits.
+    pub mode: Mode,
+    /// How long they wait.
+    pub timeout_seconds: u64,
+    /// How long the key of an event is remembered.
+    pub dedupe_window_seconds: u64,
+    /// What follows what.
+    pub shape: Shape,
+    /// What is done.
+    pub plan: Plan,
+}
+
+/// Whether whoever starts a pipeline by name waits for its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// They do not.
+    Async,
+    /// They do.
+    Synchronous,
+}
+
+impl Pipeline {
+    /// The version that belongs to what it says: the same on every host and after every start.
+    fn version_of(&self) -> String {
+        let says = (
+            (&self.trigger, &self.from_plugin, &self.condition, self.max_depth),
+            (self.mode, self.timeout_seconds, self.dedupe_window_seconds),
+            (&self.shape, &self.plan),
+        );
+        let json = serde_json::to_vec(&says).expect("a pipeline is texts, numbers, lists and objects");
+        let first = Sha256::digest(&json).first_chunk().copied().map_or(0, u64::from_be_bytes);
+        format!("{first:016x}")
+    }
+}

@@ -1,0 +1,53 @@
+//! A pipeline as its file defines it: read and checked by itself, its calls not yet followed.
+
+use serde_saphyr::Location;
+
+use super::{Detail, Mode, Predicate, Trigger};
+
+/// A pipeline by itself.
+#[derive(Debug)]
+pub(super) struct Definition {
+    /// The file, as it was named.
+    pub(super) file: String,
+    pub(super) at: Location,
+    pub(super) name: String,
+    pub(super) trigger: Trigger,
+    pub(super) from_plugin: Option<String>,
+    pub(super) condition: Option<Predicate>,
+    pub(super) max_depth: Option<u32>,
+    pub(super) mode: Mode,
+    pub(super) timeout_seconds: u64,
+    pub(super) dedupe_window_seconds: u64,
+    pub(super) steps: Vec<Step>,
+    /// What runs when a step fails that says nothing itself.
+    pub(super) on_error: Vec<Step>,
+}
+
+/// A step by itself.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) at: Location,
+    pub(super) id: String,
+    pub(super) kind: StepKind,
+    pub(super) detail: Detail,
+    /// None: as the pipeline says.
+    pub(super) on_error: Option<Answer>,
+}
+
+/// What a step is.
+#[derive(Debug)]
+pub(super) enum StepKind {
+    /// A job; who does it stands in the detail.
+    Uses,
+    Call(String),
+    Steps(Vec<Step>),
+    Split(Vec<Step>),
+}
+
+/// What follows the failure of a step.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Stop,
+    Continue,
+    Steps(Vec<Step>),
+}
