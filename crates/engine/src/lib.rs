@@ -65,4 +65,6 @@ pub use specialist::{Assignment, CancelReply, ForeignWork, Outside, Specialist, 
 pub use standing::{MayTake, Standing};
 pub use wakes::Wakes;
 pub use webhook::{SignedWebhook, verify_webhook, webhook_key};
-pub use workers::{AttendJobs, DispatchJobs, HandOutJobs, Next, NotePresence, PollOperations, RouteEvents, Worker};
+pub use workers::{
+    AttendJobs, DispatchJobs, HandOutJobs, Next, NotePresence, PollOperations, RouteEvents, Worker,
+};

@@ -245,7 +245,8 @@ impl Planner<'_> {
     fn tell_ends(&self, records: &BTreeMap<RecordId, Working>, told: &mut Also) -> bool {
         let Some(signals) = self.signals else { return false };
         for working in records.values().filter(|working| working.facts.iter().any(is_end)) {
-            let of_end = working.state.as_ref().and_then(|record| signals.of_end(record, working.expected.version));
+            let of_end =
+                working.state.as_ref().and_then(|record| signals.of_end(record, working.expected.version));
             if let Some(also) = of_end {
                 told.consequences.extend(also.consequences);
                 told.bodies.extend(also.bodies);

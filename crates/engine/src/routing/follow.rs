@@ -1,6 +1,6 @@
 //! What comes with the end of an attempt, in its commit: the events that it emitted, settled, and the next steps of its run.
 
-use domain::event::{DEFAULT_MAX_DEPTH, EventCommand, NewEvent, Origin};
+use domain::event::{EventCommand, NewEvent, Origin};
 use domain::job::Job;
 use domain::run::{Run, RunCommand, StepEnd};
 use domain::{BodyName, Decision, Record, RecordId, Timestamp};
@@ -32,7 +32,7 @@ impl Router {
         let mut is_too_deep = false;
         for (emitted, ordinal) in emitted.iter().zip(0..) {
             let id = derived::event_id(&job.id, ordinal);
-            let event = self.event(job, run.as_ref(), emitted, ordinal, settling.also(), now);
+            let event = self.event(job, run.as_ref(), emitted, ordinal, settling.also());
             let settle = settling.settle(&id, &event, &emitted.payload, moves).await?;
             is_too_deep |= event.is_too_deep() && self.is_listened_to(&settle);
             // First the events themselves; what they start was kept before them.
@@ -75,7 +75,6 @@ impl Router {
         emitted: &Emitted,
         ordinal: u32,
         also: &mut Also,
-        _now: Timestamp,
     ) -> NewEvent {
         let id = derived::event_id(&job.id, ordinal);
         let payload = also.keep(id, BodyName::Payload, emitted.payload.clone());
@@ -86,8 +85,8 @@ impl Router {
             source: job.spec.executor.clone(),
             dedupe_key: emitted.dedupe_key.clone(),
             circle: job.spec.circle.clone(),
-            depth: run.map_or(1, |run| run.begun.depth.saturating_add(1)),
-            max_depth: run.map_or(Some(DEFAULT_MAX_DEPTH), |run| run.begun.max_depth),
+            depth: run.map_or(0, |run| run.begun.depth.saturating_add(1)),
+            max_depth: run.and_then(|run| run.begun.max_depth),
             correlation: run.and_then(|run| run.begun.correlation.clone()),
         }
     }
@@ -126,7 +125,8 @@ impl Router {
 
     /// What the steps of a run do.
     async fn plan_of(&self, store: &dyn Store, run: &Run) -> Result<Plan, EngineError> {
-        let broken = |what: String| EngineError::Store(store::StoreError::Broken(format!("{}: {what}", run.id)));
+        let broken =
+            |what: String| EngineError::Store(store::StoreError::Broken(format!("{}: {what}", run.id)));
         let bytes = store.body(&run.id.clone().into(), run.begun.plan).await?;
         let bytes = bytes.ok_or_else(|| broken("its plan is gone".to_owned()))?;
         Plan::parse(&bytes).map_err(|error| broken(error.to_string()))
@@ -141,8 +141,7 @@ impl Router {
         now: Timestamp,
     ) -> Result<Order, EngineError> {
         let plan = self.plan_of(store, run).await?;
-        let (prepared, bodies) =
-            Preparing::new(store, &self.executors, run.clone(), plan, now).all().await?;
+        let (prepared, bodies) = Preparing::new(store, &self.executors, run.clone(), plan, now).all().await?;
         let mut order = Order::new(run.id.clone(), RunCommand::Advance(prepared), actor);
         order.bodies = bodies;
         Ok(order)

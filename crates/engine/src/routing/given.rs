@@ -31,7 +31,12 @@ pub(crate) struct SeenEvent {
 
 impl Given {
     /// The event that starts a run.
-    pub(crate) fn of_event(id: &EventId, event: &NewEvent, payload: Map<String, Value>, now: Timestamp) -> Self {
+    pub(crate) fn of_event(
+        id: &EventId,
+        event: &NewEvent,
+        payload: Map<String, Value>,
+        now: Timestamp,
+    ) -> Self {
         let event = SeenEvent {
             kind: event.kind.clone(),
             payload,

@@ -14,8 +14,8 @@ use domain::{BodyName, BodyRef, Decision, JobId, Record, RecordId, Timestamp};
 use serde_json::{Map, Value, json};
 use store::{NewBody, Store, body_ref};
 
-use super::given::{Given, SeenEvent, carried, told};
 use super::derived;
+use super::given::{Given, SeenEvent, carried, told};
 use crate::pipelines::{Detail, Plan, Roots};
 use crate::{EngineError, Executors, OrderBody};
 
@@ -70,9 +70,9 @@ impl<'a> Preparing<'a> {
     /// Prepares what waits, and what waits then, up to a bound.
     pub(crate) async fn all(mut self) -> Result<(Vec<Prepared>, Vec<OrderBody>), EngineError> {
         let mut all = Vec::new();
-        while all.len() < MAX_PREPARED
-            && let Some(visit) = self.run.waiting().next()
-        {
+        while all.len() < MAX_PREPARED {
+            let next = self.run.waiting().next();
+            let Some(visit) = next else { break };
             let readiness = match self.prepare(visit).await? {
                 Ok(readiness) => readiness,
                 Err(Unprepared(code)) => Readiness::Fail { code: cut(&code, MAX_LABEL_BYTES).to_owned() },
@@ -144,7 +144,8 @@ impl<'a> Preparing<'a> {
         let step = self.run.node(visit).map(|node| node.id.clone()).unwrap_or_default();
         let mut spec = JobSpec::plain(Some(name), detail.retry.map_or(usual, |retry| retry.policy(usual)));
         spec.title = cut(&format!("{}: {step}", begun.pipeline), domain::limits::MAX_TITLE_BYTES).to_owned();
-        spec.lane = executor.and_then(|executor| executor.specialist.lane()).map(std::borrow::Cow::into_owned);
+        spec.lane =
+            executor.and_then(|executor| executor.specialist.lane()).map(std::borrow::Cow::into_owned);
         spec.timeout_seconds = detail.timeout_seconds;
         spec.circle.clone_from(&begun.circle);
         spec.source_kind = Some("pipeline".to_owned());
@@ -291,7 +292,9 @@ impl<'a> Preparing<'a> {
         let mut ends: Vec<(String, Given)> = Vec::new();
         for (at, visit) in self.run.numbered().filter(|(_, visit)| visit.within == Some(group)) {
             let is_followed = self.run.visits.iter().any(|other| match other.cause {
-                Cause::After(before, _) | Cause::Failure(before) => before == at && other.within == Some(group),
+                Cause::After(before, _) | Cause::Failure(before) => {
+                    before == at && other.within == Some(group)
+                }
                 Cause::Start | Cause::Entered(_) => false,
             });
             let went_well = matches!(visit.end(), Some(StepEnd::Completed { .. } | StepEnd::Skipped));

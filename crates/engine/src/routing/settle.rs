@@ -59,11 +59,14 @@ impl Settling<'_> {
         let listening = self.listening(event);
         let mut routes = Vec::with_capacity(listening.len());
         // Read once, and only if somebody listens.
-        let read: Option<Value> = if listening.is_empty() { None } else { serde_json::from_slice(payload).ok() };
+        let read: Option<Value> =
+            if listening.is_empty() { None } else { serde_json::from_slice(payload).ok() };
         for pipeline in listening {
             let answer = match &read {
                 Some(Value::Object(payload)) => self.ask(id, event, payload, &pipeline).await?,
-                Some(_) | None => RouteAnswer::Not(Disposition::Invalid("the payload is no object".to_owned())),
+                Some(_) | None => {
+                    RouteAnswer::Not(Disposition::Invalid("the payload is no object".to_owned()))
+                }
             };
             routes.push(Route { pipeline: pipeline.name.clone(), answer });
         }
@@ -93,10 +96,12 @@ impl Settling<'_> {
     fn listening(&self, event: &NewEvent) -> Vec<Arc<Pipeline>> {
         match &event.origin {
             Origin::Asked { pipeline, .. } => self.routes.find(pipeline).cloned().into_iter().collect(),
-            Origin::JobEnded { .. } => match Signal::parse(&event.kind) {
-                Some(signal) => self.routes.on_hook(signal).to_vec(),
-                None => Vec::new(),
-            },
+            Origin::JobEnded { .. } => {
+                match Signal::ALL.into_iter().find(|signal| signal.as_str() == event.kind) {
+                    Some(signal) => self.routes.on_hook(signal).to_vec(),
+                    None => Vec::new(),
+                }
+            }
             Origin::Published { .. } | Origin::Webhook { .. } | Origin::Emitted { .. } => {
                 self.routes.on(&event.kind).to_vec()
             }
@@ -140,7 +145,11 @@ impl Settling<'_> {
     }
 
     /// The run to start under a key, or the one that is there.
-    async fn under_key(&mut self, pipeline: &Pipeline, key: &str) -> Result<Result<RunId, RunId>, EngineError> {
+    async fn under_key(
+        &mut self,
+        pipeline: &Pipeline,
+        key: &str,
+    ) -> Result<Result<RunId, RunId>, EngineError> {
         let place = (pipeline.name.clone(), key.to_owned());
         if let Some(started) = self.under_key.get(&place) {
             return Ok(Err(started.clone()));
@@ -205,12 +214,16 @@ impl Settling<'_> {
     }
 }
 
-/// How deep the chain may go from here on: as the pipeline says, else as was said before.
+/// How deep the chain may go from here on. What was said at its beginning holds: a pipeline that starts itself does not give itself more.
 fn depth_of(pipeline: &Pipeline, event: &NewEvent) -> Option<u32> {
-    match pipeline.max_depth {
+    let own = match pipeline.max_depth {
         Some(0) => None,
         Some(hops) => Some(event.depth.saturating_add(hops)),
         None if event.depth == 0 => Some(DEFAULT_MAX_DEPTH),
-        None => event.max_depth,
+        None => return event.max_depth,
+    };
+    match (own, event.max_depth) {
+        (Some(own), Some(inherited)) => Some(own.min(inherited)),
+        (own, inherited) => inherited.or(own),
     }
 }

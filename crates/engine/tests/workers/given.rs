@@ -335,7 +335,7 @@ pub struct Counted {
     /// So many commits are written and answered with "nobody knows".
     unknown: AtomicUsize,
     calls: AtomicU64,
-    written: Notify,
+    pub written: Notify,
     holds_commits: AtomicBool,
     commits_held: AtomicUsize,
     commits: AtomicUsize,

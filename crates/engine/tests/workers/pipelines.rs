@@ -1,0 +1,446 @@
+//! Events and pipelines over the memory store: what is started, in which commit, and what a crash leaves.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use domain::event::{Disposition, Event, EventStatus, NewEvent, Origin};
+use domain::job::{Job, JobCommand, JobStateName};
+use domain::run::{Run, RunCommand, RunState};
+use domain::{BodyName, EventId, JobId, Record, RecordId, RunId};
+use engine::pipelines::{Routes, parse};
+use engine::{Emitted, Executor, Failure, Ids, Order, Output, Produced, RandomIds, Router};
+use serde_json::{Value, json};
+use store::{Store, body_ref};
+
+use crate::given::{Given, scripted};
+
+/// What each executor was given, in order.
+type Seen = Arc<Mutex<Vec<(String, Value)>>>;
+
+/// An executor that writes down what it is given and answers with this.
+fn noting(
+    name: &'static str,
+    seen: &Seen,
+    answer: impl Fn(&Value) -> Produced + Send + Sync + 'static,
+) -> (String, Executor) {
+    let seen = seen.clone();
+    let answer = Arc::new(answer);
+    scripted(name, 8, move |assignment, _| {
+        let (seen, answer) = (seen.clone(), answer.clone());
+        async move {
+            let input: Value = serde_json::from_slice(&assignment.input).expect("the input is JSON");
+            let produced = answer(&input);
+            seen.lock().expect("no holder of the lock panics").push((name.to_owned(), input));
+            produced
+        }
+    })
+}
+
+/// A result with these events, as a plugin's.
+fn emitting(events: &[(&str, Value)]) -> Produced {
+    let listed: Vec<Value> =
+        events.iter().map(|(kind, payload)| json!({ "type": kind, "payload": payload })).collect();
+    let emitted = events.iter().map(|(kind, payload)| Emitted {
+        kind: (*kind).to_owned(),
+        payload: payload.to_string().into_bytes(),
+        dedupe_key: payload.get("key").and_then(Value::as_str).map(str::to_owned),
+    });
+    Produced::Completed(Output {
+        data: Some(json!({ "result": "ok", "events": listed }).to_string().into_bytes()),
+        emitted: emitted.collect(),
+        ..Output::default()
+    })
+}
+
+fn done() -> Produced {
+    Produced::Completed(Output { data: Some(b"{\"done\":true}".to_vec()), ..Output::default() })
+}
+
+fn failed() -> Produced {
+    Produced::Failed(Failure::permanent("boom", "it does not work"))
+}
+
+struct World {
+    given: Given,
+    seen: Seen,
+}
+
+impl World {
+    fn new<const N: usize>(yaml: &str, executors: impl FnOnce(&Seen) -> [(String, Executor); N]) -> Self {
+        let seen = Seen::default();
+        let given = Given::new(executors(&seen));
+        let loaded = parse(&[("test.yaml", yaml)]);
+        assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
+        given.daemon.router().replace(Routes::new(loaded.pipelines));
+        Self { given, seen }
+    }
+
+    async fn publish(&self, kind: &str, payload: Value, dedupe_key: Option<&str>) -> EventId {
+        let id = EventId::new(format!("event-{:032x}", RandomIds.next()));
+        let payload = payload.to_string().into_bytes();
+        let new = NewEvent {
+            kind: kind.to_owned(),
+            payload: body_ref(BodyName::Payload, &payload),
+            origin: Origin::Published { by: None },
+            source: None,
+            dedupe_key: dedupe_key.map(str::to_owned),
+            circle: None,
+            depth: 0,
+            max_depth: None,
+            correlation: None,
+        };
+        let order = Router::publishing(&id, new, payload, Arc::from("test"));
+        self.given.daemon.engine().execute(order).await.expect("it is accepted");
+        id
+    }
+
+    async fn load(&self, id: impl Into<RecordId>) -> Option<Arc<Record>> {
+        self.given.store.inner.load(&id.into()).await.expect("it can be read").map(|loaded| loaded.record)
+    }
+
+    async fn settled(&self, id: &EventId) -> Event {
+        loop {
+            let written = self.given.store.written.notified();
+            if let Some(record) = self.load(id.clone()).await
+                && let Record::Event(event) = &*record
+                && event.settled.is_some()
+            {
+                return (**event).clone();
+            }
+            written.await;
+        }
+    }
+
+    /// The run that an event started in a pipeline.
+    async fn started(&self, id: &EventId) -> RunId {
+        let event = self.settled(id).await;
+        let routes = event.settled.expect("it is settled").settlement.routes;
+        match routes.first().map(|routed| &routed.disposition) {
+            Some(Disposition::Started(run_id)) => run_id.clone(),
+            other => panic!("it started nothing: {other:?}"),
+        }
+    }
+
+    async fn run(&self, id: &RunId) -> Run {
+        let record = self.load(id.clone()).await.expect("it is there");
+        let Record::Run(run) = &*record else { panic!("{record:?} is no run") };
+        (**run).clone()
+    }
+
+    async fn until(&self, id: &RunId, state: RunState) -> Run {
+        loop {
+            let written = self.given.store.written.notified();
+            let run = self.run(id).await;
+            if run.state() == state {
+                return run;
+            }
+            written.await;
+        }
+    }
+
+    async fn jobs(&self) -> Vec<Job> {
+        let tables = self.given.store.inner.inspect(|tables| tables.views.clone());
+        let jobs = tables.values().filter_map(|record| match &**record {
+            Record::Job(job) => Some((**job).clone()),
+            Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
+        });
+        jobs.collect()
+    }
+
+    fn seen(&self) -> Vec<(String, Value)> {
+        self.seen.lock().expect("no holder of the lock panics").clone()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.seen().into_iter().map(|(name, _)| name).collect();
+        names.sort();
+        names
+    }
+}
+
+// conforms: D27
+#[tokio::test]
+async fn event_starts_exactly_the_pipelines_that_listen_and_says_what_came_of_it_for_each() {
+    let yaml = "
+pipelines:
+- { name: high, on: tide, if: { path: payload.level, op: gte, value: 2000 }, steps: [{ uses: a }] }
+- { name: low, on: tide, if: { path: payload.level, op: lt, value: 2000 }, steps: [{ uses: a }] }
+- { name: odd, on: tide, if: { path: payload.station, op: gt, value: 1 }, steps: [{ uses: a }] }
+- { name: of_gauge, on: tide, from_plugin: gauge, steps: [{ uses: a }] }
+- { name: other, on: wind, steps: [{ uses: a }] }
+";
+    let world = World::new(yaml, |seen| [noting("a", seen, |_| done())]);
+    let id = world.publish("tide", json!({ "level": 2000, "station": "north" }), None).await;
+    let event = world.settled(&id).await;
+    let said: BTreeMap<String, &str> = event
+        .settled
+        .as_ref()
+        .expect("it is settled")
+        .settlement
+        .routes
+        .iter()
+        .map(|routed| (routed.pipeline.clone(), routed.disposition.as_str()))
+        .collect();
+    let expected = [
+        ("high", "started"),
+        ("low", "predicate_false"),
+        ("odd", "predicate_invalid"),
+        ("of_gauge", "other_source"),
+    ];
+    assert_eq!(said, expected.map(|(name, word)| (name.to_owned(), word)).into());
+    let run = world.until(&world.started(&id).await, RunState::Completed).await;
+    assert_eq!((run.begun.pipeline.as_str(), world.jobs().await.len()), ("high", 1));
+    assert_eq!(world.seen(), [("a".to_owned(), json!({ "level": 2000, "station": "north" }))]);
+    let nobody = world.publish("nothing.listens", json!({}), None).await;
+    assert_eq!(world.settled(&nobody).await.status(), EventStatus::NoRoute);
+}
+
+#[tokio::test]
+async fn result_of_a_step_is_given_to_the_next_with_templates_and_baggage() {
+    let yaml = r#"
+pipelines:
+- name: tides
+  on: tide
+  steps:
+  - { id: render, uses: a, baggage: { tide.station: payload.station } }
+  - { id: tell, uses: b, with: { text: "{payload.level} mm at {context.tide.station}", exact: "{payload.level}" } }
+"#;
+    let world = World::new(yaml, |seen| {
+        let a = noting("a", seen, |input| emitting(&[("rendered", json!({ "level": input["level"] }))]));
+        [a, noting("b", seen, |_| done())]
+    });
+    let level = u64::MAX - 1;
+    let id = world.publish("tide", json!({ "level": level, "station": "north" }), None).await;
+    world.until(&world.started(&id).await, RunState::Completed).await;
+    let (_, given) = world.seen().pop().expect("it was done");
+    assert_eq!(given["text"], format!("{level} mm at north"));
+    assert_eq!(given["exact"], level, "a single reference keeps its kind");
+}
+
+#[tokio::test]
+async fn what_follows_a_split_waits_for_all_branches_and_sees_what_each_came_to() {
+    let yaml = "
+pipelines:
+- name: fan
+  on: go
+  steps:
+  - split:
+    - { id: left, uses: a }
+    - { id: right, steps: [{ id: r1, uses: b }, { id: r2, uses: a }] }
+  - { id: join, uses: c }
+";
+    let world = World::new(yaml, |seen| {
+        let of = |name: &'static str| {
+            noting(name, seen, move |_| {
+                let data = json!({ "by": name }).to_string().into_bytes();
+                Produced::Completed(Output { data: Some(data), ..Output::default() })
+            })
+        };
+        [of("a"), of("b"), of("c")]
+    });
+    let id = world.publish("go", json!({}), None).await;
+    world.until(&world.started(&id).await, RunState::Completed).await;
+    assert_eq!(world.names(), ["a", "a", "b", "c"], "once each, the same executor in two branches too");
+    let (last, given) = world.seen().pop().expect("it was done");
+    assert_eq!(
+        (last.as_str(), given),
+        ("c", json!({ "branches": { "left": { "by": "a" }, "right": { "by": "a" } } }))
+    );
+}
+
+#[tokio::test]
+async fn every_event_of_a_step_moves_its_run_and_starts_what_listens_in_one_commit_with_the_end() {
+    let yaml = "
+pipelines:
+- { name: main, on: go, steps: [{ id: make, uses: maker }, { id: each, uses: worker }] }
+- { name: also, on: made, steps: [{ uses: watcher }] }
+";
+    let world = World::new(yaml, |seen| {
+        let maker =
+            noting("maker", seen, |_| emitting(&[("made", json!({ "n": 1 })), ("made", json!({ "n": 2 }))]));
+        [maker, noting("worker", seen, |_| done()), noting("watcher", seen, |_| done())]
+    });
+    let id = world.publish("go", json!({}), None).await;
+    let run = world.until(&world.started(&id).await, RunState::Completed).await;
+    world.given.settle().await;
+    assert_eq!(world.names(), ["maker", "watcher", "watcher", "worker", "worker"]);
+    let made = world.jobs().await.into_iter().find(|job| job.spec.executor.as_deref() == Some("maker"));
+    let made = made.expect("it was done");
+    let positions = world.given.store.inner.inspect(|tables| {
+        let completed = |id: &RecordId| *id == RecordId::from(made.id.clone());
+        let at = tables.facts.values().filter(|fact| completed(&fact.stream)).map(|fact| fact.at).max();
+        let kinds =
+            tables.facts.values().filter(|fact| Some(fact.at) == at).map(|fact| store::fact_kind(&fact.fact));
+        kinds.map(str::to_owned).collect::<Vec<_>>()
+    });
+    assert!(positions.iter().any(|kind| kind == "event.settled/1"), "{positions:?}");
+    assert_eq!(run.visits.len(), 3);
+}
+
+#[tokio::test]
+async fn failure_goes_to_its_handler_and_a_called_pipeline_returns() {
+    let yaml = "
+pipelines:
+- name: main
+  on: go
+  steps:
+  - { id: try, uses: bad, on_error: [{ id: mend, uses: mender }] }
+- name: outer
+  on: call
+  steps:
+  - { id: sub, call: inner }
+  - { id: after, uses: last }
+- { name: inner, on: nothing, steps: [{ id: one, uses: mender }] }
+";
+    let world = World::new(yaml, |seen| {
+        [
+            noting("bad", seen, |_| failed()),
+            noting("mender", seen, |_| done()),
+            noting("last", seen, |_| done()),
+        ]
+    });
+    let id = world.publish("go", json!({ "goal": 7 }), None).await;
+    world.until(&world.started(&id).await, RunState::Completed).await;
+    let (name, told) = world.seen().pop().expect("it was done");
+    assert_eq!(
+        (name.as_str(), &told["step"], &told["code"], &told["goal"]),
+        ("mender", &json!("try"), &json!("boom"), &json!(7))
+    );
+    assert_eq!(told["error"]["message"], "it does not work");
+    let id = world.publish("call", json!({}), None).await;
+    world.until(&world.started(&id).await, RunState::Completed).await;
+    assert_eq!(world.names(), ["bad", "last", "mender", "mender"]);
+}
+
+#[tokio::test]
+async fn failed_step_is_retried_and_its_run_goes_on() {
+    let yaml = "pipelines: [{ name: p, on: go, steps: [{ id: a, uses: flaky }, { id: b, uses: last }] }]";
+    let tries = Arc::new(Mutex::new(0));
+    let counted = tries.clone();
+    let world = World::new(yaml, |seen| {
+        let flaky = noting("flaky", seen, move |_| {
+            let mut tries = counted.lock().expect("no holder of the lock panics");
+            *tries += 1;
+            if *tries == 1 { failed() } else { done() }
+        });
+        [flaky, noting("last", seen, |_| done())]
+    });
+    let id = world.publish("go", json!({}), None).await;
+    let run_id = world.started(&id).await;
+    let run = world.until(&run_id, RunState::Failed).await;
+    let job_id = run.visits[0].job_id().expect("it was begun").clone();
+    let order = engine::RunOrder { actor: Arc::from("test"), keys: Vec::new() };
+    world.given.daemon.run_now(&job_id, domain::job::Trigger::Retry, order).await.expect("it is allowed");
+    world.until(&run_id, RunState::Completed).await;
+    assert_eq!(world.names(), ["flaky", "flaky", "last"]);
+}
+
+#[tokio::test]
+async fn cancel_of_a_run_stops_all_that_it_began() {
+    let yaml = "pipelines: [{ name: p, on: go, steps: [{ split: [{ id: a, uses: slow }, { id: b, uses: slow }] }, { uses: last }] }]";
+    let world = World::new(yaml, |seen| {
+        let slow = scripted("slow", 8, |_, mut link| async move {
+            link.stopped().await;
+            Produced::Stopped
+        });
+        [slow, noting("last", seen, |_| done())]
+    });
+    let id = world.publish("go", json!({}), None).await;
+    let run_id = world.started(&id).await;
+    let jobs: Vec<JobId> = world.run(&run_id).await.open_jobs().cloned().collect();
+    assert_eq!(jobs.len(), 2);
+    let cancel = RunCommand::RequestCancel { by: None, reason: "enough".to_owned() };
+    let order = Order::new(run_id.clone(), cancel, Arc::from("test"));
+    world.given.daemon.engine().execute(order).await.expect("it is allowed");
+    world.until(&run_id, RunState::Cancelled).await;
+    for job in jobs {
+        assert_eq!(world.given.state_of(&job).await, JobStateName::Cancelled);
+    }
+    assert!(world.names().is_empty());
+}
+
+#[tokio::test]
+async fn same_key_starts_nothing_while_its_work_waits_runs_or_was_done_within_the_window_and_again_after_a_failure()
+ {
+    let yaml = "pipelines: [{ name: p, on: go, dedupe_window: 1h, steps: [{ uses: a }] }, { name: q, on: go, steps: [{ uses: a }] }]";
+    let fails = Arc::new(Mutex::new(false));
+    let told = fails.clone();
+    let world = World::new(yaml, |seen| {
+        [noting("a", seen, move |_| if *told.lock().expect("no panic") { failed() } else { done() })]
+    });
+    let first = world.publish("go", json!({}), Some("k")).await;
+    let second = world.publish("go", json!({}), Some("k")).await;
+    let run_id = world.started(&first).await;
+    let event = world.settled(&second).await;
+    let of = |event: &Event| {
+        let routes = &event.settled.as_ref().expect("it is settled").settlement.routes;
+        routes.iter().map(|routed| routed.disposition.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&event), ["duplicate", "duplicate"], "per target");
+    world.until(&run_id, RunState::Completed).await;
+    world.given.clock.advance_seconds(3_601);
+    *fails.lock().expect("no panic") = true;
+    let third = world.publish("go", json!({}), Some("k")).await;
+    let event = world.settled(&third).await;
+    assert_eq!(of(&event), ["started", "duplicate"], "the window of q is a day");
+    world.until(&world.started(&third).await, RunState::Failed).await;
+    let fourth = world.publish("go", json!({}), Some("k")).await;
+    assert_eq!(of(&world.settled(&fourth).await), ["started", "duplicate"], "what failed stands for nothing");
+}
+
+#[tokio::test]
+async fn chain_of_events_that_is_too_long_fails_its_run_and_says_so() {
+    let yaml = "pipelines: [{ name: echo, on: ping, max_depth: 2, steps: [{ uses: again }] }]";
+    let world = World::new(yaml, |seen| [noting("again", seen, |_| emitting(&[("ping", json!({}))]))]);
+    let id = world.publish("ping", json!({}), None).await;
+    world.started(&id).await;
+    loop {
+        let written = world.given.store.written.notified();
+        let failed = world.given.store.inner.inspect(|tables| {
+            tables.views.values().any(|record| {
+                matches!(&**record, Record::Run(run) if run.condemned.as_deref() == Some("depth_exceeded"))
+            })
+        });
+        if failed {
+            break;
+        }
+        written.await;
+    }
+    world.given.settle().await;
+    assert_eq!(world.names().len(), 3, "the first, and two hops");
+}
+
+#[tokio::test]
+async fn end_of_a_job_starts_what_listens_to_it_and_steps_of_pipelines_say_nothing() {
+    let yaml = "pipelines: [{ name: hook, on-hook: job.failed, steps: [{ uses: bad }] }]";
+    let world = World::new(yaml, |seen| [noting("bad", seen, |_| failed())]);
+    let id = world.given.create(crate::given::job("bad").input(b"{}")).await;
+    world.given.until(&id, JobStateName::Failed).await;
+    loop {
+        let written = world.given.store.written.notified();
+        if world.names().len() == 2 {
+            break;
+        }
+        written.await;
+    }
+    world.given.settle().await;
+    let (_, told) = world.seen().pop().expect("it was told");
+    assert_eq!((&told["job_id"], &told["status"]), (&json!(id.as_str()), &json!("failed")));
+    assert_eq!(world.names().len(), 2, "the hook itself is no reason for another");
+}
+
+#[tokio::test]
+async fn step_that_is_done_again_by_hand_starts_its_children_once() {
+    let yaml = "pipelines: [{ name: p, on: go, steps: [{ id: a, uses: a }, { id: b, uses: b }] }]";
+    let world = World::new(yaml, |seen| [noting("a", seen, |_| done()), noting("b", seen, |_| done())]);
+    let id = world.publish("go", json!({}), None).await;
+    let run = world.until(&world.started(&id).await, RunState::Completed).await;
+    for visit in &run.visits {
+        let job_id = visit.job_id().expect("it was begun").clone();
+        let order = Order::new(job_id.clone(), JobCommand::Retire, Arc::from("test"));
+        // Whatever is said of its jobs afterwards, the run is over.
+        world.given.daemon.engine().execute(order).await.expect("it is over");
+        assert!(world.given.is_gone(&job_id).await);
+    }
+    assert_eq!(world.run(&run.id).await, run);
+}
