@@ -43,6 +43,7 @@ use crate::{
 
 pub use file::{SecretSource, State};
 pub use load::Connector;
+pub(super) use load::{text_of, yaml};
 pub use replay::{Exchange, Mismatch, Replayed, replay};
 pub use secrets::{SecretError, Secrets};
 pub use transport::Transport;
