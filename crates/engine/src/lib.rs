@@ -55,7 +55,7 @@ pub use mistake::{Mistake, hint};
 pub use order::{Order, OrderBody, OrderKey, Outcome, RenderAnswer};
 pub use polls::Polls;
 pub use presences::{MAX_HEARD, Presences, Waits};
-pub use produced::{Deferral, Failure, Output, Polled, Produced};
+pub use produced::{Deferral, Emitted, Failure, Output, Polled, Produced};
 pub use pulls::{Beat, Handed, Held, MAX_WAITING, PulledLane, Puller, Pulls};
 pub use schema::{Misfit, Schema};
 pub use spawn::{OnRuntime, Spawn, Task};

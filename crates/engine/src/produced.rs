@@ -86,6 +86,19 @@ pub struct Output {
     pub data: Option<Vec<u8>>,
     /// The list of artifacts, as JSON.
     pub artifacts: Option<Vec<u8>>,
+    /// What it told of, for whoever listens, in the order in which it was told.
+    pub emitted: Vec<Emitted>,
+}
+
+/// An event that came of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emitted {
+    /// What kind of thing happened.
+    pub kind: String,
+    /// The rest of it: a JSON object.
+    pub payload: Vec<u8>,
+    /// What makes it the same event as another.
+    pub dedupe_key: Option<String>,
 }
 
 /// A failure.

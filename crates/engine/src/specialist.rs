@@ -43,6 +43,11 @@ pub trait Specialist: Send + Sync {
         Err("this executor does not take over work that others began".to_owned())
     }
 
+    /// The lane that its jobs queue in, if they do not say and it is not its name.
+    fn lane(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+
     /// Whether it is a backend: jobs name it with the folder that it is started in.
     fn is_backend(&self) -> bool {
         false

@@ -50,7 +50,7 @@ impl Specialist for Noop {
         let output = Output {
             summary: Some("nothing was to be done".to_owned()),
             data: Some(assignment.input),
-            artifacts: None,
+            ..Output::default()
         };
         Box::pin(async move { Produced::Completed(output) })
     }

@@ -49,7 +49,7 @@ pub use secrets::{SecretError, Secrets};
 pub use transport::Transport;
 
 use call::Call;
-use mask::Mask;
+pub(super) use mask::Mask;
 
 /// Where services may call back.
 pub trait CallbackUrls: Send + Sync {

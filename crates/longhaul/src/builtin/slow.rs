@@ -66,7 +66,7 @@ async fn work(assignment: Assignment, mut link: Link) -> Produced {
     Produced::Completed(Output {
         summary: Some(format!("took {seconds} seconds")),
         data: Some(data.to_string().into_bytes()),
-        artifacts: None,
+        ..Output::default()
     })
 }
 

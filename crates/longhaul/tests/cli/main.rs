@@ -19,6 +19,7 @@ mod kills;
 mod outside;
 mod peers;
 mod plugin_files;
+mod plugins;
 mod postgres;
 mod redaction;
 mod refused_databases;

@@ -6,13 +6,16 @@ use crate::given::{expect, json, longhaul, stderr};
 
 /// A file, with the directories above it.
 fn put(path: &Path, text: &str) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
+    std::fs::create_dir_all(path.parent().expect("it can be")).expect("it can be");
+    std::fs::write(path, text).expect("it can be");
 }
 
 fn new(dir: &Path, name: &str, lang: &str) {
     let plugins = dir.join("plugins");
-    let made = longhaul(dir, &["plugin", "new", name, "--lang", lang, "--dir", plugins.to_str().unwrap()]);
+    let made = longhaul(
+        dir,
+        &["plugin", "new", name, "--lang", lang, "--dir", plugins.to_str().expect("it is text")],
+    );
     expect(0, &made);
 }
 

@@ -204,6 +204,7 @@ impl<'a> Reading<'a> {
             summary: summary.map(|text| shortened(text, MAX_SUMMARY_BYTES)),
             data: Some(data.as_str().as_bytes().to_vec()),
             artifacts,
+            ..Output::default()
         })
     }
 

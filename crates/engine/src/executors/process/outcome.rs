@@ -127,7 +127,7 @@ impl Outputs<'_> {
         if self.dropped_progress > 0 {
             let _ = write!(summary, "; {} lines of progress dropped", self.dropped_progress);
         }
-        Output { summary: Some(summary), data: Some(data), artifacts: self.artifacts() }
+        Output { summary: Some(summary), data: Some(data), artifacts: self.artifacts(), ..Output::default() }
     }
 
     async fn json(&self) -> Option<Vec<u8>> {

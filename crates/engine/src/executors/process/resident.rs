@@ -233,7 +233,7 @@ fn answered(line: &[u8], attempt_id: &AttemptId) -> Option<Produced> {
         }));
     }
     let data = Some(said.result?.get().as_bytes().to_vec());
-    Some(Produced::Completed(Output { summary: None, data, artifacts: None }))
+    Some(Produced::Completed(Output { data, ..Output::default() }))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ const EXAMPLES: &str = "Examples:
   longhaul plugin run greet --payload-file payload.json --json | jq .data.events
 
 `handle` is given the payload as an event of the type `api.trigger`. What the plugin writes to its standard error is kept: \
-`longhaul jobs logs ID --stream stderr`.";
+`longhaul jobs logs ID --stderr`.";
 
 /// Run one command of a plugin as a job and follow it to its end
 #[derive(Args)]
