@@ -3,6 +3,7 @@
 mod approval;
 pub mod backend;
 pub mod http;
+pub mod plugin;
 pub mod process;
 
 use std::collections::BTreeMap;

@@ -6,10 +6,11 @@ mod bounded;
 mod connector;
 mod doubts;
 mod executor;
+mod plugin;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use domain::attention::Retention;
 use domain::limits::MAX_LABEL_BYTES;
@@ -26,10 +27,12 @@ use bounded::Bounded;
 use connector::ConnectorEntry;
 pub use connector::OpenedConnector;
 pub use executor::{ExecutorConfig, Kind};
+pub use plugin::LoadedPlugins;
+use plugin::PluginConfig;
 
 /// The file itself.
 const MAX_FILE_BYTES: u64 = 1_048_576;
-/// Executors and lanes in one file.
+/// Executors, lanes and plugins in one file.
 const MAX_ENTRIES: usize = 1_000;
 const MAX_NESTING: usize = 16;
 const MAX_NODES: usize = 100_000;
@@ -56,11 +59,20 @@ pub struct Config {
     pub executors: Vec<Spanned<ExecutorConfig>>,
     /// Services that can do jobs: a file each, beside this one.
     connectors: Vec<Spanned<ConnectorEntry>>,
+    /// Where plugins are, seen from this file.
+    plugin_roots: Vec<Spanned<PathBuf>>,
+    /// Whether symbolic links may lead to plugins.
+    allow_symlinks: bool,
+    /// How plugins are set up, and other names for them.
+    plugins: BTreeMap<String, Spanned<PluginConfig>>,
     /// What work outside is granted.
     policy: Option<Spanned<HostPolicy>>,
     /// The connectors, read.
     #[serde(skip)]
     pub opened: Vec<OpenedConnector>,
+    /// The plugins, found and set up.
+    #[serde(skip)]
+    pub loaded_plugins: LoadedPlugins,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -109,6 +121,7 @@ impl Config {
             let read = Connector::read(&beside.join(file)).map_err(|mistake| wrong(mistake.to_string()))?;
             config.connect(circle.clone(), read).map_err(wrong)?;
         }
+        config.load_plugins(path)?;
         Ok(config)
     }
 
@@ -126,7 +139,7 @@ impl Config {
         let connected = |one: &OpenedConnector| one.connector.name() == name && one.circle == circle;
         let taken = self.executors.iter().any(|executor| process(&executor.value))
             || self.opened.iter().any(connected);
-        if taken {
+        if taken || self.loaded_plugins.plugins.find(name).is_some_and(|plugin| plugin.is_enabled()) {
             return Err(two_of(name, circle.as_deref()));
         }
         self.opened.push(OpenedConnector { circle, connector });
@@ -155,10 +168,10 @@ impl Config {
     }
 
     fn check(&self, path: &Path) -> Result<(), Mistake> {
-        if self.executors.len().max(self.lanes.len()) > MAX_ENTRIES {
+        if self.executors.len().max(self.lanes.len()).max(self.plugins.len()) > MAX_ENTRIES {
             return Err(Mistake::somewhere(
                 path.display(),
-                format!("has more than {MAX_ENTRIES} executors or lanes"),
+                format!("has more than {MAX_ENTRIES} executors, lanes or plugins"),
             ));
         }
         if let Some(lease) = &self.lease {

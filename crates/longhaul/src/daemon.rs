@@ -7,6 +7,7 @@ mod artifacts;
 mod descriptors;
 mod files;
 mod node;
+mod plugins;
 mod signals;
 
 use std::net::SocketAddr;
@@ -101,6 +102,7 @@ impl Running {
         let here = here.map_or_else(|| listener.local_addr().map(|at| format!("http://{at}")), Ok)?;
         let tokens: Arc<dyn AttemptTokens> = Arc::new(callback_key.clone());
         let mut executors = executors(&data_dir, &options.config, &artifacts, &here, &tokens)?;
+        plugins::register(&mut executors, &options.config, &host(&data_dir, &artifacts)?, &clock);
         for OpenedConnector { circle, connector } in std::mem::take(&mut options.config.opened) {
             let name = connector.name().to_owned();
             let callbacks = options.config.public_url().map(|base| -> Arc<dyn CallbackUrls> {
@@ -249,6 +251,11 @@ async fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListe
     })
 }
 
+fn host(data_dir: &Path, artifacts: &Arc<Artifacts>) -> Result<Arc<ProcessHost>> {
+    let supervisor = std::env::current_exe().context("cannot find the program of this process")?;
+    Ok(Arc::new(ProcessHost::new(supervisor, data_dir, artifacts.clone())?))
+}
+
 fn executors(
     data_dir: &Path,
     config: &Config,
@@ -256,8 +263,7 @@ fn executors(
     here: &str,
     tokens: &Arc<dyn AttemptTokens>,
 ) -> Result<Executors> {
-    let supervisor = std::env::current_exe().context("cannot find the program of this process")?;
-    let host = Arc::new(ProcessHost::new(supervisor, data_dir, artifacts.clone())?);
+    let host = host(data_dir, artifacts)?;
     let mut executors = Executors::default();
     builtin::register(&mut executors, &host, &std::env::current_dir()?);
     for executor in &config.executors {

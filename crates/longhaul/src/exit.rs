@@ -14,7 +14,7 @@ pub const EXIT_CODES: &str = "Exit codes:
     1  refused, or the job failed, was cancelled, expired or is unavailable
     2  wrong usage
     3  the daemon cannot be reached
-    4  there is no such job or token
+    4  there is no such job, token or plugin
   124  the time of a wait is over; the job goes on";
 
 pub const FAILED: u8 = 1;
@@ -35,6 +35,11 @@ impl Failed {
     /// The arguments ask for what cannot be.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { code: USAGE, message: message.into() }
+    }
+
+    /// There is nothing of that name.
+    pub fn missing(message: impl Into<String>) -> Self {
+        Self { code: NOT_FOUND, message: message.into() }
     }
 
     /// A call about the job with this id did not succeed.

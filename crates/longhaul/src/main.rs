@@ -37,6 +37,7 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs wait work-0123                    until it is over
   longhaul jobs logs work-0123 --follow           what its command says
   longhaul executors                              what --executor may name
+  longhaul plugin new greet --lang bash           a plugin to begin with
   longhaul orphans list                           what may still run outside
   longhaul nodes                                  who works on this store
   longhaul peers list                             who pulls work, and who is there
@@ -63,6 +64,7 @@ enum Command {
     Purge(commands::purge::Purge),
     Config(commands::config::ConfigArguments),
     Connector(commands::connector::ConnectorArguments),
+    Plugin(commands::plugin::PluginArguments),
     /// Compare views, agenda, checksums and bodies with what the facts say; may run beside a daemon
     #[command(after_help = VERIFY)]
     Verify(Location),
@@ -170,6 +172,7 @@ fn main() -> ExitCode {
         Command::Purge(purge) => commands::purge::run(&purge),
         Command::Config(config) => commands::config::run(&config),
         Command::Connector(connector) => commands::connector::run(&connector),
+        Command::Plugin(plugin) => commands::plugin::run(plugin),
         Command::Verify(store) => commands::verify::run(&store),
         Command::Rebuild(store) => commands::rebuild::run(&store),
         Command::Export(Export::Claims(store)) => commands::export::claims(&store),

@@ -6,6 +6,7 @@ use store::StoreError;
 
 use super::run::Attempt;
 use crate::kept::Kept;
+use crate::routing::Followed;
 use crate::{Emitted, EngineError, Failure, Order, Produced, Stop};
 
 /// How long to wait before a report is given again.
@@ -42,7 +43,7 @@ impl Attempt {
         let mut refused = false;
         let mut again = 0;
         loop {
-            match self.execute_with(job, followed.as_ref(), &order).await {
+            match self.execute_with(job, attempt_id, followed.as_ref(), &order).await {
                 Ok(_) => return Ok(()),
                 Err(error) if may_pass(&error) => {
                     tracing::warn!(record = %self.id, code = error.code(), "report not written down yet: {error}");
@@ -83,6 +84,7 @@ impl Attempt {
     async fn execute_with(
         &self,
         job: &Job,
+        attempt_id: &AttemptId,
         followed: Option<&(Vec<Emitted>, Option<Vec<u8>>)>,
         order: &Order,
     ) -> Result<(), EngineError> {
@@ -90,7 +92,18 @@ impl Attempt {
         let mut order = order.clone();
         if let (Some((emitted, data)), Some(router)) = (followed, engine.router()) {
             let now = engine.clock().now();
-            router.follow(engine.store(), job, emitted, data.as_deref(), now, &mut order).await?;
+            let store = engine.store();
+            match router.follow(store, job, emitted, data.as_deref(), now, &mut order).await? {
+                Followed::GoesOn => {}
+                Followed::TooDeep => {
+                    let failure = Failure::permanent("depth_exceeded", "too many events led to what it emitted");
+                    let mut kept = Kept::of(self.id.clone());
+                    let details = failed(failure, &mut kept);
+                    let failed = self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No);
+                    order.command = failed.into();
+                    order.bodies.extend(kept.into_bodies());
+                }
+            }
         }
         engine.execute(order).await.map(|_| ())
     }

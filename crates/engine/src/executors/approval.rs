@@ -70,6 +70,10 @@ impl Specialist for Gated {
         self.inner.poll(outside)
     }
 
+    fn lane(&self) -> Option<Cow<'_, str>> {
+        self.inner.lane()
+    }
+
     fn read_callback(&self, body: &[u8]) -> Option<Polled> {
         self.inner.read_callback(body)
     }

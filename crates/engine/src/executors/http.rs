@@ -43,12 +43,13 @@ use crate::{
 
 pub use file::{SecretSource, State};
 pub use load::Connector;
+pub(super) use load::{text_of, yaml};
 pub use replay::{Exchange, Mismatch, Replayed, replay};
 pub use secrets::{SecretError, Secrets};
 pub use transport::Transport;
 
 use call::Call;
-use mask::Mask;
+pub(super) use mask::Mask;
 
 /// Where services may call back.
 pub trait CallbackUrls: Send + Sync {

@@ -10,6 +10,7 @@ mod artifacts;
 mod attempt;
 mod bounded_lines;
 mod capture;
+mod collect;
 mod command_line;
 mod follow;
 mod launch;
@@ -32,7 +33,10 @@ use std::sync::Arc;
 use crate::{Assignment, Link, Produced, Specialist};
 
 pub use artifacts::Artifacts;
+pub(super) use collect::{Collected, Heard, HeardLimits, collect, keep_artifact};
+pub(super) use follow::Ending;
 pub use progress_lines::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
+pub(super) use report::Exit;
 pub(super) use resident::{Resident, Turned};
 pub use settings::{Limits, NewPrivileges, ProcessSettings, Program};
 pub use supervisor::supervise;

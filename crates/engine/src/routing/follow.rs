@@ -12,6 +12,15 @@ use super::{Also, Router, derived};
 use crate::pipelines::Plan;
 use crate::{Emitted, EngineError, Order};
 
+/// What the events of a job mean for the job itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Followed {
+    /// Nothing: it is completed.
+    GoesOn,
+    /// Too many events led to one of them. It is written down, starts nothing, and the job has failed: nobody may overlook it.
+    TooDeep,
+}
+
 impl Router {
     /// Adds to the order that completes a job what follows from it. Done again after a crash, it is the same.
     pub(crate) async fn follow(
@@ -22,9 +31,9 @@ impl Router {
         result: Option<&[u8]>,
         now: Timestamp,
         order: &mut Order,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Followed, EngineError> {
         if emitted.is_empty() && job.spec.step.is_none() {
-            return Ok(());
+            return Ok(Followed::GoesOn);
         }
         let run = self.run_of(store, job).await?;
         let moves = if run.is_some() { Moves::ItsRun } else { Moves::Nothing };
@@ -40,19 +49,13 @@ impl Router {
             order.also.push(domain::Consequence { record: id.clone().into(), command: publish.into() });
             order.also.push(domain::Consequence { record: id.into(), command: settle.into() });
         }
-        if let Some(run) = run {
-            let run_id = run.id.clone();
-            if is_too_deep {
-                let reason = "depth_exceeded".to_owned();
-                settling.also().then(run_id, RunCommand::Condemn { reason });
-            } else {
-                let also = self.next_steps(store, job, run, emitted.len(), result, now).await?;
-                settling.also().consequences.extend(also.consequences);
-                settling.also().bodies.extend(also.bodies);
-            }
+        if let Some(run) = run.filter(|_| !is_too_deep) {
+            let also = self.next_steps(store, job, run, emitted.len(), result, now).await?;
+            settling.also().consequences.extend(also.consequences);
+            settling.also().bodies.extend(also.bodies);
         }
         settling.into_order(order);
-        Ok(())
+        Ok(if is_too_deep { Followed::TooDeep } else { Followed::GoesOn })
     }
 
     fn is_listened_to(&self, settle: &EventCommand) -> bool {

@@ -398,7 +398,7 @@ async fn chain_of_events_that_is_too_long_fails_its_run_and_says_so() {
         let written = world.given.store.written.notified();
         let failed = world.given.store.inner.inspect(|tables| {
             tables.views.values().any(|record| {
-                matches!(&**record, Record::Run(run) if run.condemned.as_deref() == Some("depth_exceeded"))
+                matches!(&**record, Record::Job(job) if job.state_reason.as_deref() == Some("depth_exceeded"))
             })
         });
         if failed {
@@ -408,6 +408,21 @@ async fn chain_of_events_that_is_too_long_fails_its_run_and_says_so() {
     }
     world.given.settle().await;
     assert_eq!(world.names().len(), 3, "the first, and two hops");
+    let (runs, events) = world.given.store.inner.inspect(|tables| {
+        let states = tables.views.values().filter_map(|record| match &**record {
+            Record::Run(run) => Some(run.state()),
+            Record::Job(_) | Record::Operation(_) | Record::Event(_) => None,
+        });
+        let deep = tables.views.values().filter(|record| match &***record {
+            Record::Event(event) => event.settled.as_ref().is_some_and(|settled| {
+                let deep = |routed: &domain::event::Routed| routed.disposition == Disposition::DepthExceeded(3);
+                settled.settlement.routes.iter().any(deep)
+            }),
+            Record::Run(_) | Record::Job(_) | Record::Operation(_) => false,
+        });
+        (states.filter(|state| *state == RunState::Failed).count(), deep.count())
+    });
+    assert_eq!((runs, events), (1, 1), "the run of the last one failed, and its event says why");
 }
 
 #[tokio::test]

@@ -150,7 +150,7 @@ fn sent(run: &Run) -> Result<CreateJob> {
 }
 
 /// How it ended, if there is more to say than that it did.
-fn print_end(connection: &Connection, status: &JobStatus<'_>) -> Result<()> {
+pub fn print_end(connection: &Connection, status: &JobStatus<'_>) -> Result<()> {
     let (_, result) = connection
         .client()?
         .result(&status.job_id)

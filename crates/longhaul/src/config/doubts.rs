@@ -33,6 +33,7 @@ impl Config {
             }
         }
         doubts.extend(self.opened.iter().flat_map(|opened| opened.connector.doubts()).cloned());
+        doubts.extend(self.loaded_plugins.told.iter().cloned());
         doubts
     }
 }

@@ -18,6 +18,8 @@ mod jobs;
 mod kills;
 mod outside;
 mod peers;
+mod plugin_files;
+mod plugins;
 mod postgres;
 mod redaction;
 mod refused_databases;

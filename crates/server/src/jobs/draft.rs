@@ -1,5 +1,6 @@
 //! A new job from what its caller sent. The order of the checks is part of the contract.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use api::{CreateJob, FieldError, Problem, ProblemCode};
@@ -110,6 +111,9 @@ pub(crate) fn draft(
         }
         create.executor = backend;
     }
+    if create.lane.is_none() {
+        create.lane = own_lane(executors, circle.as_deref(), create.executor.as_deref());
+    }
     let spec = JobSpec {
         retry: retry(&create, circle.as_deref(), executors),
         created_by_peer_id: principal.peer_id.clone().or(create.created_by_peer_id.take()),
@@ -209,6 +213,12 @@ fn one_at_a_time(backend: &str, circle: Option<&str>, path: Option<&str>, profil
     let named = [circle, path, profile].map(Option::unwrap_or_default).join("\0");
     let digest = store::sha256(named.as_bytes()).to_string();
     format!("{SERIAL}{backend}:{}", &digest[..LANE_DIGITS])
+}
+
+/// The lane that an executor wants its jobs in, if it is not its name.
+fn own_lane(executors: &Executors, circle: Option<&str>, executor: Option<&str>) -> Option<String> {
+    let executor = executors.find(circle, executor?)?;
+    executor.specialist.lane().map(Cow::into_owned)
 }
 
 fn is_backend(executors: &Executors, circle: Option<&str>, name: &str) -> bool {

@@ -113,7 +113,10 @@ impl Connector {
 }
 
 /// Reads a YAML text of people: one document, no anchors, nothing twice.
-pub(super) fn yaml<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, Mistake> {
+pub(in crate::executors) fn yaml<T: serde::de::DeserializeOwned>(
+    file: &str,
+    text: &str,
+) -> Result<T, Mistake> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
@@ -129,7 +132,7 @@ pub(super) fn yaml<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Re
 }
 
 /// The text of a file that is not too large.
-pub(super) fn text_of(path: &Path) -> Result<String, Mistake> {
+pub(in crate::executors) fn text_of(path: &Path) -> Result<String, Mistake> {
     let file = path.display().to_string();
     let unreadable = |error: std::io::Error| Mistake::somewhere(&file, format!("cannot be read: {error}"));
     if std::fs::metadata(path).map_err(unreadable)?.len() > MAX_FILE_BYTES {

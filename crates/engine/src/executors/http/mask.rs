@@ -8,7 +8,7 @@ const STANDS_FOR: &str = "[secret ";
 
 /// Known secrets, and how they look.
 #[derive(Clone, Default)]
-pub(super) struct Mask {
+pub(in crate::executors) struct Mask {
     secrets: Vec<Known>,
 }
 
@@ -23,7 +23,7 @@ struct Known {
 
 impl Mask {
     /// Of these, by name.
-    pub(super) fn of<'s>(secrets: impl IntoIterator<Item = (&'s str, &'s str)>) -> Self {
+    pub(in crate::executors) fn of<'s>(secrets: impl IntoIterator<Item = (&'s str, &'s str)>) -> Self {
         let known = |(name, value): (&str, &str)| Known {
             name: name.to_owned(),
             value: value.as_bytes().to_vec(),
@@ -32,8 +32,13 @@ impl Mask {
         Self { secrets: secrets.into_iter().map(known).collect() }
     }
 
+    /// Whether there is nothing to take out.
+    pub(in crate::executors) fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
     /// The text without secrets.
-    pub(super) fn text(&self, text: String) -> String {
+    pub(in crate::executors) fn text(&self, text: String) -> String {
         let mut masked = text;
         for known in &self.secrets {
             let mut ranges = Vec::new();
@@ -48,7 +53,7 @@ impl Mask {
     }
 
     /// JSON without secrets: still JSON, if it was.
-    pub(super) fn json(&self, json: Vec<u8>) -> Vec<u8> {
+    pub(in crate::executors) fn json(&self, json: Vec<u8>) -> Vec<u8> {
         if self.secrets.is_empty() {
             return json;
         }

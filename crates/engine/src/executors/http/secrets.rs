@@ -85,7 +85,7 @@ impl Secrets {
     }
 
     /// As request templates see them.
-    pub(super) fn lent(&self) -> Value {
+    pub(in crate::executors) fn lent(&self) -> Value {
         Value::Object(self.values.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect())
     }
 
@@ -96,7 +96,7 @@ impl Secrets {
         )
     }
 
-    pub(super) fn mask(&self) -> Mask {
+    pub(in crate::executors) fn mask(&self) -> Mask {
         Mask::of(self.values.iter().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 }

@@ -70,7 +70,7 @@ pub(super) async fn run(
 }
 
 /// A command need not read what it is given: it may close its input or never look at it.
-async fn feed(mut stdin: pipe::Sender, input: Vec<u8>, mut over: watch::Receiver<bool>) {
+pub(super) async fn feed(mut stdin: pipe::Sender, input: Vec<u8>, mut over: watch::Receiver<bool>) {
     tokio::select! {
         _ = stdin.write_all(&input) => {}
         _ = over.wait_for(|over| *over) => {}
@@ -78,7 +78,7 @@ async fn feed(mut stdin: pipe::Sender, input: Vec<u8>, mut over: watch::Receiver
 }
 
 /// The words were too long for the system, or the system has no room for another process.
-fn not_launched(error: &std::io::Error) -> Failure {
+pub(super) fn not_launched(error: &std::io::Error) -> Failure {
     if error.kind() == std::io::ErrorKind::ArgumentListTooLong {
         return Failure::permanent("invalid_input", "argv and env together are too long for the system");
     }

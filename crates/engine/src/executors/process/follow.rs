@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What became of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(in crate::executors) enum Ending {
     Exited(Exit),
     NotStarted {
         errno: i32,

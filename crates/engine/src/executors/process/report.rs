@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exit {
+pub(in crate::executors) enum Exit {
     /// It ended by itself, with this code.
     Code(i32),
     /// A signal ended it.

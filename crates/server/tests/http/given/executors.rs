@@ -80,7 +80,7 @@ struct Echo;
 impl Specialist for Echo {
     fn produce(&self, assignment: Assignment, _: Link) -> Outcome<'_> {
         let output =
-            Output { summary: Some("echoed".to_owned()), data: Some(assignment.input), artifacts: None };
+            Output { summary: Some("echoed".to_owned()), data: Some(assignment.input), ..Output::default() };
         Box::pin(async move { Produced::Completed(output) })
     }
 }

@@ -1,0 +1,216 @@
+//! The plugins of a daemon: what was found together with what its operator says, and other names for it.
+//!
+//! An alias has the manifest of its base and everything else for itself: configuration, state, lane. A name that leads nowhere is a
+//! mistake of the configuration; a plugin that lacks a key is left out, and the others are there all the same.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::discover::{Discovered, Found};
+use super::manifest::{Manifest, is_plugin_name};
+use super::settings::{Activity, PluginSettings};
+use crate::hint;
+
+/// Other names that may lead to one plugin, one after the other.
+const MAX_ALIASES_IN_A_ROW: usize = 16;
+
+/// A plugin that jobs may name.
+#[derive(Debug)]
+pub struct Plugin {
+    /// What jobs call it: its own name, or that of an alias.
+    pub name: String,
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// Where it is.
+    pub directory: PathBuf,
+    /// What is started.
+    pub entrypoint: PathBuf,
+    /// What the operator says of it.
+    pub settings: PluginSettings,
+}
+
+/// All plugins of a daemon.
+#[derive(Clone, Debug, Default)]
+pub struct Plugins {
+    by_name: BTreeMap<String, Arc<Plugin>>,
+}
+
+/// What is wrong with what the operator says of a plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misconfigured {
+    /// The name in the configuration.
+    pub plugin: String,
+    /// What is wrong.
+    pub told: String,
+}
+
+impl Plugins {
+    /// Puts together what was found and what the operator says. What comes besides is left out, and why.
+    pub fn assemble(
+        discovered: &Discovered,
+        settings: &BTreeMap<String, PluginSettings>,
+    ) -> Result<(Self, Vec<Misconfigured>), Misconfigured> {
+        let mut plugins = Self::default();
+        let mut left_out = Vec::new();
+        let found = discovered.plugins.keys();
+        let mut names: Vec<&String> = found.chain(settings.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let settings_of = settings.get(name);
+            let wrong = |told: String| Misconfigured { plugin: name.clone(), told };
+            let base = base(name, discovered, settings).map_err(wrong)?;
+            let Some(found) = base else {
+                let known: Vec<&str> = discovered.plugins.keys().map(String::as_str).collect();
+                left_out.push(wrong(format!("no plugin is named {name:?}{}", hint(name, &known))));
+                continue;
+            };
+            let settings = settings_of.cloned().unwrap_or_default();
+            let plugin = Plugin {
+                name: name.clone(),
+                manifest: found.manifest.clone(),
+                directory: found.directory.clone(),
+                entrypoint: found.entrypoint.clone(),
+                settings,
+            };
+            match plugin.misses() {
+                Some(told) if plugin.is_enabled() => left_out.push(wrong(told)),
+                Some(_) | None => {
+                    plugins.by_name.insert(name.clone(), Arc::new(plugin));
+                }
+            }
+        }
+        Ok((plugins, left_out))
+    }
+
+    /// All of them, by name; those that are not enabled too.
+    pub fn list(&self) -> impl Iterator<Item = &Arc<Plugin>> {
+        self.by_name.values()
+    }
+
+    /// The one of this name.
+    pub fn find(&self, name: &str) -> Option<&Arc<Plugin>> {
+        self.by_name.get(name)
+    }
+}
+
+impl Plugin {
+    /// Whether jobs may name it.
+    pub fn is_enabled(&self) -> bool {
+        self.settings.activity == Activity::Enabled
+    }
+
+    /// Why it would not work with its configuration.
+    fn misses(&self) -> Option<String> {
+        let config = &self.settings.config;
+        let missing: Vec<&str> = self
+            .manifest
+            .required_keys
+            .iter()
+            .filter(|key| !config.contains_key(*key) && !self.settings.secrets.contains_key(*key))
+            .map(String::as_str)
+            .collect();
+        let keys = missing.join(", ");
+        (!missing.is_empty()).then(|| format!("{:?} needs {keys} in its config, and is left out", self.name))
+    }
+}
+
+/// What a name leads to; none if nothing was found and it is no alias.
+fn base<'d>(
+    name: &str,
+    discovered: &'d Discovered,
+    settings: &BTreeMap<String, PluginSettings>,
+) -> Result<Option<&'d Found>, String> {
+    let uses = |name: &str| settings.get(name).and_then(|settings| settings.uses.as_deref());
+    let Some(mut at) = uses(name) else { return Ok(discovered.plugins.get(name)) };
+    if !is_plugin_name(name) {
+        return Err(format!("{name:?}: a name has letters, digits, `_` and `-`, 64 at most"));
+    }
+    if discovered.plugins.contains_key(name) {
+        return Err(format!("{name:?} is a plugin of its own and cannot be another name of {at:?}"));
+    }
+    if at == name {
+        return Err(format!("{name:?} cannot be another name of itself"));
+    }
+    for _ in 0..MAX_ALIASES_IN_A_ROW {
+        if let Some(found) = discovered.plugins.get(at) {
+            return Ok(Some(found));
+        }
+        at = uses(at).ok_or_else(|| {
+            let known: Vec<&str> = discovered.plugins.keys().map(String::as_str).collect();
+            format!("{name:?} uses {at:?}, and no plugin is named so{}", hint(at, &known))
+        })?;
+    }
+    Err(format!("{name:?} leads in a circle, or over more than {MAX_ALIASES_IN_A_ROW} other names"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn discovered() -> Discovered {
+        let text = "name: gauge\nprotocol: 2\nentrypoint: run.sh\ncommands: [poll]\nconfig_keys: { required: [port] }\n";
+        let plain = "name: echo\nprotocol: 2\nentrypoint: run.sh\ncommands: [poll]\n";
+        let mut discovered = Discovered::default();
+        for text in [text, plain] {
+            let manifest = Manifest::parse("m.yaml", text).unwrap();
+            let found = Found { directory: PathBuf::new(), entrypoint: PathBuf::new(), manifest };
+            discovered.plugins.insert(found.manifest.name.clone(), found);
+        }
+        discovered
+    }
+
+    fn alias(name: &str, uses: &str) -> (String, PluginSettings) {
+        (name.to_owned(), PluginSettings { uses: Some(uses.to_owned()), ..PluginSettings::default() })
+    }
+
+    fn with_port(mut settings: PluginSettings) -> PluginSettings {
+        settings.config.insert("port".to_owned(), 1.into());
+        settings
+    }
+
+    fn mistake<const N: usize>(settings: [(String, PluginSettings); N]) -> String {
+        Plugins::assemble(&discovered(), &BTreeMap::from(settings)).unwrap_err().told
+    }
+
+    #[test]
+    fn plugin_that_lacks_a_required_key_is_left_out_and_the_others_are_there() {
+        let (plugins, left_out) = Plugins::assemble(&discovered(), &BTreeMap::new()).unwrap();
+        assert_eq!(plugins.list().map(|one| &*one.name).collect::<Vec<_>>(), ["echo"]);
+        assert_eq!(left_out[0].told, "\"gauge\" needs port in its config, and is left out");
+    }
+
+    #[test]
+    fn alias_has_the_manifest_of_its_base_and_its_own_configuration() {
+        let (name, settings) = alias("north", "gauge");
+        let settings = BTreeMap::from([(name, with_port(settings)), alias("also", "echo")]);
+        let (plugins, _) = Plugins::assemble(&discovered(), &settings).unwrap();
+        let north = plugins.find("north").unwrap();
+        assert_eq!((north.manifest.name.as_str(), &north.settings.config["port"]), ("gauge", &1.into()));
+        assert!(plugins.find("also").is_some() && plugins.find("gauge").is_none());
+    }
+
+    #[test]
+    fn alias_of_an_alias_leads_to_the_plugin_whatever_the_order_of_names() {
+        let settings = BTreeMap::from([alias("a", "z"), alias("z", "echo")]);
+        let (plugins, _) = Plugins::assemble(&discovered(), &settings).unwrap();
+        assert_eq!(plugins.find("a").unwrap().manifest.name, "echo");
+    }
+
+    #[test]
+    fn alias_that_leads_nowhere_is_a_mistake() {
+        assert!(mistake([alias("a", "a")]).contains("of itself"));
+        assert!(mistake([alias("a", "ecko")]).contains("no plugin is named so; did you mean \"echo\"?"));
+        assert!(mistake([alias("gauge", "echo")]).contains("is a plugin of its own"));
+        assert!(mistake([alias("a", "b"), alias("b", "a")]).contains("in a circle"));
+        assert!(mistake([alias("a b", "echo")]).contains("a name has letters"));
+    }
+
+    #[test]
+    fn settings_of_a_plugin_that_is_not_there_are_told_with_the_nearest_name() {
+        let settings = BTreeMap::from([("ecko".to_owned(), PluginSettings::default())]);
+        let (_, left_out) = Plugins::assemble(&discovered(), &settings).unwrap();
+        assert_eq!(left_out[0].told, "no plugin is named \"ecko\"; did you mean \"echo\"?");
+    }
+}

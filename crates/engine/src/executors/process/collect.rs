@@ -1,0 +1,131 @@
+//! A command that is heard to its end before anything of it is kept: whoever runs it looks at what it said first.
+//!
+//! What it says beyond its limits is read and thrown away, as everywhere.
+
+use domain::{AttemptId, JobId};
+use serde_json::{Value, json};
+use store::ArtifactName;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+
+use super::artifacts::{self, Artifacts};
+use super::attempt::{feed, not_launched};
+use super::capture::MAX_LEFT_IN_PIPE;
+use super::command_line::CommandLine;
+use super::follow::{Ending, follow};
+use super::launch::launch;
+use super::progress_lines::relay;
+use super::{ProcessHost, ProcessSettings};
+use crate::{Assignment, Failure, Link};
+
+const CHUNK_BYTES: usize = 65_536;
+
+/// A command that is over, and what it said.
+pub(in crate::executors) struct Collected {
+    pub(in crate::executors) ending: Ending,
+    pub(in crate::executors) stdout: Heard,
+    pub(in crate::executors) stderr: Heard,
+}
+
+/// What was heard of one output.
+#[derive(Default)]
+pub(in crate::executors) struct Heard {
+    pub(in crate::executors) bytes: Vec<u8>,
+    /// More came than was kept.
+    pub(in crate::executors) truncated: bool,
+}
+
+/// How much is kept of each output.
+#[derive(Clone, Copy)]
+pub(in crate::executors) struct HeardLimits {
+    pub(in crate::executors) stdout_bytes: usize,
+    pub(in crate::executors) stderr_bytes: usize,
+}
+
+/// Runs the command of the settings with this on its standard input. Dropping the future ends the tree.
+pub(in crate::executors) async fn collect(
+    host: &ProcessHost,
+    settings: &ProcessSettings,
+    assignment: &Assignment,
+    stdin: Vec<u8>,
+    limits: HeardLimits,
+    link: Link,
+) -> Result<Collected, Failure> {
+    let command = CommandLine::of(host, settings, assignment)?;
+    let launched = launch(host, settings, &command).map_err(|error| not_launched(&error))?;
+    let attempt_id = &assignment.attempt_id;
+    let (over, is_over) = watch::channel(false);
+    let ending = async {
+        let (socket, supervisor) = (launched.socket, launched.supervisor);
+        let ending = follow(socket, supervisor, settings, &host.data_dir, attempt_id, link.clone()).await;
+        over.send_replace(true);
+        ending
+    };
+    let (ending, stdout, stderr, _, ()) = tokio::join!(
+        ending,
+        hear(launched.stdout, limits.stdout_bytes, is_over.clone()),
+        hear(launched.stderr, limits.stderr_bytes, is_over.clone()),
+        relay(launched.progress, link.clone(), is_over.clone()),
+        feed(launched.stdin, stdin, is_over),
+    );
+    Ok(Collected { ending, stdout, stderr })
+}
+
+/// Reads an output until its end, or until the tree is over and the pipe is empty.
+async fn hear(mut pipe: pipe::Receiver, limit: usize, mut over: watch::Receiver<bool>) -> Heard {
+    let mut heard = Heard::default();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        tokio::select! {
+            read = pipe.read(&mut chunk) => match read {
+                Ok(count @ 1..) => heard.take(&chunk[..count], limit),
+                Ok(0) | Err(_) => return heard,
+            },
+            _ = over.wait_for(|over| *over) => break,
+        }
+    }
+    // Someone outside the tree may hold the other end: then there is no end to wait for.
+    let mut left = MAX_LEFT_IN_PIPE;
+    while let Ok(count @ 1..) = pipe.try_read(&mut chunk)
+        && left > 0
+    {
+        left = left.saturating_sub(count);
+        heard.take(&chunk[..count], limit);
+    }
+    heard
+}
+
+impl Heard {
+    fn take(&mut self, bytes: &[u8], limit: usize) {
+        let room = limit - self.bytes.len();
+        self.truncated |= bytes.len() > room;
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+/// One output as an artifact, on stable storage before a result names it.
+pub(in crate::executors) async fn keep_artifact(
+    host: &ProcessHost,
+    (job_id, attempt_id): (&JobId, &AttemptId),
+    name: &'static str,
+    heard: &Heard,
+) -> std::io::Result<Value> {
+    let path = Artifacts::path_within(job_id, attempt_id, name)
+        .ok_or_else(|| std::io::Error::other(format!("{job_id} cannot be the name of a directory")))?;
+    let whole = host.artifacts.dir().join(&path);
+    let mut file = artifacts::create(&whole).await?;
+    file.write_all(&heard.bytes).await?;
+    file.flush().await?;
+    file.sync_all().await?;
+    artifacts::sync_directories(&whole).await?;
+    let bytes = heard.bytes.len() as u64;
+    host.artifacts.share(ArtifactName { job_id, attempt_id, name }, &whole, bytes).await;
+    Ok(json!({
+        "name": name,
+        "path": path,
+        "bytes": bytes,
+        "truncated": heard.truncated,
+        "sha256": store::sha256(&heard.bytes),
+    }))
+}

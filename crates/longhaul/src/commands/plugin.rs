@@ -1,0 +1,229 @@
+//! `longhaul plugin`: what plugins there are, whether they can be used, a new one, and one job of one.
+//!
+//! All but `run` work on the configuration and the files alone, without a daemon.
+
+mod new;
+mod run;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use engine::plugin::{Discovered, MANIFEST, Plugin, Symlinks, lane, look_at};
+use serde_json::json;
+
+use super::serve::CONFIG_FILE;
+use crate::config::Config;
+use crate::exit::{FAILED, Failed};
+use crate::show::{Table, plain, say};
+
+const EXAMPLES: &str = "A plugin is a directory with a manifest.yaml and a program in any language: it is given one JSON object on its \
+standard input and answers with one on its standard output, {\"status\": \"ok\", \"result\": \"done\"}. longhaul.yaml says where \
+plugins are; each is an executor under its own name. Plugins for Ductile work as they are. See docs/plugins.md.
+
+Examples:
+  longhaul plugin new greet --lang bash --dir plugins     a plugin to begin with
+  longhaul plugin check plugins/greet                     can it be used, and if not, why
+  echo 'plugin_roots: [plugins]' > longhaul.yaml
+  longhaul plugin list                                    what the daemon would have
+  longhaul plugin run greet --payload '{\"name\": \"you\"}'  one job of it, followed to its end
+
+Exit codes: 0 it can be used, or the job has completed; 1 it cannot, or the job failed; 4 there is no such plugin.";
+
+/// List, check, make and run plugins
+#[derive(Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct PluginArguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Where the configuration is.
+#[derive(Args)]
+struct ConfigArgument {
+    /// The configuration [default: ./longhaul.yaml]
+    #[arg(long, env = "LONGHAUL_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// The plugins that the daemon would have with this configuration
+    List {
+        #[command(flatten)]
+        config: ConfigArgument,
+        /// Print JSON for machines
+        #[arg(long)]
+        json: bool,
+    },
+    /// One plugin: its commands, where it is, how its jobs queue
+    Show {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        config: ConfigArgument,
+        /// Print JSON for machines
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what is wrong with a plugin, with all plugins below a directory, or with those of the configuration
+    Check {
+        /// A plugin, or a directory with plugins
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+        #[command(flatten)]
+        config: ConfigArgument,
+    },
+    New(new::New),
+    Run(run::Run),
+}
+
+pub fn run(arguments: PluginArguments) -> Result<ExitCode> {
+    match arguments.verb {
+        Verb::List { config, json } => list(&config.read()?, json),
+        Verb::Show { name, config, json } => show(&config.read()?, &name, json),
+        Verb::Check { directory: Some(directory), .. } => check(&directory),
+        Verb::Check { directory: None, config } => Ok(check_all(&config.read()?)),
+        Verb::New(new) => new::run(&new),
+        Verb::Run(run) => run::run(&run),
+    }
+}
+
+impl ConfigArgument {
+    fn read(&self) -> Result<Config> {
+        Ok(Config::read(self.config.as_deref().unwrap_or(Path::new(CONFIG_FILE)))?)
+    }
+}
+
+fn list(config: &Config, as_json: bool) -> Result<ExitCode> {
+    for told in &config.loaded_plugins.told {
+        eprintln!("warning: {told}");
+    }
+    let plugins = &config.loaded_plugins.plugins;
+    if as_json {
+        let list: Vec<_> = plugins.list().map(|plugin| described(plugin)).collect();
+        say(format_args!("{}", serde_json::to_string(&json!({ "plugins": list }))?));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(&["Plugin", "Version", "Enabled", "Commands", "Directory"]);
+    for plugin in plugins.list() {
+        let enabled = if plugin.is_enabled() { "yes" } else { "no" };
+        let version = plugin.manifest.version.as_deref().unwrap_or_default();
+        let directory = plugin.directory.display().to_string();
+        table.row(&[&plugin.name, version, enabled, &plugin.manifest.command_names(), &directory]);
+    }
+    say(format_args!("{}", table.text()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(config: &Config, name: &str, as_json: bool) -> Result<ExitCode> {
+    let plugins = &config.loaded_plugins.plugins;
+    let Some(plugin) = plugins.find(name) else {
+        let known: Vec<&str> = plugins.list().map(|plugin| plugin.name.as_str()).collect();
+        let near = engine::hint(name, &known);
+        for told in &config.loaded_plugins.told {
+            eprintln!("warning: {told}");
+        }
+        return Err(Failed::missing(format!("no plugin is named {name:?}{near}")).into());
+    };
+    if as_json {
+        say(format_args!("{}", serde_json::to_string(&described(plugin))?));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let manifest = &plugin.manifest;
+    let mut fields = vec![
+        ("plugin", plugin.name.clone()),
+        ("version", manifest.version.clone().unwrap_or_default()),
+        ("about", manifest.description.clone().unwrap_or_default()),
+        ("uses", plugin.settings.uses.clone().unwrap_or_default()),
+        ("enabled", if plugin.is_enabled() { "yes" } else { "no" }.to_owned()),
+        ("starts", plugin.entrypoint.display().to_string()),
+        ("lane", lane(&plugin.name, plugin.settings.parallelism)),
+        ("attempts", plugin.settings.retry.max_attempts.to_string()),
+        ("config", plugin.settings.config.keys().cloned().collect::<Vec<_>>().join(", ")),
+        ("secrets", plugin.settings.secrets.keys().cloned().collect::<Vec<_>>().join(", ")),
+    ];
+    fields.retain(|(_, value)| !value.is_empty());
+    for (field, value) in fields {
+        say(format_args!("{field:>9}: {}", plain(&value)));
+    }
+    for command in &manifest.commands {
+        let about = command.description.as_deref().unwrap_or_default();
+        let seconds = plugin.settings.time_limit(&command.name).as_secs();
+        let line = format!("{} ({}, {seconds} s) {about}", command.name, command.effect.as_str());
+        say(format_args!("{:>9}: {}", "command", plain(line.trim_end())));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A plugin for machines. Of its secrets only the names, of its configuration only the keys: values may be private too.
+fn described(plugin: &Plugin) -> serde_json::Value {
+    let manifest = &plugin.manifest;
+    let commands: Vec<_> = manifest
+        .commands
+        .iter()
+        .map(|command| {
+            json!({
+                "name": command.name,
+                "type": command.effect.as_str(),
+                "description": command.description,
+                "input_schema": command.input_schema,
+                "output_schema": command.output_schema,
+                "timeout_seconds": plugin.settings.time_limit(&command.name).as_secs(),
+            })
+        })
+        .collect();
+    json!({
+        "name": plugin.name,
+        "uses": plugin.settings.uses,
+        "version": manifest.version,
+        "description": manifest.description,
+        "enabled": plugin.is_enabled(),
+        "directory": plugin.directory,
+        "entrypoint": plugin.entrypoint,
+        "lane": lane(&plugin.name, plugin.settings.parallelism),
+        "commands": commands,
+        "config_keys": plugin.settings.config.keys().collect::<Vec<_>>(),
+        "secrets": plugin.settings.secrets.keys().collect::<Vec<_>>(),
+    })
+}
+
+fn check(directory: &Path) -> Result<ExitCode> {
+    let directory = &std::path::absolute(directory)?;
+    if directory.join(MANIFEST).exists() {
+        let found = look_at(directory, directory, Symlinks::Refused)?;
+        for told in &found.manifest.warnings {
+            eprintln!("warning: {told}");
+        }
+        let (name, commands) = (&found.manifest.name, found.manifest.command_names());
+        say(format_args!("{} can be used: plugin {name:?} with {commands}", directory.display()));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut discovered = Discovered::default();
+    discovered.add_root(directory, Symlinks::Refused)?;
+    for told in &discovered.warnings {
+        eprintln!("warning: {told}");
+    }
+    for told in &discovered.left_out {
+        eprintln!("error: {told}");
+    }
+    if discovered.plugins.is_empty() && discovered.left_out.is_empty() {
+        let message = format!("there is no {MANIFEST} in or below {}", directory.display());
+        return Err(Failed { code: FAILED, message }.into());
+    }
+    Ok(told_of(discovered.plugins.keys().map(String::as_str).collect(), discovered.left_out.len()))
+}
+
+fn check_all(config: &Config) -> ExitCode {
+    let loaded = &config.loaded_plugins;
+    for (number, told) in loaded.told.iter().enumerate() {
+        eprintln!("{}: {told}", if number < loaded.left_out { "error" } else { "warning" });
+    }
+    told_of(loaded.plugins.list().map(|plugin| plugin.name.as_str()).collect(), loaded.left_out)
+}
+
+fn told_of(names: Vec<&str>, left_out: usize) -> ExitCode {
+    say(format_args!("{} can be used: {}; {left_out} cannot", names.len(), names.join(", ")));
+    if left_out == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
+}

@@ -1,0 +1,162 @@
+//! What the file says of plugins: where they are, and how each is set up.
+//!
+//! A mistake here stops the daemon; a plugin that cannot be used is a doubt, and the others are there all the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use domain::RetryPolicy;
+use engine::Mistake;
+use engine::http::SecretSource;
+use engine::plugin::{Activity, Discovered, Misconfigured, PluginSettings, Plugins, Strictness, Symlinks};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+use serde_saphyr::Spanned;
+
+use super::bounded::Bounded;
+use super::{Config, ExecutorConfig, OpenedConnector};
+use crate::builtin;
+
+const MAX_ATTEMPTS: u64 = domain::retry::MAX_ATTEMPTS as u64;
+const MAX_BACKOFF_SECONDS: u64 = domain::retry::MAX_BACKOFF_SECONDS as u64;
+const MAX_TIMEOUT_SECONDS: u64 = 604_800;
+const MAX_PARALLELISM: u64 = 1_000;
+const MAX_VARIABLES: usize = 1_000;
+
+/// Where plugins are and how they are set up, as the file says.
+#[derive(Debug, Default)]
+pub struct LoadedPlugins {
+    /// Those that can be used.
+    pub plugins: Plugins,
+    /// What is to be told of them and of the others.
+    pub told: Vec<Mistake>,
+    /// How many of those are plugins that cannot be used.
+    pub left_out: usize,
+}
+
+/// One plugin of the file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PluginConfig {
+    /// Whether jobs may name it.
+    enabled: Option<bool>,
+    /// The plugin that it is another name of.
+    uses: Option<String>,
+    /// What it is given as its configuration.
+    config: Map<String, Value>,
+    /// What it is given and nobody may see.
+    secrets: BTreeMap<String, SecretSource>,
+    retry: RetryConfig,
+    /// In seconds, by command.
+    timeouts: BTreeMap<String, Bounded<1, MAX_TIMEOUT_SECONDS>>,
+    parallelism: Option<Bounded<1, MAX_PARALLELISM>>,
+    env_passthrough: Vec<String>,
+    /// Whether an answer without a result is a failure.
+    strict: bool,
+    schedules: Option<Spanned<IgnoredAny>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RetryConfig {
+    max_attempts: Option<Bounded<1, MAX_ATTEMPTS>>,
+    backoff_base_seconds: Option<Bounded<0, MAX_BACKOFF_SECONDS>>,
+}
+
+impl Config {
+    /// Looks for the plugins of this file and sets them up. Roots are seen from the file.
+    pub(super) fn load_plugins(&mut self, path: &Path) -> Result<(), Mistake> {
+        let beside = path.parent().unwrap_or(Path::new(""));
+        let symlinks = Symlinks::from(self.allow_symlinks);
+        let mut discovered = Discovered::default();
+        for root in &self.plugin_roots {
+            discovered
+                .add_root(&absolute(&beside.join(&root.value)), symlinks)
+                .map_err(|mistake| Mistake::at(path.display(), &root.defined, mistake.to_string()))?;
+        }
+        let mut settings = BTreeMap::new();
+        for (name, plugin) in &self.plugins {
+            let wrong = |told: String| Mistake::at(path.display(), &plugin.defined, told);
+            settings.insert(name.clone(), plugin.value.settings(name, beside).map_err(wrong)?);
+        }
+        let at = |Misconfigured { plugin, told }| match self.plugins.get(&plugin) {
+            Some(entry) => Mistake::at(path.display(), &entry.defined, told),
+            None => Mistake::somewhere(path.display(), told),
+        };
+        let (plugins, left_out) = Plugins::assemble(&discovered, &settings).map_err(at)?;
+        for plugin in plugins.list().filter(|plugin| plugin.is_enabled()) {
+            if let Some(told) = self.taken(&plugin.name) {
+                return Err(at(Misconfigured { plugin: plugin.name.clone(), told }));
+            }
+        }
+        let mut told = discovered.left_out;
+        told.extend(left_out.into_iter().map(at));
+        let left_out = told.len();
+        told.extend(discovered.warnings);
+        self.loaded_plugins = LoadedPlugins { plugins, told, left_out };
+        Ok(())
+    }
+
+    /// Why a plugin cannot be called so.
+    fn taken(&self, name: &str) -> Option<String> {
+        if builtin::NAMES.contains(&name) {
+            return Some(format!("the plugin {name:?}: every daemon has an executor of that name"));
+        }
+        let process = |executor: &Spanned<ExecutorConfig>| executor.value.name == name;
+        let connected = |one: &OpenedConnector| one.connector.name() == name;
+        (self.executors.iter().any(process) || self.opened.iter().any(connected))
+            .then(|| format!("the plugin {name:?}: an executor of that name is in this file already"))
+    }
+}
+
+impl PluginConfig {
+    fn settings(&self, name: &str, beside: &Path) -> Result<PluginSettings, String> {
+        if self.schedules.is_some() {
+            return Err(format!(
+                "schedules of {name:?} are refused: schedules come later with calendars; \
+                 create each job with `longhaul jobs create --due-at`"
+            ));
+        }
+        if self.env_passthrough.len() > MAX_VARIABLES {
+            return Err(format!("env_passthrough of {name:?} has more than {MAX_VARIABLES} variables"));
+        }
+        for variable in &self.env_passthrough {
+            if variable.is_empty() || variable.contains(['=', '\0']) || variable.starts_with("LONGHAUL_") {
+                return Err(format!("{variable:?} in env_passthrough of {name:?} cannot be a variable"));
+            }
+        }
+        let mut secrets = self.secrets.clone();
+        for (secret, source) in &mut secrets {
+            if source.env.is_some() == source.file.is_some() {
+                return Err(format!("the secret {secret:?} of {name:?} comes from either env or file"));
+            }
+            source.file = source.file.take().map(|file| beside.join(file));
+        }
+        let usual = PluginSettings::default();
+        let backoff_seconds =
+            self.retry.backoff_base_seconds.map_or(usual.retry.backoff_seconds, Bounded::as_u32);
+        let seconds = |limit: &Bounded<1, MAX_TIMEOUT_SECONDS>| Duration::from_secs(limit.value());
+        Ok(PluginSettings {
+            activity: if self.enabled == Some(false) { Activity::Disabled } else { Activity::Enabled },
+            uses: self.uses.clone(),
+            config: self.config.clone(),
+            secrets,
+            retry: RetryPolicy {
+                max_attempts: self.retry.max_attempts.map_or(usual.retry.max_attempts, Bounded::as_u32),
+                backoff_seconds,
+                max_backoff_seconds: usual.retry.max_backoff_seconds.max(backoff_seconds),
+            },
+            timeouts: self.timeouts.iter().map(|(name, limit)| (name.clone(), seconds(limit))).collect(),
+            parallelism: self.parallelism.map(Bounded::as_usize),
+            env_passthrough: self.env_passthrough.clone(),
+            strictness: if self.strict { Strictness::Strict } else { Strictness::Lenient },
+        })
+    }
+}
+
+/// A plugin is started elsewhere than where the file was read.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

@@ -1,0 +1,213 @@
+//! Plugins through the real daemon: those that work, and every way not to. The real binary, real scripts.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::given::{Daemon, create, ended, expect, json, longhaul, show, stderr, within};
+
+/// A daemon with one plugin, `zoo`, that is tried once.
+struct Zoo {
+    dir: tempfile::TempDir,
+    _daemon: Daemon,
+}
+
+impl Zoo {
+    /// The plugin is a script; `settings` is what the configuration says of it besides.
+    fn start(script: &str, settings: &str) -> Self {
+        let dir = tempfile::tempdir().expect("it can be");
+        let manifest = "name: zoo\nprotocol: 2\nentrypoint: run\ncommands: [poll, handle]\n";
+        put(&dir.path().join("plugins/zoo/manifest.yaml"), manifest);
+        put(&dir.path().join("plugins/zoo/run"), script);
+        let config = format!(
+            "plugin_roots: [plugins]\nplugins: {{ zoo: {{ retry: {{ max_attempts: 1 }}, {settings} }} }}\n"
+        );
+        Self::with(dir, &config)
+    }
+
+    fn with(dir: tempfile::TempDir, config: &str) -> Self {
+        let file = dir.path().join("longhaul.yaml");
+        put(&file, config);
+        let file = file.to_str().expect("it is text").to_owned();
+        let daemon = Daemon::verb(dir.path(), &["serve", "--listen", "127.0.0.1:0", "--config", &file]);
+        Self { dir, _daemon: daemon }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn job(&self, input: &str) -> String {
+        create(self.path(), &["a job", "--executor", "zoo", "--input", input])
+    }
+
+    /// The error of a job of it.
+    #[track_caller]
+    fn error(&self) -> Value {
+        ended(self.path(), &self.job("{}"), "failed")["error"].clone()
+    }
+}
+
+fn put(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::create_dir_all(path.parent().expect("it has one")).expect("it can be");
+    std::fs::write(path, text).expect("it can be");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("it can be");
+}
+
+fn script(body: &str) -> String {
+    format!("#!/usr/bin/env bash\n{body}\n")
+}
+
+const OK: &str = r#"echo '{"status": "ok", "result": "done"}'"#;
+
+// conforms: D12
+#[test]
+fn what_is_no_answer_fails_with_what_the_plugin_said_and_the_daemon_goes_on() {
+    let zoo = Zoo::start(&script("echo garbage; echo 'no such table' >&2; exit 3"), "");
+    let error = zoo.error();
+    assert_eq!(error["code"], "bad_response");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("exited with 3") && message.ends_with("no such table"), "{message}");
+    assert_eq!(error["details"]["stdout_tail"], "garbage\n");
+    ended(zoo.path(), &create(zoo.path(), &["other", "--executor", "noop"]), "completed");
+}
+
+#[test]
+fn flood_of_output_is_read_and_thrown_away_and_fails() {
+    let zoo = Zoo::start(&script(&format!("{OK}; head -c 20000000 /dev/zero")), "");
+    assert_eq!(zoo.error()["code"], "output_overflow");
+}
+
+#[test]
+fn plugin_that_hangs_and_does_not_hear_is_killed() {
+    let hangs = "trap '' TERM; sleep 600 & echo $! > \"$HOME/child\"; while :; do wait; done";
+    let zoo = Zoo::start(&script(&hangs.replace("$HOME", "$(dirname \"$0\")")), "timeouts: { poll: 1 }");
+    assert_eq!(zoo.error()["code"], "timeout");
+    is_gone(&zoo.path().join("plugins/zoo/child"));
+}
+
+#[test]
+fn what_a_plugin_leaves_running_is_ended_with_it() {
+    let forks = format!("setsid sleep 600 > /dev/null 2>&1 & echo $! > \"$(dirname \"$0\")/child\"; {OK}");
+    let zoo = Zoo::start(&script(&forks), "");
+    ended(zoo.path(), &zoo.job("{}"), "completed");
+    is_gone(&zoo.path().join("plugins/zoo/child"));
+}
+
+/// Whether the process whose id is in a file is over.
+fn is_gone(file: &PathBuf) {
+    let id = std::fs::read_to_string(file).expect("it was written");
+    within("the child is gone", || (!Path::new("/proc").join(id.trim()).exists()).then_some(()));
+}
+
+#[test]
+fn plugin_that_never_reads_what_it_is_given_may_answer_all_the_same() {
+    let zoo = Zoo::start(&script(OK), "");
+    let large = format!("{{\"payload\": {{\"x\": \"{}\"}}}}", "y".repeat(500_000));
+    let file = zoo.path().join("input.json");
+    put(&file, &large);
+    let id = zoo.job(&format!("@{}", file.display()));
+    assert_eq!(ended(zoo.path(), &id, "completed")["summary"], "done");
+}
+
+// conforms: D3 D35 D39
+#[test]
+fn exit_codes_say_only_whether_it_failed_and_whether_it_is_tried_again() {
+    for (body, code, attempts) in [
+        (format!("{OK}; exit 1"), "plugin_error", 2),
+        (r#"echo '{"status": "error", "error": "no paper"}'; exit 1"#.to_owned(), "plugin_error", 2),
+        (r#"echo '{"status": "error", "error": "no", "retry": false}'"#.to_owned(), "plugin_retry_false", 1),
+        ("exit 78".to_owned(), "exit_code_78", 1),
+    ] {
+        let zoo = Zoo::start(&script(&body), "");
+        let id = create(
+            zoo.path(),
+            &["a job", "--executor", "zoo", "--max-attempts", "2", "--backoff", "0s", "--input", "{}"],
+        );
+        let result = ended(zoo.path(), &id, "failed");
+        assert_eq!(result["error"]["code"], code, "{body}");
+        assert_eq!(show(zoo.path(), &id)["runner"]["attempt_count"], attempts, "{body}");
+    }
+}
+
+#[test]
+fn missing_interpreter_is_told_by_its_name() {
+    let zoo = Zoo::start("#!/no/such/interpreter\n", "");
+    let error = zoo.error();
+    assert_eq!(error["code"], "spawn_error");
+    assert!(
+        error["message"].as_str().unwrap().ends_with("names the interpreter /no/such/interpreter"),
+        "{error}"
+    );
+}
+
+#[test]
+fn command_that_a_plugin_does_not_have_is_refused_with_those_that_it_has() {
+    let zoo = Zoo::start(&script(OK), "");
+    let error = ended(zoo.path(), &zoo.job(r#"{"command": "pol"}"#), "failed")["error"].clone();
+    assert_eq!(error["code"], "unknown_command");
+    assert!(error["message"].as_str().unwrap().ends_with("it has poll, handle"), "{error}");
+}
+
+#[test]
+fn plugin_has_its_secrets_and_nobody_sees_them_and_nothing_else_of_the_environment() {
+    let says = r#"request=$(cat); token=$(jq -r .secrets.TOKEN <<< "$request"); echo "token $token" >&2
+jq -n --arg token "$token" --arg env "$(env | grep -c SECRET_OF_THE_HOST)" '{status: "ok", result: "\($token) \($env) \($token | length)"}'"#;
+    let dir = tempfile::tempdir().unwrap();
+    put(
+        &dir.path().join("plugins/zoo/manifest.yaml"),
+        "name: zoo\nprotocol: 2\nentrypoint: run\ncommands: [poll]\n",
+    );
+    put(&dir.path().join("plugins/zoo/run"), &script(says));
+    put(&dir.path().join("token"), "s3cr3t-t0ken-of-18\n");
+    let config = "plugin_roots: [plugins]\nplugins: { zoo: { secrets: { TOKEN: { file: token } } } }\n";
+    let zoo = Zoo::with(dir, config);
+    let id = zoo.job("{}");
+    let result = ended(zoo.path(), &id, "completed");
+    assert_eq!(result["summary"], "[secret TOKEN] 0 18");
+    let logs = longhaul(zoo.path(), &["jobs", "logs", &id, "--stderr"]);
+    assert_eq!(expect(0, &logs), "token [secret TOKEN]\n");
+}
+
+#[test]
+fn plugin_whose_secret_is_not_there_is_left_out_and_the_daemon_has_the_others() {
+    let zoo = Zoo::start(&script(OK), "secrets: { TOKEN: { env: NO_SUCH_VARIABLE_ANYWHERE } }");
+    let listed = json(zoo.path(), &["executors"]);
+    let names: Vec<_> = listed["capabilities"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert!(!names.contains(&&Value::from("zoo")), "{names:?}");
+}
+
+#[test]
+fn jobs_of_a_plugin_queue_one_after_the_other_unless_the_operator_says_how_many() {
+    for (settings, lane) in [("", "serial:plugin:zoo"), ("parallelism: 2", "plugin:zoo")] {
+        let zoo = Zoo::start(&script(OK), settings);
+        let id = zoo.job("{}");
+        assert_eq!(ended(zoo.path(), &id, "completed")["summary"], "done");
+        let facts = expect(0, &longhaul(zoo.path(), &["export", "facts"]));
+        assert!(facts.contains(&format!("\"lane\":\"{lane}\"")), "{facts}");
+    }
+}
+
+#[test]
+fn examples_work_as_they_are() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins");
+    let root = examples.canonicalize().unwrap();
+    let config = format!(
+        "plugin_roots: ['{}']\nplugins: {{ tally: {{ config: {{ unit: words }} }}, also: {{ uses: greet }} }}\n",
+        root.display()
+    );
+    let zoo = Zoo::with(tempfile::tempdir().unwrap(), &config);
+    let run = |arguments: &[&str]| longhaul(zoo.path(), &[&["plugin", "run"], arguments].concat());
+    let greeted = run(&["greet"]);
+    expect(0, &greeted);
+    assert!(stderr(&greeted).ends_with("longhaul: hello world, number 1\n"), "{}", stderr(&greeted));
+    let counted =
+        run(&["tally", "--command", "handle", "--payload", r#"{"text": "three small words"}"#, "--json"]);
+    let result: Value = serde_json::from_str(&expect(0, &counted)).unwrap();
+    assert_eq!(result["data"]["events"][0]["payload"]["words"], 3, "{result}");
+    let refused = run(&["tally", "--command", "handle", "--payload", "{}"]);
+    expect(1, &refused);
+    assert!(stderr(&refused).contains("the payload needs a text"), "{}", stderr(&refused));
+    expect(2, &run(&["greet", "--payload", "[1]"]));
+}
