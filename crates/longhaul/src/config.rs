@@ -9,7 +9,7 @@ mod executor;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use domain::attention::Retention;
 use domain::limits::MAX_LABEL_BYTES;
@@ -29,7 +29,7 @@ pub use executor::{ExecutorConfig, Kind};
 
 /// The file itself.
 const MAX_FILE_BYTES: u64 = 1_048_576;
-/// Executors and lanes in one file.
+/// Executors, lanes and files of pipelines in one file.
 const MAX_ENTRIES: usize = 1_000;
 const MAX_NESTING: usize = 16;
 const MAX_NODES: usize = 100_000;
@@ -56,6 +56,8 @@ pub struct Config {
     pub executors: Vec<Spanned<ExecutorConfig>>,
     /// Services that can do jobs: a file each, beside this one.
     connectors: Vec<Spanned<ConnectorEntry>>,
+    /// What follows which event: files, and directories of them, beside this one.
+    pub pipelines: Vec<PathBuf>,
     /// What work outside is granted.
     policy: Option<Spanned<HostPolicy>>,
     /// The connectors, read.
@@ -103,6 +105,9 @@ impl Config {
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         let mut config = Self::parse(path, &text)?;
         let beside = path.parent().unwrap_or(Path::new(""));
+        for pipelines in &mut config.pipelines {
+            *pipelines = beside.join(&pipelines);
+        }
         for connector in std::mem::take(&mut config.connectors) {
             let wrong = |told: String| Mistake::at(path.display(), &connector.defined, told);
             let ConnectorEntry { file, circle } = &connector.value;
@@ -155,10 +160,10 @@ impl Config {
     }
 
     fn check(&self, path: &Path) -> Result<(), Mistake> {
-        if self.executors.len().max(self.lanes.len()) > MAX_ENTRIES {
+        if self.executors.len().max(self.lanes.len()).max(self.pipelines.len()) > MAX_ENTRIES {
             return Err(Mistake::somewhere(
                 path.display(),
-                format!("has more than {MAX_ENTRIES} executors or lanes"),
+                format!("has more than {MAX_ENTRIES} executors, lanes or files of pipelines"),
             ));
         }
         if let Some(lease) = &self.lease {

@@ -18,6 +18,7 @@ mod jobs;
 mod kills;
 mod outside;
 mod peers;
+mod pipelines;
 mod postgres;
 mod redaction;
 mod refused_databases;
