@@ -10,6 +10,7 @@ pub mod jobs;
 pub mod nodes;
 pub mod orphans;
 pub mod peers;
+pub mod pipeline;
 pub mod plugin;
 pub mod progress;
 pub mod purge;

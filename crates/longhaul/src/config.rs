@@ -32,7 +32,7 @@ use plugin::PluginConfig;
 
 /// The file itself.
 const MAX_FILE_BYTES: u64 = 1_048_576;
-/// Executors, lanes and plugins in one file.
+/// Executors, lanes, plugins and files of pipelines in one file.
 const MAX_ENTRIES: usize = 1_000;
 const MAX_NESTING: usize = 16;
 const MAX_NODES: usize = 100_000;
@@ -65,6 +65,8 @@ pub struct Config {
     allow_symlinks: bool,
     /// How plugins are set up, and other names for them.
     plugins: BTreeMap<String, Spanned<PluginConfig>>,
+    /// What follows which event: files, and directories of them, beside this one.
+    pub pipelines: Vec<PathBuf>,
     /// What work outside is granted.
     policy: Option<Spanned<HostPolicy>>,
     /// The connectors, read.
@@ -115,6 +117,9 @@ impl Config {
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         let mut config = Self::parse(path, &text)?;
         let beside = path.parent().unwrap_or(Path::new(""));
+        for pipelines in &mut config.pipelines {
+            *pipelines = beside.join(&pipelines);
+        }
         for connector in std::mem::take(&mut config.connectors) {
             let wrong = |told: String| Mistake::at(path.display(), &connector.defined, told);
             let ConnectorEntry { file, circle } = &connector.value;
@@ -168,10 +173,11 @@ impl Config {
     }
 
     fn check(&self, path: &Path) -> Result<(), Mistake> {
-        if self.executors.len().max(self.lanes.len()).max(self.plugins.len()) > MAX_ENTRIES {
+        let entries = [self.executors.len(), self.lanes.len(), self.plugins.len(), self.pipelines.len()];
+        if entries.into_iter().any(|entries| entries > MAX_ENTRIES) {
             return Err(Mistake::somewhere(
                 path.display(),
-                format!("has more than {MAX_ENTRIES} executors, lanes or plugins"),
+                format!("has more than {MAX_ENTRIES} executors, lanes, plugins or files of pipelines"),
             ));
         }
         if let Some(lease) = &self.lease {

@@ -117,7 +117,9 @@ impl Running {
             executors.register_under(circle.as_deref(), &name, opened.executor(), contract);
         }
         let settings = DaemonSettings {
-            routes: engine::pipelines::Routes::default(),
+            routes: engine::pipelines::Routes::new(
+                engine::pipelines::load(&options.config.pipelines).pipelines,
+            ),
             owner: RandomIds.owner_id(&owner),
             lease: options.config.lease(),
             retention: options.config.retention(),

@@ -41,6 +41,7 @@ const EXAMPLES: &str = "Examples:
   longhaul orphans list                           what may still run outside
   longhaul nodes                                  who works on this store
   longhaul peers list                             who pulls work, and who is there
+  longhaul pipeline check                         what follows which event
   longhaul verify                                 compare every stored row with the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
 
@@ -65,6 +66,7 @@ enum Command {
     Config(commands::config::ConfigArguments),
     Connector(commands::connector::ConnectorArguments),
     Plugin(commands::plugin::PluginArguments),
+    Pipeline(commands::pipeline::PipelineArguments),
     /// Compare views, agenda, checksums and bodies with what the facts say; may run beside a daemon
     #[command(after_help = VERIFY)]
     Verify(Location),
@@ -173,6 +175,7 @@ fn main() -> ExitCode {
         Command::Config(config) => commands::config::run(&config),
         Command::Connector(connector) => commands::connector::run(&connector),
         Command::Plugin(plugin) => commands::plugin::run(plugin),
+        Command::Pipeline(pipeline) => commands::pipeline::run(&pipeline),
         Command::Verify(store) => commands::verify::run(&store),
         Command::Rebuild(store) => commands::rebuild::run(&store),
         Command::Export(Export::Claims(store)) => commands::export::claims(&store),

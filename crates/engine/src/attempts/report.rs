@@ -96,7 +96,8 @@ impl Attempt {
             match router.follow(store, job, emitted, data.as_deref(), now, &mut order).await? {
                 Followed::GoesOn => {}
                 Followed::TooDeep => {
-                    let failure = Failure::permanent("depth_exceeded", "too many events led to what it emitted");
+                    let failure =
+                        Failure::permanent("depth_exceeded", "too many events led to what it emitted");
                     let mut kept = Kept::of(self.id.clone());
                     let details = failed(failure, &mut kept);
                     let failed = self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No);

@@ -14,6 +14,8 @@ use crate::{Mistake, hint};
 /// Lists and mappings in each other.
 const MAX_NESTING: usize = 64;
 const MAX_NODES: usize = 200_000;
+/// From here on a float may be a whole number that was rounded: 2 to the 63.
+const MAX_FLOAT: f64 = 9_223_372_036_854_775_808.0;
 
 /// Something that was written, and where.
 #[derive(Clone, Debug)]
@@ -239,15 +241,11 @@ impl<'de> Visitor<'de> for Anything {
         Ok(What::Number(number.into()))
     }
 
-    fn visit_i128<E: serde::de::Error>(self, _: i128) -> Result<What, E> {
-        Err(E::custom("a whole number has at most 64 bits"))
-    }
-
-    fn visit_u128<E: serde::de::Error>(self, _: u128) -> Result<What, E> {
-        Err(E::custom("a whole number has at most 64 bits"))
-    }
-
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<What, E> {
+        // The reader makes a float of a whole number that is too long, and would compare it with others.
+        if number.abs() >= MAX_FLOAT {
+            return Err(E::custom("a number this large is not exact: whole numbers have at most 64 bits"));
+        }
         Number::from_f64(number).map(What::Number).ok_or_else(|| E::custom("JSON has no such number"))
     }
 

@@ -415,7 +415,8 @@ async fn chain_of_events_that_is_too_long_fails_its_run_and_says_so() {
         });
         let deep = tables.views.values().filter(|record| match &***record {
             Record::Event(event) => event.settled.as_ref().is_some_and(|settled| {
-                let deep = |routed: &domain::event::Routed| routed.disposition == Disposition::DepthExceeded(3);
+                let deep =
+                    |routed: &domain::event::Routed| routed.disposition == Disposition::DepthExceeded(3);
                 settled.settlement.routes.iter().any(deep)
             }),
             Record::Run(_) | Record::Job(_) | Record::Operation(_) => false,

@@ -21,6 +21,7 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
     gpu: { limit: 1 }           # attempts at the same time, on all nodes together
   connectors: [printing.yaml]   # slow HTTP services, a file each; see `longhaul connector --help`
                                 # one of a circle: { file: printing.yaml, circle: acme }
+  pipelines: [pipelines]        # what follows which event: files and directories; see `longhaul pipeline --help`
   policy:                       # what work outside is granted, whatever its service says
     defaults: { max_ttl_seconds: 900, max_retry_after_seconds: 300 }
     kind_overrides: { printing: { max_ttl_seconds: 86400 } }
@@ -50,7 +51,7 @@ Examples:
   longhaul config check examples/longhaul.yaml
 
 Exit codes: 0 it can be used, 1 it cannot; the first mistake is printed with its line, column and a hint. Programs and \
-directories that are not there, and lanes that look like a slip of the pen, are warnings.";
+directories that are not there, lanes that look like a slip of the pen, and pipelines that cannot be used are warnings.";
 
 /// Check a configuration file
 #[derive(Args)]

@@ -1,4 +1,5 @@
-//! What a file asks for that may not work here: programs and directories that are not there, lanes that look like a slip of the pen.
+//! What a file asks for that may not work here: programs and directories that are not there, lanes that look like a slip of
+//! the pen, pipelines that cannot be used.
 //!
 //! Warnings and not mistakes: a file may be checked elsewhere than where it is used, and a program may come later.
 
@@ -6,6 +7,7 @@ use std::env;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use engine::pipelines::{Routes, load};
 use engine::{Mistake, hint};
 
 use super::Config;
@@ -34,6 +36,12 @@ impl Config {
         }
         doubts.extend(self.opened.iter().flat_map(|opened| opened.connector.doubts()).cloned());
         doubts.extend(self.loaded_plugins.told.iter().cloned());
+        names.extend(self.opened.iter().map(|opened| opened.connector.name()));
+        names.extend(self.loaded_plugins.plugins.list().map(|plugin| plugin.name.as_str()));
+        let loaded = load(&self.pipelines);
+        doubts.extend(loaded.mistakes);
+        let unknown = Routes::new(loaded.pipelines).doubts(|executor| names.contains(&executor));
+        doubts.extend(unknown.into_iter().map(|told| Mistake::somewhere(path.display(), told)));
         doubts
     }
 }

@@ -18,6 +18,7 @@ mod jobs;
 mod kills;
 mod outside;
 mod peers;
+mod pipelines;
 mod plugin_files;
 mod plugins;
 mod postgres;

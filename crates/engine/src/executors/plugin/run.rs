@@ -215,6 +215,10 @@ impl Specialist for PluginExecutor {
     fn lane(&self) -> Option<Cow<'_, str>> {
         Some(Cow::Owned(lane(&self.plugin.name, self.plugin.settings.parallelism)))
     }
+
+    fn takes_events(&self) -> bool {
+        true
+    }
 }
 
 /// What there is to see of an attempt.

@@ -39,12 +39,26 @@ fn file_that_is_no_yaml_is_one_mistake_and_the_other_files_are_read() {
         ("pipelines: []\npipelines: []\n", "f.yaml:2:1: the key \"pipelines\" occurs twice"),
         ("a: &x []\npipelines: *x\n", "f.yaml:"),
         ("pipelines: []\n---\npipelines: []\n", "f.yaml:"),
-        ("pipelines: [{ name: p, on: 123456789012345678901234567890, steps: [] }]\n", "f.yaml:"),
     ] {
         let loaded = parse(&[("f.yaml", text), ("good.yaml", GOOD)]);
         assert_eq!(names(&loaded), ["good"], "{text}");
         let told = told(&loaded);
         assert!(!told.is_empty() && told[0].starts_with(mistake), "{text}: {told:?}");
+    }
+}
+
+#[test]
+fn whole_number_that_would_be_rounded_is_refused() {
+    let text = |value: &str| {
+        let condition = format!("{{ path: payload.a, op: eq, value: {value} }}");
+        format!("pipelines: [{{ name: p, on: e, if: {condition}, steps: [{{ uses: x }}] }}]\n")
+    };
+    for value in ["18446744073709551615", "-9223372036854775808", "0.1", "1e15"] {
+        assert_eq!(told(&parse(&[("f.yaml", &text(value))])), Vec::<String>::new(), "{value}");
+    }
+    for value in ["18446744073709551616", "-9223372036854775809", "123456789012345678901234567890"] {
+        let expected = "f.yaml:1:69: a number this large is not exact: whole numbers have at most 64 bits";
+        assert_eq!(told(&parse(&[("f.yaml", &text(value))])), [expected], "{value}");
     }
 }
 
