@@ -26,7 +26,7 @@ static BY_NAME: Sql = Sql::new(
 pub(crate) async fn page<D: Database>(database: &D, query: &RoutingQuery) -> Result<RoutingPage, StoreError> {
     let mut walk = RoutingWalk::new(query.limit);
     let mut after = query.after.clone();
-    for _ in 0..MAX_EXAMINED.div_ceil(BATCH) + 1 {
+    for _ in 0..=MAX_EXAMINED.div_ceil(BATCH) {
         let rows = rows(database, query, after.as_ref()).await.map_err(D::read_failed)?;
         let is_last = rows.len() < BATCH;
         after = rows.last().map(|row| row.cursor.clone()).or(after);

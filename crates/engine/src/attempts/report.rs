@@ -44,7 +44,7 @@ impl Attempt {
         let mut again = 0;
         loop {
             match self.execute_with(job, attempt_id, followed.as_ref(), &order).await {
-                Ok(_) => return Ok(()),
+                Ok(()) => return Ok(()),
                 Err(error) if may_pass(&error) => {
                     tracing::warn!(record = %self.id, code = error.code(), "report not written down yet: {error}");
                 }

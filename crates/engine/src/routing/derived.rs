@@ -37,7 +37,12 @@ pub(crate) fn job_id(run_id: &RunId, visit: VisitIndex) -> JobId {
 
 /// 128 bits in hex. Each part has its length before it: no two lists of parts read alike.
 fn digest(parts: &[&str]) -> String {
-    let text: String = parts.iter().map(|part| format!("{}:{part}", part.len())).collect();
+    let mut text = String::new();
+    for part in parts {
+        text.push_str(&part.len().to_string());
+        text.push(':');
+        text.push_str(part);
+    }
     sha256(text.as_bytes()).to_string()[..32].to_owned()
 }
 

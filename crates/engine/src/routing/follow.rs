@@ -41,9 +41,9 @@ impl Router {
         let mut is_too_deep = false;
         for (emitted, ordinal) in emitted.iter().zip(0..) {
             let id = derived::event_id(&job.id, ordinal);
-            let event = self.event(job, run.as_ref(), emitted, ordinal, settling.also());
+            let event = event_of(job, run.as_ref(), emitted, ordinal, settling.also());
             let settle = settling.settle(&id, &event, &emitted.payload, moves).await?;
-            is_too_deep |= event.is_too_deep() && self.is_listened_to(&settle);
+            is_too_deep |= event.is_too_deep() && is_listened_to(&settle);
             // First the events themselves; what they start was kept before them.
             let publish = EventCommand::Publish(Box::new(event));
             order.also.push(domain::Consequence { record: id.clone().into(), command: publish.into() });
@@ -58,10 +58,6 @@ impl Router {
         Ok(if is_too_deep { Followed::TooDeep } else { Followed::GoesOn })
     }
 
-    fn is_listened_to(&self, settle: &EventCommand) -> bool {
-        matches!(settle, EventCommand::Settle { routes, .. } if !routes.is_empty())
-    }
-
     async fn run_of(&self, store: &dyn Store, job: &Job) -> Result<Option<Run>, EngineError> {
         let Some(step) = &job.spec.step else { return Ok(None) };
         let loaded = store.load(&RecordId::from(step.run_id.clone())).await?;
@@ -69,29 +65,6 @@ impl Router {
             Record::Run(run) => Some((**run).clone()),
             Record::Job(_) | Record::Operation(_) | Record::Event(_) => None,
         }))
-    }
-
-    fn event(
-        &self,
-        job: &Job,
-        run: Option<&Run>,
-        emitted: &Emitted,
-        ordinal: u32,
-        also: &mut Also,
-    ) -> NewEvent {
-        let id = derived::event_id(&job.id, ordinal);
-        let payload = also.keep(id, BodyName::Payload, emitted.payload.clone());
-        NewEvent {
-            kind: emitted.kind.clone(),
-            payload,
-            origin: Origin::Emitted { job_id: job.id.clone(), ordinal },
-            source: job.spec.executor.clone(),
-            dedupe_key: emitted.dedupe_key.clone(),
-            circle: job.spec.circle.clone(),
-            depth: run.map_or(0, |run| run.begun.depth.saturating_add(1)),
-            max_depth: run.and_then(|run| run.begun.max_depth),
-            correlation: run.and_then(|run| run.begun.correlation.clone()),
-        }
     }
 
     /// What the run of a job does when the job is completed.
@@ -149,4 +122,25 @@ impl Router {
         order.bodies = bodies;
         Ok(order)
     }
+}
+
+/// An event that a job emitted.
+fn event_of(job: &Job, run: Option<&Run>, emitted: &Emitted, ordinal: u32, also: &mut Also) -> NewEvent {
+    let id = derived::event_id(&job.id, ordinal);
+    let payload = also.keep(id, BodyName::Payload, emitted.payload.clone());
+    NewEvent {
+        kind: emitted.kind.clone(),
+        payload,
+        origin: Origin::Emitted { job_id: job.id.clone(), ordinal },
+        source: job.spec.executor.clone(),
+        dedupe_key: emitted.dedupe_key.clone(),
+        circle: job.spec.circle.clone(),
+        depth: run.map_or(0, |run| run.begun.depth.saturating_add(1)),
+        max_depth: run.and_then(|run| run.begun.max_depth),
+        correlation: run.and_then(|run| run.begun.correlation.clone()),
+    }
+}
+
+fn is_listened_to(settle: &EventCommand) -> bool {
+    matches!(settle, EventCommand::Settle { routes, .. } if !routes.is_empty())
 }

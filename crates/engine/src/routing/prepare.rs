@@ -143,7 +143,8 @@ impl<'a> Preparing<'a> {
         let usual = executor.map_or(Executors::DEFAULT_RETRY, |executor| executor.retry);
         let step = self.run.node(visit).map(|node| node.id.clone()).unwrap_or_default();
         let mut spec = JobSpec::plain(Some(name), detail.retry.map_or(usual, |retry| retry.policy(usual)));
-        spec.title = cut(&format!("{}: {step}", begun.pipeline), domain::limits::MAX_TITLE_BYTES).to_owned();
+        let title = format!("{}: {step}", begun.pipeline);
+        cut(&title, domain::limits::MAX_TITLE_BYTES).clone_into(&mut spec.title);
         spec.lane =
             executor.and_then(|executor| executor.specialist.lane()).map(std::borrow::Cow::into_owned);
         spec.timeout_seconds = detail.timeout_seconds;
@@ -254,7 +255,7 @@ impl<'a> Preparing<'a> {
 
     async fn outputs_of_job(&self, at: VisitIndex) -> Result<Vec<Given>, EngineError> {
         let (job, result) = self.job_of(at).await?;
-        let context = self.context_of(job.as_ref()).await?;
+        let context = self.context_of(job.as_deref()).await?;
         let at_time = job.as_ref().and_then(|job| job.completed_at).unwrap_or(self.now);
         let source = job.as_ref().and_then(|job| job.spec.executor.clone());
         let result: Value = result.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
@@ -263,9 +264,10 @@ impl<'a> Preparing<'a> {
             StepEnd::Skipped | StepEnd::Failed { .. } | StepEnd::Cancelled => 0,
         });
         if emitted == 0 {
-            let payload = match result {
-                Value::Object(payload) => payload,
-                other => Map::from_iter([("result".to_owned(), other)]),
+            let payload = if let Value::Object(payload) = result {
+                payload
+            } else {
+                Map::from_iter([("result".to_owned(), result)])
             };
             let event = SeenEvent { source, ..told("ductile.step.succeeded", payload, at_time) };
             return Ok(vec![Given { event, context }]);
@@ -385,7 +387,7 @@ impl<'a> Preparing<'a> {
         Ok((job, result))
     }
 
-    async fn context_of(&self, job: Option<&Box<Job>>) -> Result<Map<String, Value>, EngineError> {
+    async fn context_of(&self, job: Option<&Job>) -> Result<Map<String, Value>, EngineError> {
         let Some(job) = job else { return Ok(Map::new()) };
         let Some(body) = job.bodies.iter().find(|body| body.name == BodyName::Context) else {
             return Ok(Map::new());

@@ -137,6 +137,7 @@ const fn word_of(command: &Command) -> &'static str {
             JobCommand::Purge => "purge",
             JobCommand::Retire => "retire",
         },
+        Command::Event(_) | Command::Run(_) => "not ordered here",
         Command::Operation(command) => match command {
             OperationCommand::Accept(_) => "accept",
             OperationCommand::AcceptOrphan { .. } => "accept orphan",

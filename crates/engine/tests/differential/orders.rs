@@ -62,7 +62,9 @@ pub async fn next(chance: &mut Chance, model: &dyn Store, now: Timestamp) -> Ord
         (RecordId::Operation(_), Some(Record::Operation(operation))) => {
             Command::Operation(operation_command(chance, Some(operation), now))
         }
-        (RecordId::Operation(_), _) => Command::Operation(operation_command(chance, None, now)),
+        (RecordId::Operation(_) | RecordId::Event(_) | RecordId::Run(_), _) => {
+            Command::Operation(operation_command(chance, None, now))
+        }
     };
     with_company(chance, Order::new(record, command, Arc::from("tester")))
 }
@@ -81,7 +83,9 @@ fn with_company(chance: &mut Chance, mut order: Order) -> Order {
         Command::Operation(OperationCommand::Accept(_) | OperationCommand::AcceptOrphan { .. }) => {
             (order.record.clone(), &[BodyName::Handle])
         }
-        Command::Job(_) | Command::Operation(_) => (order.record.clone(), &[]),
+        Command::Job(_) | Command::Operation(_) | Command::Event(_) | Command::Run(_) => {
+            (order.record.clone(), &[])
+        }
     };
     // The bytes of a body are its name.
     order.bodies.extend(names.iter().map(|name| {

@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    async fn jobs(&self) -> Vec<Job> {
+    fn jobs(&self) -> Vec<Job> {
         let tables = self.given.store.inner.inspect(|tables| tables.views.clone());
         let jobs = tables.values().filter_map(|record| match &**record {
             Record::Job(job) => Some((**job).clone()),
@@ -189,7 +189,7 @@ pipelines:
     ];
     assert_eq!(said, expected.map(|(name, word)| (name.to_owned(), word)).into());
     let run = world.until(&world.started(&id).await, RunState::Completed).await;
-    assert_eq!((run.begun.pipeline.as_str(), world.jobs().await.len()), ("high", 1));
+    assert_eq!((run.begun.pipeline.as_str(), world.jobs().len()), ("high", 1));
     assert_eq!(world.seen(), [("a".to_owned(), json!({ "level": 2000, "station": "north" }))]);
     let nobody = world.publish("nothing.listens", json!({}), None).await;
     assert_eq!(world.settled(&nobody).await.status(), EventStatus::NoRoute);
@@ -264,7 +264,7 @@ pipelines:
     let run = world.until(&world.started(&id).await, RunState::Completed).await;
     world.given.settle().await;
     assert_eq!(world.names(), ["maker", "watcher", "watcher", "worker", "worker"]);
-    let made = world.jobs().await.into_iter().find(|job| job.spec.executor.as_deref() == Some("maker"));
+    let made = world.jobs().into_iter().find(|job| job.spec.executor.as_deref() == Some("maker"));
     let made = made.expect("it was done");
     let positions = world.given.store.inner.inspect(|tables| {
         let completed = |id: &RecordId| *id == RecordId::from(made.id.clone());
