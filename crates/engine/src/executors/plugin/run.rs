@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use store::{PluginFact, Store, StoreError};
 
 use super::super::http::{Mask, SecretError, Secrets};
 use super::super::process::{
@@ -18,12 +19,17 @@ use super::super::process::{
     keep_artifact,
 };
 use super::envelope::{Given, request};
-use super::input::PluginInput;
+use super::input::{JsonObject, PluginInput};
 use super::lane;
+use super::manifest::{FactOutput, FactView};
 use super::outcome::{Verdict, is_being_written, judge};
 use super::registry::Plugin;
 use super::response::{Answer, Log};
-use crate::{Assignment, Clock, Emitted, Executor, Failure, Link, Modes, Output, Produced, Specialist};
+use crate::plugin_state::written as written_object;
+use crate::{
+    Assignment, Clock, Emitted, Executor, Failure, Link, Modes, Output, Produced, Specialist, StateChange,
+    StateUpdate,
+};
 
 const MAX_STDOUT_BYTES: usize = 10 * 1_048_576;
 const MAX_STDERR_BYTES: usize = 65_536;
@@ -43,6 +49,8 @@ pub struct PluginExecutor {
     secrets: Value,
     mask: Mask,
     clock: Arc<dyn Clock>,
+    /// Where it remembers.
+    store: Arc<dyn Store>,
 }
 
 impl PluginExecutor {
@@ -51,9 +59,10 @@ impl PluginExecutor {
         host: Arc<ProcessHost>,
         plugin: Arc<Plugin>,
         clock: Arc<dyn Clock>,
+        store: Arc<dyn Store>,
     ) -> Result<Self, SecretError> {
         let secrets = Secrets::read(&plugin.settings.secrets, &|name| std::env::var(name).ok())?;
-        Ok(Self { host, plugin, secrets: secrets.lent(), mask: secrets.mask(), clock })
+        Ok(Self { host, plugin, secrets: secrets.lent(), mask: secrets.mask(), clock, store })
     }
 
     /// As an executor, to be registered under the plugin's name.
@@ -64,7 +73,7 @@ impl PluginExecutor {
     }
 
     async fn work(&self, assignment: Assignment, link: Link) -> Produced {
-        let (command, request) = match self.prepare(&assignment) {
+        let (command, request) = match self.prepare(&assignment).await {
             Ok(prepared) => prepared,
             Err(failure) => return Produced::Failed(failure),
         };
@@ -76,7 +85,7 @@ impl PluginExecutor {
             judge(&collected.ending, &collected.stdout, self.plugin.settings.strictness, &self.mask);
         let seen = self.see(&assignment, collected, &verdict).await;
         match verdict {
-            Verdict::Done(answer) => Produced::Completed(self.output(answer, seen)),
+            Verdict::Done(answer) => self.completed(&command, answer, seen),
             Verdict::Failed(failure) => Produced::Failed(seen.shown(failure)),
             Verdict::Stopped => Produced::Stopped,
             Verdict::StoppedWith(failure) => Produced::StoppedWith(seen.shown(failure)),
@@ -84,7 +93,7 @@ impl PluginExecutor {
     }
 
     /// The command and the whole request, or why there is none.
-    fn prepare(&self, assignment: &Assignment) -> Result<(String, Vec<u8>), Failure> {
+    async fn prepare(&self, assignment: &Assignment) -> Result<(String, Vec<u8>), Failure> {
         let invalid = |told: String| Failure::permanent("invalid_input", told);
         let input = PluginInput::read(&assignment.input).map_err(invalid)?;
         let command = input.command().to_owned();
@@ -94,7 +103,7 @@ impl PluginExecutor {
             let told = format!("the plugin {name:?} has no command {command:?}; it has {known}");
             return Err(Failure::permanent("unknown_command", told));
         }
-        let state = RawValue::from_string("{}".to_owned()).map_err(|error| invalid(error.to_string()))?;
+        let state = self.state().await.map_err(|told| Failure::transient("state_unavailable", told))?;
         let given = Given {
             job_id: assignment.job.id.as_str(),
             plugin: name,
@@ -105,6 +114,13 @@ impl PluginExecutor {
         };
         let request = request(input, &given).map_err(|error| invalid(error.to_string()))?;
         Ok((command, request))
+    }
+
+    /// What it remembers; nothing at first.
+    async fn state(&self) -> Result<Box<RawValue>, String> {
+        let row = self.store.plugin_state(&self.plugin.name).await.map_err(|error| error.to_string())?;
+        let text = row.map_or_else(|| "{}".to_owned(), |row| row.state.to_string());
+        RawValue::from_string(text).map_err(|error| error.to_string())
     }
 
     async fn start(
@@ -188,17 +204,42 @@ impl PluginExecutor {
         Heard { bytes, truncated }
     }
 
-    fn output(&self, answer: Answer, seen: Seen) -> Output {
+    fn completed(&self, command: &str, mut answer: Answer, seen: Seen) -> Produced {
+        let updates = std::mem::take(&mut answer.state_updates);
         let summary = cut(answer.result.trim(), MAX_SUMMARY_BYTES).to_owned();
         for warning in &answer.warnings {
             tracing::warn!(plugin = self.plugin.name, "{warning}");
         }
-        Output {
+        let state = match self.remembered(command, updates) {
+            Ok(state) => state,
+            Err(error) => return Produced::Failed(Failure::permanent("bad_response", error.to_string())),
+        };
+        Produced::Completed(Output {
             summary: (!summary.is_empty()).then_some(summary),
             data: Some(data(&answer)),
             artifacts: seen.artifacts(),
             emitted: answer.events,
+            state,
+        })
+    }
+
+    /// What becomes of its state: merged, or kept as facts if the manifest says so for this command.
+    fn remembered(&self, command: &str, updates: JsonObject) -> Result<Option<StateUpdate>, StoreError> {
+        if updates.is_empty() {
+            return Ok(None);
         }
+        let plugin = self.plugin.name.clone();
+        let rules = self.plugin.manifest.fact_outputs.iter().filter(|rule| rule.command == command);
+        let rules: Vec<&FactOutput> = rules.collect();
+        if rules.is_empty() {
+            return Ok(Some(StateUpdate { plugin, change: StateChange::Merge(updates), facts: Vec::new() }));
+        }
+        let json = written_object(&updates)?;
+        let fact = |rule: &&FactOutput| PluginFact { fact_type: rule.fact_type.clone(), json: json.clone() };
+        let facts = rules.iter().map(fact).collect();
+        let mirrored = rules.iter().any(|rule| rule.view == FactView::Mirror);
+        let change = if mirrored { StateChange::Replace(updates) } else { StateChange::Unchanged };
+        Ok(Some(StateUpdate { plugin, change, facts }))
     }
 }
 
