@@ -132,6 +132,13 @@ fn exit_codes_say_only_whether_it_failed_and_whether_it_is_tried_again() {
 }
 
 #[test]
+fn plugin_whose_jobs_fail_one_after_the_other_is_left_alone_where_the_operator_says_so() {
+    let zoo = Zoo::start(&script("exit 78"), "circuit_breaker: { threshold: 2, reset_after_seconds: 600 }");
+    let codes: Vec<_> = (0..3).map(|_| zoo.error()["code"].clone()).collect();
+    assert_eq!(codes, ["exit_code_78", "exit_code_78", "circuit_open"]);
+}
+
+#[test]
 fn missing_interpreter_is_told_by_its_name() {
     let zoo = Zoo::start("#!/no/such/interpreter\n", "");
     let error = zoo.error();

@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::job::Retryable;
 use domain::limits::{MAX_BODY_BYTES, MAX_SUMMARY_BYTES, cut};
+use domain::policy::Hint;
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -18,6 +20,7 @@ use super::super::process::{
     Collected, Ending, Exit, Heard, HeardLimits, ProcessHost, ProcessSettings, Program, collect,
     keep_artifact,
 };
+use super::breaker::Ended;
 use super::envelope::{Given, request};
 use super::input::{JsonObject, PluginInput};
 use super::lane;
@@ -72,7 +75,38 @@ impl PluginExecutor {
         Executor { specialist: Arc::new(self), concurrency, retry, modes: Modes::default() }
     }
 
+    /// Leaves it alone while its breaker is open, and counts what comes of it otherwise.
     async fn work(&self, assignment: Assignment, link: Link) -> Produced {
+        let now = self.clock.now();
+        if let Err(until) = self.plugin.breaker.admit(now) {
+            let seconds = until.micros().saturating_sub(now.micros()) / 1_000_000 + 1;
+            let told = format!("{:?} has failed too often and is left alone for now", self.plugin.name);
+            let failure = Failure::transient("circuit_open", told);
+            return Produced::Failed(Failure { retry_after: Hint::Seconds(seconds), ..failure });
+        }
+        // A future that is dropped says nothing more: then the next attempt may find out.
+        let mut trial = Trial { plugin: &self.plugin, clock: &*self.clock, ended: Ended::Unknown };
+        let (number, most) = (assignment.attempt_number, assignment.job.spec.retry.max_attempts);
+        let produced = self.attempt(assignment, link).await;
+        trial.ended = match &produced {
+            Produced::Completed(_) => Ended::Well,
+            Produced::Failed(failure) if failure.retryable == Retryable::No || number >= most => {
+                Ended::JobFailed
+            }
+            Produced::Failed(_) => Ended::AttemptFailed,
+            Produced::Unavailable(_)
+            | Produced::Delivered
+            | Produced::AwaitingInput { .. }
+            | Produced::Deferred(_)
+            | Produced::SubmitUnknown(_)
+            | Produced::Stopped
+            | Produced::StoppedWith(_)
+            | Produced::Unexpected(_) => Ended::Unknown,
+        };
+        produced
+    }
+
+    async fn attempt(&self, assignment: Assignment, link: Link) -> Produced {
         let (command, request) = match self.prepare(&assignment).await {
             Ok(prepared) => prepared,
             Err(failure) => return Produced::Failed(failure),
@@ -255,6 +289,19 @@ impl Specialist for PluginExecutor {
 
     fn lane(&self) -> Option<Cow<'_, str>> {
         Some(Cow::Owned(lane(&self.plugin.name, self.plugin.settings.parallelism)))
+    }
+}
+
+/// An attempt that the breaker was asked about: it is told of its end, whatever that is.
+struct Trial<'a> {
+    plugin: &'a Plugin,
+    clock: &'a dyn Clock,
+    ended: Ended,
+}
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        self.plugin.breaker.note(self.ended, self.clock.now());
     }
 }
 
