@@ -108,6 +108,7 @@ impl Open {
             changes,
             keys: Vec::new(),
             asks: Vec::new(),
+            plugin_states: Vec::new(),
             urgency: Urgency::Result,
             lease: Lease::DEFAULT,
         })

@@ -186,6 +186,7 @@ impl Engine {
             changes: Vec::new(),
             keys,
             asks: Vec::new(),
+            plugin_states: Vec::new(),
             urgency: store::Urgency::Result,
             lease: self.lease,
         };

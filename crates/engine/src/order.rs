@@ -6,6 +6,8 @@ use std::sync::Arc;
 use domain::{Command, Consequence, Digest, Fence, Record, RecordId, Timestamp};
 use store::{IdempotencyKey, KeptKey, NewBody};
 
+use crate::StateUpdate;
+
 /// A command and everything that its commit needs besides.
 #[derive(Clone, Debug)]
 pub struct Order {
@@ -29,6 +31,8 @@ pub struct Order {
     pub bodies: Vec<OrderBody>,
     /// The idempotency keys that it uses up.
     pub keys: Vec<OrderKey>,
+    /// What a plugin remembers of it.
+    pub plugin_state: Option<StateUpdate>,
 }
 
 /// A key that an order uses up, and how its answer reads.
@@ -87,6 +91,7 @@ impl Order {
             fence: None,
             bodies: Vec::new(),
             keys: Vec::new(),
+            plugin_state: None,
         }
     }
 

@@ -167,7 +167,12 @@ impl Planner<'_> {
                 Decision::Refused { refusal, .. } => return Err(EngineError::from(refusal).into()),
             }
         }
-        Ok(self.finish(order, records, told.bodies, refusal)?)
+        let mut plan = self.finish(order, records, told.bodies, refusal)?;
+        if let (Some(update), Plan::Write { commit, answer: Ok(_) }) = (&order.plugin_state, &mut plan) {
+            let before = self.store.plugin_state(&update.plugin).await.map_err(EngineError::from)?;
+            commit.plugin_states.push(update.applied(before.as_ref()).map_err(EngineError::from)?);
+        }
+        Ok(plan)
     }
 
     /// The commit without facts that only brings the agenda of a taken record up to date.
@@ -190,6 +195,7 @@ impl Planner<'_> {
             changes: vec![change],
             keys: Vec::new(),
             asks: Vec::new(),
+            plugin_states: Vec::new(),
             urgency: Urgency::Result,
             lease: self.lease,
         }
@@ -297,6 +303,7 @@ impl Planner<'_> {
             changes,
             keys: Vec::new(),
             asks: Vec::new(),
+            plugin_states: Vec::new(),
             urgency,
             lease: self.lease,
         }

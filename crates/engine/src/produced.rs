@@ -4,6 +4,8 @@ use domain::job::{AfterExternal, Retryable};
 use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
 use domain::policy::Hint;
 
+use crate::StateUpdate;
+
 /// What came of an attempt.
 #[derive(Clone, Debug)]
 pub enum Produced {
@@ -88,6 +90,8 @@ pub struct Output {
     pub artifacts: Option<Vec<u8>>,
     /// The events that came with it, in their order; the data lists them under `events`.
     pub emitted: Vec<Emitted>,
+    /// What its plugin remembers of it.
+    pub state: Option<StateUpdate>,
 }
 
 /// An event that came with a result.

@@ -102,7 +102,7 @@ impl Running {
         let here = here.map_or_else(|| listener.local_addr().map(|at| format!("http://{at}")), Ok)?;
         let tokens: Arc<dyn AttemptTokens> = Arc::new(callback_key.clone());
         let mut executors = executors(&data_dir, &options.config, &artifacts, &here, &tokens)?;
-        plugins::register(&mut executors, &options.config, &host(&data_dir, &artifacts)?, &clock);
+        plugins::register(&mut executors, &options.config, &host(&data_dir, &artifacts)?, &clock, &store);
         for OpenedConnector { circle, connector } in std::mem::take(&mut options.config.opened) {
             let name = connector.name().to_owned();
             let callbacks = options.config.public_url().map(|base| -> Arc<dyn CallbackUrls> {

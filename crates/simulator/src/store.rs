@@ -7,9 +7,9 @@ use domain::job::JobStateName;
 use domain::peer::{Peer, Sighting};
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs,
-    OrphanCursor, Page, PeerPage, PeerQuery, PeerStore, Reply, RoutingPage, RoutingQuery, RoutingStore,
-    Store, StoreError, StoredFact, Take, Taken, Taking, Token,
+    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, KeptPluginFact, Lane, Loaded,
+    Node, OpenJobs, OrphanCursor, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Reply,
+    RoutingPage, RoutingQuery, RoutingStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
 };
 
 use crate::wire::{Answer, Request};
@@ -220,6 +220,16 @@ impl AskStore for SimStore {
     }
 
     fn close_ask<'a>(&'a self, _: &'a str, _: Closing) -> Reply<'a, bool> {
+        not_simulated()
+    }
+}
+
+impl PluginStore for SimStore {
+    fn plugin_state<'a>(&'a self, _: &'a str) -> Reply<'a, Option<PluginState>> {
+        not_simulated()
+    }
+
+    fn plugin_facts<'a>(&'a self, _: &'a str, _: u64, _: usize) -> Reply<'a, Vec<KeptPluginFact>> {
         not_simulated()
     }
 }

@@ -18,6 +18,7 @@ mod nodes;
 mod open;
 mod operations;
 mod peers;
+mod plugin_state;
 mod postgres;
 mod prepare;
 mod queue;

@@ -32,6 +32,7 @@ mod hints;
 mod migrate;
 mod nodes;
 mod peers;
+mod plugin_state;
 mod pool;
 mod routing;
 mod session;

@@ -37,14 +37,24 @@ impl Prepared {
 
     /// Roughly how many bytes it holds in the queue.
     pub(crate) fn weight(&self) -> usize {
+        let states = self.commit.plugin_states.iter();
+        let states: usize = states
+            .map(|change| change.state.len() + change.facts.iter().map(|fact| fact.json.len()).sum::<usize>())
+            .sum();
         let changes = self.commit.changes.iter().zip(&self.texts);
-        changes
+        let changes: usize = changes
             .map(|(change, text)| {
                 let facts: usize = text.facts.iter().map(|fact| fact.payload.len()).sum();
                 let bodies: usize = change.bodies.iter().map(|body| body.bytes.len()).sum();
                 text.view.len() + facts + bodies
             })
-            .sum()
+            .sum();
+        states + changes
+    }
+
+    /// The plugins whose state it changes.
+    pub(crate) fn plugins(&self) -> impl Iterator<Item = &str> {
+        self.commit.plugin_states.iter().map(|change| change.plugin.as_str())
     }
 
     /// The records that it touches.

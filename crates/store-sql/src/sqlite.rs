@@ -13,6 +13,7 @@ mod database;
 mod failure;
 mod lock;
 mod peers;
+mod plugin_state;
 mod readers;
 mod recent;
 mod routing;

@@ -7,7 +7,7 @@ use domain::attention::Entry;
 use domain::{BodyRef, Fact, Fence, Lease, Record, RecordId, Timestamp};
 
 use crate::query::Head;
-use crate::{FactId, IdempotencyKey, KeptKey, StoreError, check_ask};
+use crate::{FactId, IdempotencyKey, KeptKey, MAX_PLUGIN_STATES, PluginStateChange, StoreError, check_ask};
 
 /// The limits of one commit, by name.
 pub mod limits {
@@ -52,6 +52,8 @@ pub struct Commit {
     pub keys: Vec<KeptKey>,
     /// Asks that follow from it: coordination, written with it.
     pub asks: Vec<AskChange>,
+    /// What plugins remember of it, each plugin at most once.
+    pub plugin_states: Vec<PluginStateChange>,
     /// Whether it may be refused first when too many commits wait.
     pub urgency: Urgency,
     /// The lease of whoever commits: for a record that goes on after a pause and has no lease of its own.
@@ -144,7 +146,21 @@ impl Commit {
         within(self.keys.len(), "keys in one commit", limits::MAX_KEYS)?;
         within(self.asks.len(), "asks in one commit", limits::MAX_CHANGES)?;
         self.asks.iter().try_for_each(check_ask)?;
+        self.check_plugin_states()?;
         self.keys.iter().try_for_each(KeptKey::check)
+    }
+
+    fn check_plugin_states(&self) -> Result<(), StoreError> {
+        within(self.plugin_states.len(), "plugin states in one commit", MAX_PLUGIN_STATES)?;
+        let mut touched = std::collections::BTreeSet::new();
+        for change in &self.plugin_states {
+            change.check()?;
+            if !touched.insert(&change.plugin) {
+                let told = format!("the commit changes the state of {:?} twice", change.plugin);
+                return Err(StoreError::Broken(told));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@ mod keys;
 mod memory;
 mod nodes;
 mod peers;
+mod plugin_state;
 mod query;
 mod routing;
 mod tokens;
@@ -36,13 +37,17 @@ pub use commit::{Change, Commit, Committed, NewBody, NewFact, Removal, Urgency, 
 pub use error::StoreError;
 pub use facts::{FactId, StoredFact};
 pub use keys::{IdempotencyKey, KeptKey};
-pub use memory::{KeptAsk, MemoryStore, Tables};
+pub use memory::{KeptAsk, KeptPlugin, MemoryStore, Tables};
 pub use nodes::{
     MAX_NODE_EXECUTORS, MAX_NODE_TEXT_BYTES, MAX_NODES, Node, Pulse, Ready, SharedStore, Taking,
 };
 pub use peers::{
     MAX_SIGHTINGS, OfCircle, PeerPage, PeerQuery, PeerStore, check_peer, check_sightings, decode_words,
     encode_words, too_many_peers,
+};
+pub use plugin_state::{
+    KEPT_PLUGIN_FACTS, KeptPluginFact, MAX_NEW_PLUGIN_FACTS, MAX_PLUGIN_STATE_BYTES, MAX_PLUGIN_STATES,
+    PluginFact, PluginState, PluginStateChange, PluginStore,
 };
 pub use query::{Cursor, Head, JobFilter, JobQuery, Leading, Loaded, OpenJobs, OrphanCursor, Page, PageWalk};
 pub use routing::{
@@ -55,7 +60,7 @@ pub use view::{JobColumns, OperationColumns, RoutingColumns, VIEW_FORMAT, decode
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Where the records live.
-pub trait Store: PeerStore + AskStore + RoutingStore + Send + Sync {
+pub trait Store: PeerStore + AskStore + RoutingStore + PluginStore + Send + Sync {
     /// Writes a commit, all or nothing, and answers only when it is on stable storage.
     ///
     /// Safe to repeat word for word as long as its records are kept: a commit whose facts are there already, under the

@@ -6,6 +6,7 @@ mod asks;
 mod keys;
 mod nodes;
 mod peers;
+mod plugin_state;
 mod routing;
 mod tokens;
 
@@ -27,6 +28,7 @@ use crate::{
 };
 
 pub use asks::KeptAsk;
+pub use plugin_state::KeptPlugin;
 
 /// A store in memory.
 #[derive(Default)]
@@ -57,6 +59,8 @@ pub struct Tables {
     pub peers: BTreeMap<String, Peer>,
     /// The asks, by correlation id.
     pub asks: BTreeMap<String, KeptAsk>,
+    /// What plugins remember, by name.
+    pub plugins: BTreeMap<String, KeptPlugin>,
     /// Keys whose records have gone, in the order in which they may be forgotten.
     outliving: BTreeSet<(Timestamp, IdempotencyKey)>,
     last_position: u64,
@@ -97,6 +101,7 @@ impl Tables {
                 row.admit(fence).map_err(StoreError::from)?;
             }
         }
+        self.check_plugins(&commit.plugin_states)?;
         for key in &commit.keys {
             if let Some(kept) = self.keys.get(&key.key)
                 && !planted(Bug::KeyNotUnique)
@@ -113,6 +118,7 @@ impl Tables {
         }
         self.insert_keys(&commit.keys, commit.at);
         self.change_asks(&commit.asks);
+        self.change_plugins(&commit.plugin_states);
         let wrote_facts = commit.changes.iter().any(|change| !change.facts.is_empty());
         Ok(Committed { position: if wrote_facts { self.last_position } else { 0 } })
     }

@@ -113,8 +113,10 @@ impl Attempt {
     fn closing_order(&mut self, job: &Job, attempt_id: &AttemptId, produced: Produced) -> Option<Order> {
         let stop = *self.stopper.borrow();
         let mut kept = Kept::of(self.id.clone());
+        let mut plugin_state = None;
         let command = match produced {
-            Produced::Completed(output) => {
+            Produced::Completed(mut output) => {
+                plugin_state = output.state.take();
                 let details = Details { result: kept.output(output), ..Details::default() };
                 self.report_of(attempt_id, JobStateName::Completed, details, Retryable::Yes)
             }
@@ -165,6 +167,7 @@ impl Attempt {
         };
         let mut order = self.order(command);
         order.bodies = kept.into_bodies();
+        order.plugin_state = plugin_state;
         Some(order)
     }
 

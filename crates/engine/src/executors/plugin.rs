@@ -4,6 +4,7 @@
 //! `discover.rs` finds them, `trust.rs` says whether they may be started, `registry.rs` puts them together with what the operator says,
 //! and `run.rs` runs one of them: `envelope.rs` is what it is asked, `response.rs` what it answers, `outcome.rs` what that comes to.
 
+mod breaker;
 mod discover;
 mod envelope;
 mod input;
@@ -15,6 +16,7 @@ mod run;
 mod settings;
 mod trust;
 
+pub use breaker::{BreakerSettings, BreakerState};
 pub use discover::{Discovered, Found, look_at};
 pub use input::{JsonObject, PluginEvent, PluginInput};
 pub use manifest::{Effect, FactOutput, FactView, MANIFEST, Manifest, PluginCommand, is_plugin_name};

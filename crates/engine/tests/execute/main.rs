@@ -7,5 +7,6 @@ mod consequences;
 mod dispatch;
 mod operations;
 mod outcomes;
+mod plugin_state;
 mod scripted;
 mod world;

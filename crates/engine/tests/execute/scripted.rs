@@ -9,9 +9,9 @@ use domain::peer::{Peer, Sighting};
 use domain::{BodyRef, Digest, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
 use engine::{Engine, Order};
 use store::{
-    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, MemoryStore,
-    Node, Page, PeerPage, PeerQuery, PeerStore, Reply, RoutingPage, RoutingQuery, RoutingStore, Store,
-    StoreError, StoredFact, Take, Taken, Taking, Token,
+    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, KeptPluginFact, Lane, Loaded,
+    MemoryStore, Node, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Reply, RoutingPage,
+    RoutingQuery, RoutingStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
 };
 
 /// What becomes of one commit.
@@ -96,6 +96,21 @@ impl AskStore for Scripted {
 
     fn close_ask<'a>(&'a self, id: &'a str, closing: Closing) -> Reply<'a, bool> {
         self.inner.close_ask(id, closing)
+    }
+}
+
+impl PluginStore for Scripted {
+    fn plugin_state<'a>(&'a self, plugin: &'a str) -> Reply<'a, Option<PluginState>> {
+        self.inner.plugin_state(plugin)
+    }
+
+    fn plugin_facts<'a>(
+        &'a self,
+        plugin: &'a str,
+        after: u64,
+        limit: usize,
+    ) -> Reply<'a, Vec<KeptPluginFact>> {
+        self.inner.plugin_facts(plugin, after, limit)
     }
 }
 

@@ -19,9 +19,10 @@ use engine::{
     ManualClock, Order, OrderBody, Produced, RandomIds, Specialist,
 };
 use store::{
-    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, MemoryStore,
-    NewBody, Node, Page, PeerPage, PeerQuery, PeerStore, Reply, RoutingPage, RoutingQuery, RoutingStore,
-    Store, StoreError, StoredFact, Take, Taken, Taking, Token, body_ref,
+    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, KeptPluginFact, Lane, Loaded,
+    MemoryStore, NewBody, Node, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Reply,
+    RoutingPage, RoutingQuery, RoutingStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
+    body_ref,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -436,6 +437,23 @@ impl AskStore for Counted {
     fn close_ask<'a>(&'a self, id: &'a str, closing: Closing) -> Reply<'a, bool> {
         self.count();
         self.inner.close_ask(id, closing)
+    }
+}
+
+impl PluginStore for Counted {
+    fn plugin_state<'a>(&'a self, plugin: &'a str) -> Reply<'a, Option<PluginState>> {
+        self.count();
+        self.inner.plugin_state(plugin)
+    }
+
+    fn plugin_facts<'a>(
+        &'a self,
+        plugin: &'a str,
+        after: u64,
+        limit: usize,
+    ) -> Reply<'a, Vec<KeptPluginFact>> {
+        self.count();
+        self.inner.plugin_facts(plugin, after, limit)
     }
 }
 

@@ -22,6 +22,11 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
   connectors: [printing.yaml]   # slow HTTP services, a file each; see `longhaul connector --help`
                                 # one of a circle: { file: printing.yaml, circle: acme }
   pipelines: [pipelines]        # what follows which event: files and directories; see `longhaul pipeline --help`
+  plugin_roots: [plugins]       # directories with plugins; see `longhaul plugin --help` and docs/plugins.md
+  allow_symlinks: false
+  plugins:
+    greet: { config: { greeting: hello }, secrets: { KEY: { env: GREET_KEY } }, timeouts: { poll: 20 }, parallelism: 2 }
+    welcome: { uses: greet }    # another name, with a configuration and a state of its own
   policy:                       # what work outside is granted, whatever its service says
     defaults: { max_ttl_seconds: 900, max_retry_after_seconds: 300 }
     kind_overrides: { printing: { max_ttl_seconds: 86400 } }

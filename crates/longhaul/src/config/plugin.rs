@@ -9,7 +9,9 @@ use std::time::Duration;
 use domain::RetryPolicy;
 use engine::Mistake;
 use engine::http::SecretSource;
-use engine::plugin::{Activity, Discovered, Misconfigured, PluginSettings, Plugins, Strictness, Symlinks};
+use engine::plugin::{
+    Activity, BreakerSettings, Discovered, Misconfigured, PluginSettings, Plugins, Strictness, Symlinks,
+};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -23,6 +25,7 @@ const MAX_ATTEMPTS: u64 = domain::retry::MAX_ATTEMPTS as u64;
 const MAX_BACKOFF_SECONDS: u64 = domain::retry::MAX_BACKOFF_SECONDS as u64;
 const MAX_TIMEOUT_SECONDS: u64 = 604_800;
 const MAX_PARALLELISM: u64 = 1_000;
+const MAX_THRESHOLD: u64 = 1_000;
 const MAX_VARIABLES: usize = 1_000;
 
 /// Where plugins are and how they are set up, as the file says.
@@ -52,6 +55,7 @@ pub struct PluginConfig {
     /// In seconds, by command.
     timeouts: BTreeMap<String, Bounded<1, MAX_TIMEOUT_SECONDS>>,
     parallelism: Option<Bounded<1, MAX_PARALLELISM>>,
+    circuit_breaker: BreakerConfig,
     env_passthrough: Vec<String>,
     /// Whether an answer without a result is a failure.
     strict: bool,
@@ -63,6 +67,13 @@ pub struct PluginConfig {
 struct RetryConfig {
     max_attempts: Option<Bounded<1, MAX_ATTEMPTS>>,
     backoff_base_seconds: Option<Bounded<0, MAX_BACKOFF_SECONDS>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct BreakerConfig {
+    threshold: Option<Bounded<0, MAX_THRESHOLD>>,
+    reset_after_seconds: Option<Bounded<1, MAX_TIMEOUT_SECONDS>>,
 }
 
 impl Config {
@@ -150,6 +161,13 @@ impl PluginConfig {
             },
             timeouts: self.timeouts.iter().map(|(name, limit)| (name.clone(), seconds(limit))).collect(),
             parallelism: self.parallelism.map(Bounded::as_usize),
+            breaker: BreakerSettings {
+                threshold: self.circuit_breaker.threshold.map_or(usual.breaker.threshold, Bounded::as_u32),
+                reset_after: self
+                    .circuit_breaker
+                    .reset_after_seconds
+                    .map_or(usual.breaker.reset_after, |seconds| Duration::from_secs(seconds.value())),
+            },
             env_passthrough: self.env_passthrough.clone(),
             strictness: if self.strict { Strictness::Strict } else { Strictness::Lenient },
         })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use engine::plugin::PluginExecutor;
 use engine::process::ProcessHost;
 use engine::{Executors, Timer};
+use store::Store;
 
 use crate::config::Config;
 
@@ -14,9 +15,10 @@ pub(super) fn register(
     config: &Config,
     host: &Arc<ProcessHost>,
     clock: &Arc<dyn Timer>,
+    store: &Arc<dyn Store>,
 ) {
     for plugin in config.loaded_plugins.plugins.list().filter(|plugin| plugin.is_enabled()) {
-        match PluginExecutor::open(host.clone(), plugin.clone(), clock.clone()) {
+        match PluginExecutor::open(host.clone(), plugin.clone(), clock.clone(), store.clone()) {
             Ok(opened) => executors.register(&plugin.name, opened.executor()),
             Err(error) => eprintln!("warning: the plugin {:?} is left out: {error}", plugin.name),
         }

@@ -132,6 +132,13 @@ fn exit_codes_say_only_whether_it_failed_and_whether_it_is_tried_again() {
 }
 
 #[test]
+fn plugin_whose_jobs_fail_one_after_the_other_is_left_alone_where_the_operator_says_so() {
+    let zoo = Zoo::start(&script("exit 78"), "circuit_breaker: { threshold: 2, reset_after_seconds: 600 }");
+    let codes: Vec<_> = (0..3).map(|_| zoo.error()["code"].clone()).collect();
+    assert_eq!(codes, ["exit_code_78", "exit_code_78", "circuit_open"]);
+}
+
+#[test]
 fn missing_interpreter_is_told_by_its_name() {
     let zoo = Zoo::start("#!/no/such/interpreter\n", "");
     let error = zoo.error();
@@ -210,4 +217,50 @@ fn examples_work_as_they_are() {
     expect(1, &refused);
     assert!(stderr(&refused).contains("the payload needs a text"), "{}", stderr(&refused));
     expect(2, &run(&["greet", "--payload", "[1]"]));
+}
+
+// conforms: D38
+#[test]
+fn what_a_plugin_remembers_survives_the_daemon_and_each_name_remembers_for_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let examples =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").canonicalize().unwrap();
+    let config = format!(
+        "plugin_roots: ['{}']\nplugins: {{ tally: {{ config: {{ unit: words }} }}, also: {{ uses: greet }} }}\n",
+        examples.display()
+    );
+    let zoo = Zoo::with(dir, &config);
+    let run = |zoo: &Zoo, arguments: &[&str]| {
+        let printed =
+            expect(0, &longhaul(zoo.path(), &[&["plugin", "run"], arguments, &["--json"]].concat()));
+        serde_json::from_str::<Value>(&printed).unwrap()
+    };
+    assert_eq!(run(&zoo, &["greet"])["summary"], "hello world, number 1");
+    assert_eq!(run(&zoo, &["greet"])["summary"], "hello world, number 2");
+    assert_eq!(run(&zoo, &["also"])["summary"], "hello world, number 1");
+    run(&zoo, &["tally", "--command", "handle", "--payload", r#"{"text": "one two"}"#]);
+    let Zoo { dir, _daemon: daemon } = zoo;
+    drop(daemon);
+    let zoo = Zoo::with(dir, &config);
+    assert_eq!(run(&zoo, &["greet"])["summary"], "hello world, number 3");
+    let told = run(&zoo, &["tally"]);
+    let nanoseconds = told["data"]["events"][0]["payload"]["counted_at_ns"].to_string();
+    assert_eq!((told["summary"].as_str(), nanoseconds.len()), (Some("2 words so far"), 19), "{told}");
+}
+
+#[test]
+fn state_that_is_too_large_fails_the_job_and_the_plugin_keeps_what_it_had() {
+    let says = r#"request=$(cat)
+if jq -e .payload.large <<< "$request" > /dev/null; then
+    echo '{"status": "ok", "result": "large", "state_updates": {"x": "'"$(head -c 1100000 /dev/zero | tr '\0' y)"'"}}'
+else
+    jq '{status: "ok", result: (.state | tojson), state_updates: {seen: 1763337600123456789}}' <<< "$request"
+fi"#;
+    let zoo = Zoo::start(&script(says), "");
+    ended(zoo.path(), &zoo.job("{}"), "completed");
+    let error = ended(zoo.path(), &zoo.job(r#"{"payload": {"large": true}}"#), "failed")["error"].clone();
+    assert_eq!(error["code"], "report_refused");
+    assert!(error["message"].as_str().unwrap().contains("state of a plugin"), "{error}");
+    let last = ended(zoo.path(), &zoo.job("{}"), "completed");
+    assert!(last["summary"].as_str().unwrap().contains("\"seen\""), "{last}");
 }

@@ -18,6 +18,7 @@ use super::claims;
 use super::failure::PostgresError;
 use super::session::Session;
 use super::time::StoreTime;
+use crate::plugin_state;
 use crate::prepare::Prepared;
 use crate::request::{Answer, Request, TokenRequest};
 use crate::tokens;
@@ -96,6 +97,9 @@ pub(super) async fn transact(
         }
     }
     let before = write(session, &fitting, &rows).await?;
+    for (_, prepared) in &fitting {
+        plugin_state::change(session, &prepared.commit.plugin_states).await?;
+    }
     claims::lock_lanes(session, requests).await?;
     for (request, answer) in requests.iter().zip(&mut answers) {
         match request {

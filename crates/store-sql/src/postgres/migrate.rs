@@ -22,7 +22,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 10] = [
+const MIGRATIONS: [Migration; 11] = [
     Migration {
         up: include_str!("../../migrations/postgres/0001_core.up.sql"),
         down: include_str!("../../migrations/postgres/0001_core.down.sql"),
@@ -62,6 +62,10 @@ const MIGRATIONS: [Migration; 10] = [
     Migration {
         up: include_str!("../../migrations/postgres/0010_routing.up.sql"),
         down: include_str!("../../migrations/postgres/0010_routing.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0011_plugin_state.up.sql"),
+        down: include_str!("../../migrations/postgres/0011_plugin_state.down.sql"),
     },
 ];
 
@@ -207,7 +211,7 @@ async fn migrate(session: &Session, address: &PostgresAddress, target: i64) -> R
 static OUR_NAMES: Sql = Sql::new(
     "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema() AND table_name IN \
      ('meta', 'facts', 'bodies', 'agenda', 'jobs', 'operations', 'idempotency_keys', 'tokens', \
-      'job_tallies', 'artifact_chunks', 'peers', 'asks', 'routing') ORDER BY table_name",
+      'job_tallies', 'artifact_chunks', 'peers', 'asks', 'routing', 'plugin_state', 'plugin_facts') ORDER BY table_name",
 );
 static MARKS: Sql = Sql::new("SELECT name, value FROM meta WHERE name IN ('application', 'schema')");
 
@@ -241,7 +245,7 @@ async fn schema_version(session: &Session, address: &PostgresAddress) -> Result<
 // What the writers do. Nobody changes a fact.
 static MISSING_RIGHT: Sql = Sql::new(
     "SELECT name || ': ' || privilege FROM UNNEST(ARRAY['meta', 'facts', 'bodies', 'agenda', 'jobs', 'operations', \
-     'idempotency_keys', 'tokens', 'job_tallies', 'artifact_chunks', 'peers', 'asks', 'routing']) AS name, \
+     'idempotency_keys', 'tokens', 'job_tallies', 'artifact_chunks', 'peers', 'asks', 'routing', 'plugin_state', 'plugin_facts']) AS name, \
      UNNEST(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege \
      WHERE NOT has_table_privilege(name, privilege) AND (name, privilege) <> ('facts', 'UPDATE') \
      UNION ALL SELECT 'fact_positions: USAGE' WHERE NOT has_sequence_privilege('fact_positions', 'USAGE') LIMIT 1",

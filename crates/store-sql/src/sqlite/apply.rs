@@ -1,4 +1,4 @@
-//! Writes a commit that fits: facts, view, agenda, bodies, keys, asks, by row statements.
+//! Writes a commit that fits: facts, view, agenda, bodies, keys, asks, plugin states, by row statements.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use crate::database::{Database, Given, at_once, one, unsigned};
 use crate::dialect::Sql;
 use crate::floor::keep_time;
 use crate::keys;
+use crate::plugin_state;
 use crate::prepare::{ChangeText, Prepared};
 use crate::rows::{ViewValues, agenda_values, fact_columns, new_agenda_values, signed};
 use crate::views::{
@@ -53,6 +54,7 @@ pub(crate) fn apply(
     }
     at_once(keys::insert(connection, &commit.keys, commit.at))?;
     at_once(asks::change(connection, &commit.asks))?;
+    at_once(plugin_state::change(connection, &commit.plugin_states))?;
     Ok((Committed { position: if wrote_facts { *position } else { 0 } }, written))
 }
 

@@ -1,4 +1,4 @@
-//! Whether a commit fits what is there: versions, fences and keys, read before anything is written.
+//! Whether a commit fits what is there: versions, fences, plugin states and keys, read before anything is written.
 
 use domain::RecordId;
 use rusqlite::Connection;
@@ -9,6 +9,7 @@ use crate::checks::{Doubt, fits, is_repeated};
 use crate::database::{at_once, digest, one, unsigned};
 use crate::dialect::Sql;
 use crate::keys;
+use crate::plugin_state;
 use crate::prepare::Prepared;
 use crate::rows::{read_agenda, signed};
 
@@ -36,6 +37,10 @@ pub(crate) fn check(
             return Ok(repeated.map(Checked::Repeated).ok_or(StoreError::Conflict));
         }
         Err(Doubt::Fenced) => return Ok(Err(StoreError::Fenced)),
+    }
+    let states = &prepared.commit.plugin_states;
+    if !plugin_state::fit(states, &at_once(plugin_state::versions(connection, states))?) {
+        return Ok(Err(StoreError::Conflict));
     }
     for key in &prepared.commit.keys {
         if let Some(kept) = at_once(keys::kept_key(connection, &key.key))? {

@@ -232,11 +232,14 @@ fn fill(
     let mut answers: Vec<Option<Result<Answer, StoreError>>> = requests.iter().map(|_| None).collect();
     let mut fitting: Vec<(usize, &Prepared, Vec<Option<AgendaRow>>)> = Vec::new();
     let mut touched = HashSet::new();
+    let mut plugins = HashSet::new();
     let mut keys: HashMap<&IdempotencyKey, &KeptKey> = HashMap::new();
     for (index, request) in requests.iter().enumerate() {
         let Request::Commit(prepared) = request else { continue };
         let taken = prepared.commit.keys.iter().find_map(|key| keys.get(&key.key));
-        answers[index] = if prepared.records().any(|id| touched.contains(id)) {
+        answers[index] = if prepared.records().any(|id| touched.contains(id))
+            || prepared.plugins().any(|plugin| plugins.contains(plugin))
+        {
             Some(Err(StoreError::Conflict))
         } else if let Some(first) = taken {
             Some(Err(StoreError::KeyTaken(Box::new((*first).clone()))))
@@ -245,6 +248,7 @@ fn fill(
                 Ok(Checked::Repeated(committed)) => Some(Ok(Answer::Committed(committed))),
                 Ok(Checked::Fits(rows)) => {
                     touched.extend(prepared.records());
+                    plugins.extend(prepared.plugins());
                     keys.extend(prepared.commit.keys.iter().map(|key| (&key.key, key)));
                     fitting.push((index, prepared, rows));
                     None

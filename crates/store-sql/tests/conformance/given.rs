@@ -184,6 +184,7 @@ pub fn commit(changes: Vec<Change>, at: Timestamp) -> Commit {
         changes,
         keys: Vec::new(),
         asks: Vec::new(),
+        plugin_states: Vec::new(),
         urgency: Urgency::Result,
         lease: Lease::DEFAULT,
     }

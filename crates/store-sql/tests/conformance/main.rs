@@ -15,6 +15,7 @@ mod limits;
 mod nodes;
 mod operations;
 mod peers;
+mod plugin_state;
 mod postgres;
 mod reads;
 mod retirement;

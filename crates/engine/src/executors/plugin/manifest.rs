@@ -286,8 +286,11 @@ impl Reader<'_> {
             if from != "state_updates" {
                 return wrong("fact_outputs: from must be state_updates".to_owned());
             }
-            if fact_type.trim().is_empty() || fact_type.len() > MAX_FACT_TYPE_BYTES {
-                return wrong(format!("fact_outputs: fact_type has 1 to {MAX_FACT_TYPE_BYTES} bytes"));
+            let is_plain = !fact_type.is_empty() && !fact_type.chars().any(char::is_control);
+            if !is_plain || fact_type.len() > MAX_FACT_TYPE_BYTES {
+                return wrong(format!(
+                    "fact_outputs: fact_type has 1 to {MAX_FACT_TYPE_BYTES} plain characters"
+                ));
             }
             let view = match compatibility_view.as_deref() {
                 None | Some("") => FactView::Unchanged,

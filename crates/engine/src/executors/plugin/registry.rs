@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use domain::Timestamp;
+
+use super::breaker::{Breaker, BreakerState};
 use super::discover::{Discovered, Found};
 use super::manifest::{Manifest, is_plugin_name};
 use super::settings::{Activity, PluginSettings};
@@ -28,6 +31,7 @@ pub struct Plugin {
     pub entrypoint: PathBuf,
     /// What the operator says of it.
     pub settings: PluginSettings,
+    pub(super) breaker: Breaker,
 }
 
 /// All plugins of a daemon.
@@ -72,6 +76,7 @@ impl Plugins {
                 manifest: found.manifest.clone(),
                 directory: found.directory.clone(),
                 entrypoint: found.entrypoint.clone(),
+                breaker: Breaker::new(settings.breaker),
                 settings,
             };
             match plugin.misses() {
@@ -92,6 +97,19 @@ impl Plugins {
     /// The one of this name.
     pub fn find(&self, name: &str) -> Option<&Arc<Plugin>> {
         self.by_name.get(name)
+    }
+
+    /// Whether the plugin of this name is left alone on this node.
+    pub fn breaker(&self, name: &str, now: Timestamp) -> Option<BreakerState> {
+        self.find(name).map(|plugin| plugin.breaker.state(now))
+    }
+
+    /// Lets the plugin of this name be started again as if nothing had failed; false if there is none.
+    pub fn reset_breaker(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|plugin| {
+            plugin.breaker.reset();
+            true
+        })
     }
 }
 

@@ -6,24 +6,33 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::job::Retryable;
 use domain::limits::{MAX_BODY_BYTES, MAX_SUMMARY_BYTES, cut};
+use domain::policy::Hint;
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use store::{PluginFact, Store, StoreError};
 
 use super::super::http::{Mask, SecretError, Secrets};
 use super::super::process::{
     Collected, Ending, Exit, Heard, HeardLimits, ProcessHost, ProcessSettings, Program, collect,
     keep_artifact,
 };
+use super::breaker::Ended;
 use super::envelope::{Given, request};
-use super::input::PluginInput;
+use super::input::{JsonObject, PluginInput};
 use super::lane;
+use super::manifest::{FactOutput, FactView};
 use super::outcome::{Verdict, is_being_written, judge};
 use super::registry::Plugin;
 use super::response::{Answer, Log};
-use crate::{Assignment, Clock, Emitted, Executor, Failure, Link, Modes, Output, Produced, Specialist};
+use crate::plugin_state::written as written_object;
+use crate::{
+    Assignment, Clock, Emitted, Executor, Failure, Link, Modes, Output, Produced, Specialist, StateChange,
+    StateUpdate,
+};
 
 const MAX_STDOUT_BYTES: usize = 10 * 1_048_576;
 const MAX_STDERR_BYTES: usize = 65_536;
@@ -43,6 +52,8 @@ pub struct PluginExecutor {
     secrets: Value,
     mask: Mask,
     clock: Arc<dyn Clock>,
+    /// Where it remembers.
+    store: Arc<dyn Store>,
 }
 
 impl PluginExecutor {
@@ -51,9 +62,10 @@ impl PluginExecutor {
         host: Arc<ProcessHost>,
         plugin: Arc<Plugin>,
         clock: Arc<dyn Clock>,
+        store: Arc<dyn Store>,
     ) -> Result<Self, SecretError> {
         let secrets = Secrets::read(&plugin.settings.secrets, &|name| std::env::var(name).ok())?;
-        Ok(Self { host, plugin, secrets: secrets.lent(), mask: secrets.mask(), clock })
+        Ok(Self { host, plugin, secrets: secrets.lent(), mask: secrets.mask(), clock, store })
     }
 
     /// As an executor, to be registered under the plugin's name.
@@ -63,8 +75,39 @@ impl PluginExecutor {
         Executor { specialist: Arc::new(self), concurrency, retry, modes: Modes::default() }
     }
 
+    /// Leaves it alone while its breaker is open, and counts what comes of it otherwise.
     async fn work(&self, assignment: Assignment, link: Link) -> Produced {
-        let (command, request) = match self.prepare(&assignment) {
+        let now = self.clock.now();
+        if let Err(until) = self.plugin.breaker.admit(now) {
+            let seconds = until.micros().saturating_sub(now.micros()) / 1_000_000 + 1;
+            let told = format!("{:?} has failed too often and is left alone for now", self.plugin.name);
+            let failure = Failure::transient("circuit_open", told);
+            return Produced::Failed(Failure { retry_after: Hint::Seconds(seconds), ..failure });
+        }
+        // A future that is dropped says nothing more: then the next attempt may find out.
+        let mut trial = Trial { plugin: &self.plugin, clock: &*self.clock, ended: Ended::Unknown };
+        let (number, most) = (assignment.attempt_number, assignment.job.spec.retry.max_attempts);
+        let produced = self.attempt(assignment, link).await;
+        trial.ended = match &produced {
+            Produced::Completed(_) => Ended::Well,
+            Produced::Failed(failure) if failure.retryable == Retryable::No || number >= most => {
+                Ended::JobFailed
+            }
+            Produced::Failed(_) => Ended::AttemptFailed,
+            Produced::Unavailable(_)
+            | Produced::Delivered
+            | Produced::AwaitingInput { .. }
+            | Produced::Deferred(_)
+            | Produced::SubmitUnknown(_)
+            | Produced::Stopped
+            | Produced::StoppedWith(_)
+            | Produced::Unexpected(_) => Ended::Unknown,
+        };
+        produced
+    }
+
+    async fn attempt(&self, assignment: Assignment, link: Link) -> Produced {
+        let (command, request) = match self.prepare(&assignment).await {
             Ok(prepared) => prepared,
             Err(failure) => return Produced::Failed(failure),
         };
@@ -76,7 +119,7 @@ impl PluginExecutor {
             judge(&collected.ending, &collected.stdout, self.plugin.settings.strictness, &self.mask);
         let seen = self.see(&assignment, collected, &verdict).await;
         match verdict {
-            Verdict::Done(answer) => Produced::Completed(self.output(answer, seen)),
+            Verdict::Done(answer) => self.completed(&command, answer, seen),
             Verdict::Failed(failure) => Produced::Failed(seen.shown(failure)),
             Verdict::Stopped => Produced::Stopped,
             Verdict::StoppedWith(failure) => Produced::StoppedWith(seen.shown(failure)),
@@ -84,7 +127,7 @@ impl PluginExecutor {
     }
 
     /// The command and the whole request, or why there is none.
-    fn prepare(&self, assignment: &Assignment) -> Result<(String, Vec<u8>), Failure> {
+    async fn prepare(&self, assignment: &Assignment) -> Result<(String, Vec<u8>), Failure> {
         let invalid = |told: String| Failure::permanent("invalid_input", told);
         let input = PluginInput::read(&assignment.input).map_err(invalid)?;
         let command = input.command().to_owned();
@@ -94,7 +137,7 @@ impl PluginExecutor {
             let told = format!("the plugin {name:?} has no command {command:?}; it has {known}");
             return Err(Failure::permanent("unknown_command", told));
         }
-        let state = RawValue::from_string("{}".to_owned()).map_err(|error| invalid(error.to_string()))?;
+        let state = self.state().await.map_err(|told| Failure::transient("state_unavailable", told))?;
         let given = Given {
             job_id: assignment.job.id.as_str(),
             plugin: name,
@@ -105,6 +148,13 @@ impl PluginExecutor {
         };
         let request = request(input, &given).map_err(|error| invalid(error.to_string()))?;
         Ok((command, request))
+    }
+
+    /// What it remembers; nothing at first.
+    async fn state(&self) -> Result<Box<RawValue>, String> {
+        let row = self.store.plugin_state(&self.plugin.name).await.map_err(|error| error.to_string())?;
+        let text = row.map_or_else(|| "{}".to_owned(), |row| row.state.to_string());
+        RawValue::from_string(text).map_err(|error| error.to_string())
     }
 
     async fn start(
@@ -188,17 +238,42 @@ impl PluginExecutor {
         Heard { bytes, truncated }
     }
 
-    fn output(&self, answer: Answer, seen: Seen) -> Output {
+    fn completed(&self, command: &str, mut answer: Answer, seen: Seen) -> Produced {
+        let updates = std::mem::take(&mut answer.state_updates);
         let summary = cut(answer.result.trim(), MAX_SUMMARY_BYTES).to_owned();
         for warning in &answer.warnings {
             tracing::warn!(plugin = self.plugin.name, "{warning}");
         }
-        Output {
+        let state = match self.remembered(command, updates) {
+            Ok(state) => state,
+            Err(error) => return Produced::Failed(Failure::permanent("bad_response", error.to_string())),
+        };
+        Produced::Completed(Output {
             summary: (!summary.is_empty()).then_some(summary),
             data: Some(data(&answer)),
             artifacts: seen.artifacts(),
             emitted: answer.events,
+            state,
+        })
+    }
+
+    /// What becomes of its state: merged, or kept as facts if the manifest says so for this command.
+    fn remembered(&self, command: &str, updates: JsonObject) -> Result<Option<StateUpdate>, StoreError> {
+        if updates.is_empty() {
+            return Ok(None);
         }
+        let plugin = self.plugin.name.clone();
+        let rules = self.plugin.manifest.fact_outputs.iter().filter(|rule| rule.command == command);
+        let rules: Vec<&FactOutput> = rules.collect();
+        if rules.is_empty() {
+            return Ok(Some(StateUpdate { plugin, change: StateChange::Merge(updates), facts: Vec::new() }));
+        }
+        let json = written_object(&updates)?;
+        let fact = |rule: &&FactOutput| PluginFact { fact_type: rule.fact_type.clone(), json: json.clone() };
+        let facts = rules.iter().map(fact).collect();
+        let mirrored = rules.iter().any(|rule| rule.view == FactView::Mirror);
+        let change = if mirrored { StateChange::Replace(updates) } else { StateChange::Unchanged };
+        Ok(Some(StateUpdate { plugin, change, facts }))
     }
 }
 
@@ -218,6 +293,19 @@ impl Specialist for PluginExecutor {
 
     fn takes_events(&self) -> bool {
         true
+    }
+}
+
+/// An attempt that the breaker was asked about: it is told of its end, whatever that is.
+struct Trial<'a> {
+    plugin: &'a Plugin,
+    clock: &'a dyn Clock,
+    ended: Ended,
+}
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        self.plugin.breaker.note(self.ended, self.clock.now());
     }
 }
 

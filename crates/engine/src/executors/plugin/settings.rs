@@ -7,6 +7,7 @@ use domain::RetryPolicy;
 use serde_json::{Map, Value};
 
 use super::super::http::SecretSource;
+use super::breaker::BreakerSettings;
 
 /// What plugins have from the daemon's environment.
 const INHERITED: [&str; 19] = [
@@ -48,6 +49,8 @@ pub struct PluginSettings {
     pub timeouts: BTreeMap<String, Duration>,
     /// Jobs at the same time on this node; one at a time on all nodes together if nothing is said.
     pub parallelism: Option<usize>,
+    /// When it is left alone because its jobs fail.
+    pub breaker: BreakerSettings,
     /// Variables that it has from the daemon's environment besides the usual ones.
     pub env_passthrough: Vec<String>,
     /// What an answer of an older era is.
@@ -107,6 +110,7 @@ impl Default for PluginSettings {
             retry: Self::DEFAULT_RETRY,
             timeouts: BTreeMap::new(),
             parallelism: None,
+            breaker: BreakerSettings::default(),
             env_passthrough: Vec::new(),
             strictness: Strictness::default(),
         }

@@ -11,6 +11,7 @@ use super::super::statements::FACT_IDS;
 use super::{Rows, Undone};
 use crate::checks::{Doubt, fits, is_repeated};
 use crate::database::{Unfit, digest, text, unsigned};
+use crate::plugin_state;
 use crate::prepare::Prepared;
 use crate::request::{Answer, Request};
 use crate::rows::signed;
@@ -27,11 +28,19 @@ pub(super) async fn judge<'a>(
     let mut doubted: Vec<(usize, &Prepared)> = Vec::new();
     let mut touched: HashSet<&RecordId> = HashSet::new();
     let mut used: HashMap<&IdempotencyKey, &KeptKey> = HashMap::new();
+    let mut plugins: HashSet<&str> = HashSet::new();
+    let states = requests.iter().flat_map(|request| match request {
+        Request::Commit(prepared) => &prepared.commit.plugin_states[..],
+        Request::Claim(_) | Request::Token(_) | Request::Node(_) | Request::Peer(_) | Request::Ask(_) => &[],
+    });
+    let versions = plugin_state::versions(session, states).await?;
     for (place, request) in requests.iter().enumerate() {
         let Request::Commit(prepared) = *request else { continue };
         let keys = &prepared.commit.keys;
         let taken = |kept: &KeptKey| Some(Err(StoreError::KeyTaken(Box::new(kept.clone()))));
-        if prepared.records().any(|id| touched.contains(id)) {
+        if prepared.records().any(|id| touched.contains(id))
+            || prepared.plugins().any(|plugin| plugins.contains(plugin))
+        {
             answers[place] = Some(Err(StoreError::Conflict));
             continue;
         }
@@ -44,12 +53,16 @@ pub(super) async fn judge<'a>(
         match fits(&prepared.commit.changes, &stand) {
             Err(Doubt::OtherHead) => doubted.push((place, prepared)),
             Err(Doubt::Fenced) => answers[place] = Some(Err(StoreError::Fenced)),
+            Ok(()) if !plugin_state::fit(&prepared.commit.plugin_states, &versions) => {
+                answers[place] = Some(Err(StoreError::Conflict));
+            }
             Ok(()) => {
                 if let Some(kept) = keys.iter().find_map(|key| kept.get(&key.key)) {
                     answers[place] = taken(kept);
                     continue;
                 }
                 touched.extend(prepared.records());
+                plugins.extend(prepared.plugins());
                 used.extend(keys.iter().map(|key| (&key.key, key)));
                 fitting.push((place, prepared));
             }

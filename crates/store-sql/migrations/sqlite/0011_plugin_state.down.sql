@@ -1,0 +1,2 @@
+DROP TABLE plugin_facts;
+DROP TABLE plugin_state;
