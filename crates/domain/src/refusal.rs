@@ -142,6 +142,9 @@ pub enum Refusal {
     /// The event waits for its router.
     #[error("the event is not settled yet")]
     EventOpen,
+    /// The event is settled.
+    #[error("the event is settled; there is nothing left to do with it")]
+    EventSettled,
     /// The run is not over yet.
     #[error("the run is not over yet")]
     RunOpen,
@@ -190,6 +193,7 @@ impl Refusal {
             Self::NotCancelable { .. } => "not_cancelable",
             Self::OperationOpen => "operation_open",
             Self::EventOpen => "event_open",
+            Self::EventSettled => "event_settled",
             Self::RunOpen => "run_open",
             Self::StepMovedOn => "step_moved_on",
             Self::ClaimHeld => "claim_held",

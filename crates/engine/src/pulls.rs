@@ -164,10 +164,16 @@ impl Pulls {
     ) -> Result<Taken, EngineError> {
         let now = self.engine.clock().now();
         let taken = self.engine.store().take(id, Take::by(owner, now, lease, 1)).await?;
-        self.attend_to_end_of(&taken.claim);
+        self.attend_to_end_of(&taken);
         // Looked at after it was taken: it may have ended in between.
         let loaded = self.engine.store().load(id).await?.ok_or(Refusal::UnknownRecord)?;
-        match attempt::job(&loaded.record)?.may_be_pulled(now) {
+        let may_be_taken = match &*loaded.record {
+            Record::Event(event) => event.may_be_claimed(),
+            Record::Job(_) | Record::Operation(_) | Record::Run(_) => {
+                attempt::job(&loaded.record)?.may_be_pulled(now)
+            }
+        };
+        match may_be_taken {
             Ok(()) => Ok(taken),
             Err(refusal) => {
                 self.hand_back(&taken).await;
@@ -180,13 +186,21 @@ impl Pulls {
     pub async fn renew(&self, id: &RecordId, fence: Fence, lease: Lease) -> Result<Claim, StoreError> {
         let now = self.engine.clock().now();
         let renewed = self.engine.store().renew(id, fence, now, lease).await?;
-        self.attend_to_end_of(&renewed.claim);
+        self.attend_to_end_of(&renewed);
         Ok(renewed.claim)
     }
 
     /// If its holder is not heard of, the end of the lease is attended to at once.
-    fn attend_to_end_of(&self, claim: &Claim) {
-        self.wakes.due(claim.lease_expires_at);
+    fn attend_to_end_of(&self, taken: &Taken) {
+        self.due(&taken.id, taken.claim.lease_expires_at);
+    }
+
+    fn due(&self, id: &RecordId, at: Timestamp) {
+        match id.kind() {
+            RecordKind::Job => self.wakes.due(at),
+            RecordKind::Operation => self.wakes.operation_due(at),
+            RecordKind::Event | RecordKind::Run => self.wakes.routing_due(at),
+        }
     }
 
     /// Whether work may be handed out here now.
@@ -236,7 +250,7 @@ impl Pulls {
     pub async fn release(&self, id: &RecordId, fence: Fence) -> Result<(), StoreError> {
         let now = self.engine.clock().now();
         self.engine.store().hand_back(id, fence, now, now).await?;
-        self.wakes.due(now);
+        self.due(id, now);
         Ok(())
     }
 

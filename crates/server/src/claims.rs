@@ -1,6 +1,8 @@
-//! `/claims`: leases on resources as a protocol of its own (Azolla). A claim is the agenda row of a job, and nothing more: it
+//! `/claims`: leases on resources as a protocol of its own (Azolla). A claim is the agenda row of a job or of an event that waits, and nothing more: it
 //! makes no attempt and leaves no fact. Whoever holds one reports the end under it (`claim` in `PATCH /jobs/{id}`), and nobody else
 //! reports meanwhile; a report that is not an end gives the claim back.
+
+mod event;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +10,7 @@ use std::time::Duration;
 use api::{AcquireClaim, ClaimAnswer, ClaimRecord, Problem, ProblemCode, SwapClaim};
 use axum::response::Response;
 use domain::job::Pull;
-use domain::{Claim, Fence, Lease, OwnerId, RecordId, Refusal, Timestamp};
+use domain::{Claim, Fence, Lease, OwnerId, RecordId, RecordKind, Refusal, Timestamp};
 use engine::{EngineError, PulledLane};
 use store::{StoreError, Taken};
 
@@ -32,7 +34,7 @@ const EVENT: &str = "EVENT";
 enum Resource {
     /// Azolla's name for a job.
     Workorder,
-    /// There are none yet.
+    /// An event that waits: whoever holds it keeps it from the router.
     Event,
 }
 
@@ -59,8 +61,18 @@ pub(crate) async fn acquire(server: &Server, asked: Asked, slot: Option<Slot>) -
             drop(slot);
             acquire_oldest(server, &asked, &sent, owner, lease).await?
         }
-        (Resource::Event, Some(id)) => return Err(no_such_event(id)),
-        (Resource::Event, None) => None,
+        (Resource::Event, Some(id)) => {
+            let id = event::visible(server, &asked, id).await?;
+            Some(
+                event::acquire(server, &id, owner, lease)
+                    .await
+                    .map_err(|error| of_engine_claim(&error, id.as_str()))?,
+            )
+        }
+        (Resource::Event, None) => {
+            let circle = authorise::circle_of_new(&asked.principal, sent.circle.clone())?;
+            event::acquire_oldest(server, circle, &owner, lease).await?
+        }
     };
     let claim = taken.map(|taken| record(&taken.id, &taken.claim));
     Ok(answer::json(&ClaimAnswer { claim }))
@@ -76,7 +88,11 @@ async fn acquire_named(
 ) -> Result<Taken, Problem> {
     let visible = steerable_named(server, asked, id).await.map_err(|problem| naming(problem, id))?;
     let taken = server.daemon.pulls().take_named(visible.id(), owner, lease).await;
-    taken.map_err(|error| match &error {
+    taken.map_err(|error| of_engine_claim(&error, id))
+}
+
+fn of_engine_claim(error: &EngineError, id: &str) -> Problem {
+    match error {
         EngineError::Store(error) => of_claim(error),
         EngineError::Refused(Refusal::NotRunnable { state }) => ProblemCode::Refused.because(format!(
             "it is {state}, or its executor does it: only what waits for someone to pull it can be claimed"
@@ -84,8 +100,8 @@ async fn acquire_named(
         EngineError::Refused(_)
         | EngineError::KeyTaken(_)
         | EngineError::Contended
-        | EngineError::TooManyConsequences => of_engine(&error, id),
-    })
+        | EngineError::TooManyConsequences => of_engine(error, id),
+    }
 }
 
 async fn acquire_oldest(
@@ -151,7 +167,7 @@ async fn named(server: &Server, asked: &Asked) -> Result<RecordId, Problem> {
             let visible = steerable_named(server, asked, &asked.name).await;
             Ok(visible.map_err(|problem| naming(problem, &asked.name))?.id().clone())
         }
-        Resource::Event => Err(no_such_event(&asked.name)),
+        Resource::Event => event::visible(server, asked, &asked.name).await,
     }
 }
 
@@ -191,7 +207,10 @@ fn lease(server: &Server, seconds: Option<u32>) -> Result<Lease, Problem> {
 
 fn record(id: &RecordId, claim: &Claim) -> ClaimRecord {
     ClaimRecord {
-        resource_type: WORKORDER.to_owned(),
+        resource_type: match id.kind() {
+            RecordKind::Event => EVENT.to_owned(),
+            RecordKind::Job | RecordKind::Operation | RecordKind::Run => WORKORDER.to_owned(),
+        },
         resource_id: id.as_str().to_owned(),
         owner_id: claim.owner.outside_name().unwrap_or(claim.owner.as_str()).to_owned(),
         lease_expires_at: clock_text::text(claim.lease_expires_at),
@@ -215,8 +234,4 @@ fn of_claim(error: &StoreError) -> Problem {
 /// The same problem, about the resource that was meant.
 fn naming(problem: Problem, id: &str) -> Problem {
     if problem.code == ProblemCode::NotFound.as_str() { no_such_job(id) } else { problem }
-}
-
-fn no_such_event(id: &str) -> Problem {
-    ProblemCode::NotFound.because(format!("there is no event {id}"))
 }

@@ -124,6 +124,7 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
         | Refusal::SubmitOpen
         | Refusal::NotOrphaned
         | Refusal::EventOpen
+        | Refusal::EventSettled
         | Refusal::RunOpen
         | Refusal::StepMovedOn => (Code::Refused, refusal.to_string()),
         Refusal::NotAwaitingInput { .. } => (Code::NotAwaitingInput, refusal.to_string()),

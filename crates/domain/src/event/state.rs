@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::NewEvent;
 use super::fact::{Disposition, Settlement};
-use crate::{EventId, Timestamp};
+use crate::{EventId, Refusal, Timestamp};
 
 /// An event, folded from its facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +50,11 @@ impl Event {
     /// The event right after it was written down.
     pub fn new(id: EventId, said: &NewEvent, at: Timestamp) -> Self {
         Self { id, said: said.clone(), published_at: at, settled: None, updated_at: at }
+    }
+
+    /// Whether somebody may claim it: only what waits.
+    pub fn may_be_claimed(&self) -> Result<(), Refusal> {
+        if self.settled.is_some() { Err(Refusal::EventSettled) } else { Ok(()) }
     }
 
     /// Where it is.

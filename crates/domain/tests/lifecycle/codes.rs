@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::claim::{Lease, acquire, admit};
-use domain::event::{self, Event, EventCommand, NewEvent, Origin};
+use domain::event::{self, Event, EventCommand, EventFact, NewEvent, Origin, Settlement};
 use domain::job::{JobCommand, JobStateName, NewJob};
 use domain::limits::MAX_TITLE_BYTES;
 use domain::run::{self, NewRun, Node, NodeKind, OnError, Run, RunCommand, RunFact, Shape, StepEnd};
@@ -50,7 +50,8 @@ fn every_refusal() -> Vec<Refusal> {
         }
         Refusal::NotCancelable { .. } => Some(Refusal::OperationOpen),
         Refusal::OperationOpen => Some(Refusal::EventOpen),
-        Refusal::EventOpen => Some(Refusal::RunOpen),
+        Refusal::EventOpen => Some(Refusal::EventSettled),
+        Refusal::EventSettled => Some(Refusal::RunOpen),
         Refusal::RunOpen => Some(Refusal::StepMovedOn),
         Refusal::StepMovedOn => Some(Refusal::ClaimHeld),
         Refusal::ClaimHeld => Some(Refusal::ClaimLost),
@@ -150,7 +151,10 @@ fn routing() -> Vec<Refusal> {
     }
     let moved_on = refusal(run::decide(&run, &RunCommand::ReopenStep { visit: 0, job_id }, NOW));
     let waits = refusal(event::decide(&event, &EventCommand::Retire));
-    [open, moved_on, waits].into_iter().flatten().collect()
+    let mut settled = event;
+    event::apply(&mut settled, &EventFact::Settled(Settlement::default()), NOW).expect("it waits");
+    let settled = settled.may_be_claimed().err();
+    [open, moved_on, waits, settled].into_iter().flatten().collect()
 }
 
 /// Of limits: what is too long, and what asks for too much.
