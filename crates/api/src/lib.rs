@@ -8,6 +8,7 @@ pub mod batch;
 pub mod capability;
 pub mod claim;
 pub mod deferred;
+pub mod event;
 pub mod facts;
 pub mod job;
 pub mod json;
@@ -25,6 +26,7 @@ pub use ask::{AckAsk, Ask, AskAnswer, AskList, AskOpened, AskWaited, CreateAsk, 
 pub use batch::{BatchAnswer, BatchVerdict, CreateBatch};
 pub use capability::{Capability, CapabilityList, DeferredProfile};
 pub use claim::{AcquireClaim, ClaimAnswer, ClaimRecord, SwapClaim, UnderClaim};
+pub use event::{Event, EventAnswer, EventList, EventOrigin, EventPublished, EventRoute, PublishEvent};
 pub use facts::{Fact, FactList};
 pub use job::{
     AnswerJob, Attempt, CancelJob, CreateJob, JobCreated, JobEnd, JobList, JobResult, JobStatus, Outside,

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 
@@ -16,6 +16,12 @@ pub(crate) enum Given {
 /// An answer with this value.
 pub(crate) fn json(value: &impl Serialize) -> Response {
     bytes(render(value), Given::Now)
+}
+
+/// The same, for what is accepted and goes on.
+pub(crate) fn accepted(mut response: Response) -> Response {
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
 }
 
 /// The bytes of an answer.

@@ -124,6 +124,16 @@ fn parameters(route: &Route) -> Value {
             }
             parameters.extend([limit, cursor]);
         }
+        Operation::ListEvents => {
+            for (name, about) in [
+                ("type", "of this type"),
+                ("status", "waiting, routed, declined or no_route"),
+                ("circle", "of this circle"),
+            ] {
+                parameters.push(text(name, about));
+            }
+            parameters.extend([limit, cursor]);
+        }
         Operation::ListAsks => parameters.push(text("job_id", "the job that they are about")),
         Operation::ListPendingAsks => {
             for (name, about) in [
@@ -160,6 +170,7 @@ fn parameters(route: &Route) -> Value {
         | Operation::DeferJob
         | Operation::InvokeCapability
         | Operation::CreateAsk
+        | Operation::PublishEvent
         | Operation::PurgeJob => parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
             "description": "names this write; the same key and request get the same answer, byte for byte",
@@ -194,6 +205,7 @@ fn parameters(route: &Route) -> Value {
         | Operation::ListNodes
         | Operation::DrainNode
         | Operation::UndrainNode
+        | Operation::ReadEvent
         | Operation::ReadMetrics
         | Operation::ReadHealth
         | Operation::ReadReadiness
@@ -215,7 +227,9 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
     };
     let problem =
         json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } });
-    let mut responses = json!({ "200": { "description": "Done", "content": content } });
+    // An event is only written down when this answers: what it starts comes after.
+    let done = if route.operation == Operation::PublishEvent { "202" } else { "200" };
+    let mut responses = json!({ done: { "description": "Done", "content": content } });
     let accepted = if route.operation == Operation::InvokeCapability {
         Some(schemas.add::<api::deferred::DeferredOperation>())
     } else if route.operation == Operation::CancelDeferred {
@@ -251,6 +265,7 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
                     Operation::ListOrphans,
                     Operation::ListDeferred,
                     Operation::ListPeers,
+                    Operation::ListEvents,
                     Operation::ListAsks,
                     Operation::ListPendingAsks,
                     Operation::ReadArtifact,
@@ -307,6 +322,7 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         ] })),
         Operation::CancelDeferred => Some(schemas.add::<api::CancelJob>()),
         Operation::CreateToken => Some(schemas.add::<api::CreateToken>()),
+        Operation::PublishEvent => Some(schemas.add::<api::PublishEvent>()),
         Operation::ListJobs
         | Operation::ReadStatus
         | Operation::ReadResult
@@ -334,6 +350,8 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ListNodes
         | Operation::DrainNode
         | Operation::UndrainNode
+        | Operation::ListEvents
+        | Operation::ReadEvent
         | Operation::ReadMetrics
         | Operation::ReadHealth
         | Operation::ReadReadiness
@@ -398,6 +416,9 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::RevokeToken => schemas.add::<api::TokenRevoked>(),
         Operation::ListNodes => schemas.add::<api::NodeList>(),
         Operation::DrainNode | Operation::UndrainNode => schemas.add::<api::NodeAnswer>(),
+        Operation::PublishEvent => schemas.add::<api::EventPublished>(),
+        Operation::ListEvents => schemas.add::<api::EventList>(),
+        Operation::ReadEvent => schemas.add::<api::EventAnswer>(),
         Operation::StreamFacts => return Answer::Other("text/event-stream"),
         Operation::ReadArtifact => return Answer::Other("application/octet-stream"),
         Operation::ReadMetrics => return Answer::Other("text/plain"),

@@ -59,6 +59,12 @@ pub(crate) fn no_such_operation(id: &str) -> Problem {
     ProblemCode::NotFound.because(format!("No operation: {echoed}"))
 }
 
+/// There is nothing of this name, or it is not the caller's: both read alike.
+pub(crate) fn no_such(what: &str, id: &str) -> Problem {
+    let echoed: String = id.chars().take(MAX_ECHOED_ID).collect();
+    ProblemCode::NotFound.because(format!("No {what}: {echoed}"))
+}
+
 /// What an order on a job came to instead of a change.
 pub(crate) fn of_engine(error: &EngineError, id: &str) -> Problem {
     match error {

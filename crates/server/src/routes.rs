@@ -100,6 +100,9 @@ pub enum Operation {
     ListNodes,
     DrainNode,
     UndrainNode,
+    PublishEvent,
+    ListEvents,
+    ReadEvent,
     ReadMetrics,
     ReadHealth,
     ReadReadiness,
@@ -303,6 +306,9 @@ pub const ROUTES: &[Route] = &[
         Access::Needs(May::ManageNodes),
         Body::Optional(SMALL),
     ),
+    route(Verb::Post, "/events", Op::PublishEvent, Access::Needs(May::Create), Body::Json(MAX_REQUEST_BYTES)),
+    route(Verb::Get, "/events", Op::ListEvents, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/events/{id}", Op::ReadEvent, Access::Needs(May::Read), Body::None),
     route(Verb::Get, "/metrics", Op::ReadMetrics, Access::Needs(May::ReadFigures), Body::None),
     route(Verb::Get, "/healthz", Op::ReadHealth, Access::Open, Body::None),
     route(Verb::Get, "/readyz", Op::ReadReadiness, Access::Open, Body::None),
@@ -318,7 +324,7 @@ const fn route(verb: Verb, path: &'static str, operation: Operation, access: Acc
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 56] = [
+    pub const ALL: [Self; 59] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -371,6 +377,9 @@ impl Operation {
         Self::ListNodes,
         Self::DrainNode,
         Self::UndrainNode,
+        Self::PublishEvent,
+        Self::ListEvents,
+        Self::ReadEvent,
         Self::ReadMetrics,
         Self::ReadHealth,
         Self::ReadReadiness,
@@ -432,6 +441,9 @@ impl Operation {
             Self::ListNodes => "list_nodes",
             Self::DrainNode => "drain_node",
             Self::UndrainNode => "undrain_node",
+            Self::PublishEvent => "publish_event",
+            Self::ListEvents => "list_events",
+            Self::ReadEvent => "read_event",
             Self::ReadMetrics => "read_metrics",
             Self::ReadHealth => "read_health",
             Self::ReadReadiness => "read_readiness",
@@ -500,6 +512,9 @@ impl Operation {
             Self::ListNodes => "The processes that work on this store, the newest first",
             Self::DrainNode => "Tell a node to take no more work; it finishes what it has",
             Self::UndrainNode => "Tell a node to take work again",
+            Self::PublishEvent => "Write an event down; what it starts is decided right after",
+            Self::ListEvents => "Events, newest first",
+            Self::ReadEvent => "One event, and what came of it for every pipeline that listens",
             Self::ReadMetrics => "Figures for Prometheus",
             Self::ReadHealth => "Whether the process lives",
             Self::ReadReadiness => "Whether it can serve",

@@ -28,8 +28,8 @@ use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
 use crate::{
-    asks, attempt_token, callback, capabilities, claims, deferred, door, facts, health, jobs, listen, nodes,
-    openapi, orphans, peers, problem, pulled, sensorium, tokens, wait,
+    asks, attempt_token, callback, capabilities, claims, deferred, door, events, facts, health, jobs, listen,
+    nodes, openapi, orphans, peers, problem, pulled, sensorium, tokens, wait,
 };
 
 /// How a server is set up.
@@ -352,6 +352,9 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::ListNodes => Box::pin(nodes::list(server)),
         Operation::DrainNode => Box::pin(nodes::tell(server, asked, Taking::Drains)),
         Operation::UndrainNode => Box::pin(nodes::tell(server, asked, Taking::Takes)),
+        Operation::PublishEvent => Box::pin(events::publish(server, asked)),
+        Operation::ListEvents => Box::pin(events::list(server, asked)),
+        Operation::ReadEvent => Box::pin(events::read(server, asked)),
         Operation::ReadMetrics => Box::pin(crate::metrics::read(server)),
         Operation::ReadHealth => Box::pin(ready(Ok(health::alive()))),
         Operation::ReadReadiness => Box::pin(health::ready(server)),

@@ -129,6 +129,9 @@ impl Slots {
             | Operation::ListNodes
             | Operation::DrainNode
             | Operation::UndrainNode
+            | Operation::PublishEvent
+            | Operation::ListEvents
+            | Operation::ReadEvent
             | Operation::ReadMetrics
             | Operation::ReadDocument => {
                 (&self.requests, ProblemCode::Overloaded, "too many requests at once; come back later")

@@ -75,6 +75,9 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         Operation::CreateToken => {
             json!({ "name": "the printer", "role": "peer", "circle": "press", "peer_id": "printer-1" })
         }
+        Operation::PublishEvent => {
+            json!({ "type": "tide.changed", "payload": { "level": 2140 }, "dedupe_key": "tide-7" })
+        }
         Operation::ListJobs
         | Operation::ReadStatus
         | Operation::ReadResult
@@ -102,6 +105,8 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ListNodes
         | Operation::DrainNode
         | Operation::UndrainNode
+        | Operation::ListEvents
+        | Operation::ReadEvent
         | Operation::ReadMetrics
         | Operation::ReadHealth
         | Operation::ReadReadiness
@@ -180,6 +185,9 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::ListNodes
         | Operation::DrainNode
         | Operation::UndrainNode
+        | Operation::PublishEvent
+        | Operation::ListEvents
+        | Operation::ReadEvent
         | Operation::ReadMetrics
         | Operation::ReadDocument => return None,
     })

@@ -26,6 +26,8 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::ListAsks
         | Operation::ListPendingAsks
         | Operation::ReadAsk
+        | Operation::ListEvents
+        | Operation::ReadEvent
         | Operation::StreamFacts => true,
         Operation::CreateJob
         | Operation::CreateBatch
@@ -51,6 +53,7 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::ForgetPeer
         | Operation::CreateAsk
         | Operation::AckAsk
+        | Operation::PublishEvent
         | Operation::WaitAsk => role != Role::Viewer,
         Operation::PurgeJob | Operation::SettleOrphan | Operation::DrainNode | Operation::UndrainNode => {
             matches!(role, Role::Admin | Role::Operator)

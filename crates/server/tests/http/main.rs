@@ -14,6 +14,7 @@ mod claims;
 mod create;
 mod crowd;
 mod deferred;
+mod events;
 mod facts_stream;
 mod idempotency;
 mod invoke;

@@ -1,0 +1,91 @@
+//! `POST /events`: writes an event down. What it starts is decided right after, by whoever takes it.
+
+use api::{EventPublished, JsonObject, Problem, PublishEvent};
+use axum::response::Response;
+use domain::event::{MAX_TYPE_BYTES, NewEvent, Origin};
+use domain::{BodyName, EventId, Json, Record};
+use engine::{Router, event_id_of_key};
+use store::body_ref;
+
+use super::shown::event_of;
+use crate::answer::{self, Given};
+use crate::asked::Asked;
+use crate::authorise;
+use crate::clock_text::text;
+use crate::jobs::{Begun, begin};
+use crate::keyed;
+use crate::problem::{at_field, of_refusal};
+use crate::serve::Server;
+
+pub(crate) async fn publish(server: &Server, asked: Asked) -> Result<Response, Problem> {
+    let sent: PublishEvent = asked.read()?;
+    let keyed = match begin(server, &asked).await? {
+        Begun::Earlier(response) => return Ok(answer::accepted(response)),
+        Begun::New(keyed) => keyed,
+    };
+    let id = new_id(server, &asked);
+    let payload = payload_of(sent.payload.as_ref());
+    let new = new_event(&asked, sent, &payload)?;
+    let mut order = Router::publishing(&id, new, payload, asked.principal.actor.clone());
+    if let Some(keyed) = &keyed {
+        order.keys.push(keyed.order_key(server.now(), published));
+    }
+    let response = match server.daemon.engine().execute(order).await {
+        Ok(outcome) => {
+            let sent = keyed.as_ref().and_then(keyed::Keyed::sent);
+            answer::bytes(sent.unwrap_or_else(|| published(outcome.record())), Given::Now)
+        }
+        Err(error) => keyed::refused(keyed.as_ref(), &error, id.as_str())?,
+    };
+    Ok(answer::accepted(response))
+}
+
+/// The bytes of a payload as they are kept.
+pub(super) fn payload_of(sent: Option<&JsonObject>) -> Vec<u8> {
+    sent.map_or("{}", JsonObject::as_str).as_bytes().to_vec()
+}
+
+/// An id for a new event. Under a key it is made of the key: the same request never makes a second event.
+fn new_id(server: &Server, asked: &Asked) -> EventId {
+    match &asked.key {
+        Some(key) => event_id_of_key(&asked.principal.token_id, asked.operation.name(), key),
+        None => EventId::new(format!("event-{:032x}", server.daemon.engine().ids().next())),
+    }
+}
+
+fn new_event(asked: &Asked, sent: PublishEvent, payload: &[u8]) -> Result<NewEvent, Problem> {
+    if sent.kind.is_empty() || sent.kind.len() > MAX_TYPE_BYTES || sent.kind.chars().any(char::is_control) {
+        let told = format!("a type has 1 to {MAX_TYPE_BYTES} bytes, none of them a control character");
+        return Err(at_field("type", "value_error", told));
+    }
+    if sent.dedupe_key.as_deref() == Some("") {
+        return Err(at_field("dedupe_key", "value_error", "an empty key names nothing; leave it out"));
+    }
+    let correlation = sent.correlation.as_ref().map(|correlation| Json::parse(correlation.as_str()));
+    let new = NewEvent {
+        circle: authorise::circle_of_new(&asked.principal, sent.circle)?,
+        kind: sent.kind,
+        payload: body_ref(BodyName::Payload, payload),
+        origin: Origin::Published { by: Some(asked.principal.actor.to_string()) },
+        // Nobody who publishes passes for a plugin.
+        source: None,
+        dedupe_key: sent.dedupe_key,
+        depth: 0,
+        max_depth: None,
+        correlation: correlation.transpose().map_err(|refusal| of_refusal(&refusal, ""))?,
+    };
+    new.check().map_err(|refusal| of_refusal(&refusal, ""))?;
+    Ok(new)
+}
+
+/// The answer: nothing in it ever changes.
+fn published(record: &Record) -> Vec<u8> {
+    let event = event_of(record);
+    answer::render(&EventPublished {
+        event_id: event.id.as_str().to_owned(),
+        status: domain::event::EventStatus::Waiting.as_str().to_owned(),
+        kind: event.said.kind.clone(),
+        circle: event.said.circle.clone(),
+        published_at: text(event.published_at),
+    })
+}
