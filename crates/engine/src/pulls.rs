@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
 use domain::job::{Job, Pull};
-use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, Refusal};
+use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, RecordKind, Refusal, Timestamp};
 use store::{Commit, Committed, Lane, StoreError, Take, Taken};
 use tokio::sync::{Notify, oneshot};
 
@@ -143,7 +143,7 @@ impl Pulls {
             self.count_question();
             let mut taken = self.engine.store().take_ready(lane.lane(), take).await?;
             if let Some(taken) = taken.pop() {
-                self.attend_to_end_of(&taken.claim);
+                self.attend_to_end_of(&taken);
                 return Ok(Some(taken));
             }
         }
@@ -222,7 +222,7 @@ impl Pulls {
 
     /// Hands a taken record to the one who holds it now; nobody's if that one waits no more.
     pub(crate) fn hand(self: &Arc<Self>, lane: &str, taken: Taken) {
-        self.attend_to_end_of(&taken.claim);
+        self.attend_to_end_of(&taken);
         let waiter = self.waiting().remove_owner(lane, &taken.claim.owner);
         let left = match waiter {
             Some(waiter) => waiter.tell(taken),

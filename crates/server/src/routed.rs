@@ -59,6 +59,7 @@ pub(crate) async fn page(
 }
 
 /// The circle that is asked for within what the caller sees, `Some(None)` for all; none if that is nothing.
+#[allow(clippy::option_option, reason = "nothing, all, and one circle are three things")]
 pub(crate) fn circle_of(asked: &Asked, named: Option<String>) -> Option<Option<String>> {
     let circle = match (&asked.principal.circle, named) {
         (Some(own), Some(named)) if *own != named => return None,

@@ -14,6 +14,7 @@ mod claims;
 mod create;
 mod crowd;
 mod deferred;
+mod event_claims;
 mod events;
 mod facts_stream;
 mod idempotency;
