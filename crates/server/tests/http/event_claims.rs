@@ -16,7 +16,8 @@ impl World {
     }
 
     async fn event_status(&self, id: &str) -> &'static str {
-        let loaded = self.store.load(&EventId::new(id).into()).await.unwrap().unwrap();
+        let loaded =
+            self.store.load(&EventId::new(id).into()).await.expect("it can be read").expect("it is there");
         let Record::Event(event) = &*loaded.record else { panic!("it is an event") };
         event.status().as_str()
     }
