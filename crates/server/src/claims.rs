@@ -71,7 +71,13 @@ pub(crate) async fn acquire(server: &Server, asked: Asked, slot: Option<Slot>) -
         }
         (Resource::Event, None) => {
             let circle = authorise::circle_of_new(&asked.principal, sent.circle.clone())?;
-            event::acquire_oldest(server, circle, &owner, lease).await?
+            drop(slot);
+            let within = Duration::from_secs(sent.wait_seconds.unwrap_or_default().min(MAX_WAIT_SECONDS));
+            let taken = event::next(server, circle, &owner, lease, within).await?;
+            if !within.is_zero() {
+                server.check_still_admits(&asked.principal).await?;
+            }
+            taken
         }
     };
     let claim = taken.map(|taken| record(&taken.id, &taken.claim));

@@ -15,6 +15,7 @@ mod given;
 mod handed_over;
 mod hasty_service;
 mod jobs;
+mod killed_pipelines;
 mod kills;
 mod outside;
 mod peers;

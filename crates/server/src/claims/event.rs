@@ -1,6 +1,8 @@
 //! Claims on events that wait: whoever holds one keeps it from the router, until it is given back or the lease ends. What is settled cannot
 //! be claimed: doing it again would do nothing.
 
+use std::time::Duration;
+
 use api::{Problem, ProblemCode};
 use domain::{Lease, OwnerId, Record, RecordId};
 use engine::EngineError;
@@ -15,6 +17,8 @@ use crate::serve::Server;
 /// Pages of waiting events that are looked at for the oldest.
 const MAX_PAGES: usize = 20;
 const PAGE: usize = 1_000;
+/// How soon whoever waits for an event looks again.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// Events that others hold before one that is free.
 const MAX_TRIES: usize = 64;
 
@@ -40,8 +44,33 @@ pub(super) async fn acquire(
     server.daemon.pulls().take_named(id, owner, lease).await
 }
 
+/// The oldest that waits and that nobody holds, as soon as there is one, within this time.
+pub(super) async fn next(
+    server: &Server,
+    circle: Option<String>,
+    owner: &OwnerId,
+    lease: Lease,
+    within: Duration,
+) -> Result<Option<Taken>, Problem> {
+    let (mut ledger, mut closing) = (server.daemon.ledger(), server.closing.subscribe());
+    let over = tokio::time::sleep(within);
+    tokio::pin!(over);
+    loop {
+        ledger.mark_unchanged();
+        if let Some(taken) = acquire_oldest(server, circle.clone(), owner, lease).await? {
+            return Ok(Some(taken));
+        }
+        tokio::select! {
+            // Much may be written that is no event: not every word of it is worth a look.
+            () = async { let _ = ledger.changed().await; tokio::time::sleep(BETWEEN_LOOKS).await } => {}
+            () = &mut over => return Ok(None),
+            _ = closing.wait_for(|closing| *closing) => return Ok(None),
+        }
+    }
+}
+
 /// The oldest that waits and that nobody holds.
-pub(super) async fn acquire_oldest(
+async fn acquire_oldest(
     server: &Server,
     circle: Option<String>,
     owner: &OwnerId,

@@ -63,6 +63,18 @@ async fn event_that_somebody_has_claimed_is_not_routed_until_it_is_given_back() 
     world.until_settled(&second).await;
 }
 
+#[tokio::test]
+async fn whoever_waits_for_an_event_is_given_the_next_and_nothing_if_none_comes() {
+    let world = world().await;
+    world.daemon.tell(Taking::Drains);
+    let asked = json!({ "resource_type": "EVENT", "owner_id": "runner-1", "wait_seconds": 60 });
+    let waiting = world.post("/claims", asked).send();
+    let (claimed, id) = tokio::join!(waiting, world.waiting_event());
+    assert_eq!(claimed.ok()["claim"]["resource_id"], json!(id));
+    let asked = json!({ "resource_type": "EVENT", "owner_id": "runner-2", "wait_seconds": 0 });
+    assert_eq!(world.post("/claims", asked).send().await.ok()["claim"], json!(null));
+}
+
 // conforms: A33
 #[tokio::test]
 async fn settled_event_is_not_claimed_and_settling_it_again_does_nothing() {
