@@ -16,8 +16,10 @@ pub mod limits;
 pub mod node;
 pub mod orphan;
 pub mod peer;
+pub mod pipeline;
 pub mod problem;
 pub mod pull;
+pub mod run;
 pub mod sensorium;
 pub mod token;
 pub mod why;
@@ -37,11 +39,16 @@ pub use json::{JsonArray, JsonObject};
 pub use node::{Node, NodeAnswer, NodeList};
 pub use orphan::{Orphan, OrphanAnswer, OrphanCancelAnswer, OrphanList, RetryCancel, SettleOrphan};
 pub use peer::{Candidate, Peer, PeerAnswer, PeerForgotten, PeerList, RegisterPeer};
+pub use pipeline::{
+    Pipeline, PipelineAnswer, PipelineList, PipelineStarted, PipelineStep, PipelineSummary,
+    PipelinesReloaded, StartPipeline,
+};
 pub use problem::{FieldError, Problem, ProblemCode};
 pub use pull::{
     After, AskInput, CompleteJob, DeferJob, FailJob, Handed, HeartbeatAnswer, HeartbeatJob, PullJob,
     PulledJob,
 };
+pub use run::{CancelRun, Run, RunAnswer, RunCause, RunList, RunRetried, RunVisit};
 pub use token::{CreateToken, Role, Token, TokenCreated, TokenList, TokenRevoked};
 pub use why::{Reason, Why};
 

@@ -161,6 +161,10 @@ codes! {
     LeaseHeld "lease_held" 409 "Someone holds the record";
     /// The claim is another's by now, or has another version.
     ClaimLost "claim_lost" 409 "The claim was lost";
+    /// The run went on from the step that failed, or was stopped: it is not done again.
+    StepMovedOn "step_moved_on" 409 "The run has moved on";
+    /// No step of the run has failed.
+    NothingToRetry "nothing_to_retry" 409 "Nothing has failed";
     /// The rules said no in another way.
     Refused "refused" 409 "The state does not allow it";
     /// The same key with another request.

@@ -38,7 +38,7 @@ pub enum Permission {
     Settle,
     /// See figures that span circles.
     ReadFigures,
-    /// Tell nodes to take work or not.
+    /// Tell nodes to take work or not, and to read their pipelines anew.
     ManageNodes,
     /// Make, see and revoke tokens.
     ManageTokens,

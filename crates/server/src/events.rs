@@ -6,5 +6,5 @@ mod publish;
 mod read;
 mod shown;
 
-pub(crate) use publish::publish;
+pub(crate) use publish::{new_id, payload_of, publish};
 pub(crate) use read::{list, read};

@@ -134,6 +134,16 @@ fn parameters(route: &Route) -> Value {
             }
             parameters.extend([limit, cursor]);
         }
+        Operation::ListRuns => {
+            for (name, about) in [
+                ("pipeline", "of this pipeline"),
+                ("status", "running, cancelling, completed, failed or cancelled"),
+                ("circle", "of this circle"),
+            ] {
+                parameters.push(text(name, about));
+            }
+            parameters.extend([limit, cursor]);
+        }
         Operation::ListAsks => parameters.push(text("job_id", "the job that they are about")),
         Operation::ListPendingAsks => {
             for (name, about) in [
@@ -171,6 +181,8 @@ fn parameters(route: &Route) -> Value {
         | Operation::InvokeCapability
         | Operation::CreateAsk
         | Operation::PublishEvent
+        | Operation::StartPipeline
+        | Operation::CancelRun
         | Operation::PurgeJob => parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
             "description": "names this write; the same key and request get the same answer, byte for byte",
@@ -206,6 +218,11 @@ fn parameters(route: &Route) -> Value {
         | Operation::DrainNode
         | Operation::UndrainNode
         | Operation::ReadEvent
+        | Operation::ListPipelines
+        | Operation::ReadPipeline
+        | Operation::ReloadPipelines
+        | Operation::ReadRun
+        | Operation::RetryRun
         | Operation::ReadMetrics
         | Operation::ReadHealth
         | Operation::ReadReadiness
@@ -234,6 +251,8 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
         Some(schemas.add::<api::deferred::DeferredOperation>())
     } else if route.operation == Operation::CancelDeferred {
         Some(schemas.add::<api::deferred::DeferredStatus>())
+    } else if route.operation == Operation::StartPipeline {
+        Some(schemas.add::<api::PipelineStarted>())
     } else {
         None
     };
@@ -266,6 +285,7 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
                     Operation::ListDeferred,
                     Operation::ListPeers,
                     Operation::ListEvents,
+                    Operation::ListRuns,
                     Operation::ListAsks,
                     Operation::ListPendingAsks,
                     Operation::ReadArtifact,
@@ -323,6 +343,8 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         Operation::CancelDeferred => Some(schemas.add::<api::CancelJob>()),
         Operation::CreateToken => Some(schemas.add::<api::CreateToken>()),
         Operation::PublishEvent => Some(schemas.add::<api::PublishEvent>()),
+        Operation::StartPipeline => Some(schemas.add::<api::StartPipeline>()),
+        Operation::CancelRun => Some(schemas.add::<api::CancelRun>()),
         Operation::ListJobs
         | Operation::ReadStatus
         | Operation::ReadResult
@@ -352,6 +374,12 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::UndrainNode
         | Operation::ListEvents
         | Operation::ReadEvent
+        | Operation::ListPipelines
+        | Operation::ReadPipeline
+        | Operation::ReloadPipelines
+        | Operation::ListRuns
+        | Operation::ReadRun
+        | Operation::RetryRun
         | Operation::ReadMetrics
         | Operation::ReadHealth
         | Operation::ReadReadiness
@@ -419,6 +447,14 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::PublishEvent => schemas.add::<api::EventPublished>(),
         Operation::ListEvents => schemas.add::<api::EventList>(),
         Operation::ReadEvent => schemas.add::<api::EventAnswer>(),
+        Operation::ListPipelines => schemas.add::<api::PipelineList>(),
+        Operation::ReadPipeline => schemas.add::<api::PipelineAnswer>(),
+        Operation::StartPipeline => schemas.add::<api::PipelineStarted>(),
+        Operation::ReloadPipelines => schemas.add::<api::PipelinesReloaded>(),
+        Operation::ListRuns => schemas.add::<api::RunList>(),
+        Operation::ReadRun => schemas.add::<api::RunAnswer>(),
+        Operation::CancelRun => schemas.add::<api::RunAnswer>(),
+        Operation::RetryRun => schemas.add::<api::RunRetried>(),
         Operation::StreamFacts => return Answer::Other("text/event-stream"),
         Operation::ReadArtifact => return Answer::Other("application/octet-stream"),
         Operation::ReadMetrics => return Answer::Other("text/plain"),

@@ -131,8 +131,8 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
         | Refusal::NotOrphaned
         | Refusal::EventOpen
         | Refusal::EventSettled
-        | Refusal::RunOpen
-        | Refusal::StepMovedOn => (Code::Refused, refusal.to_string()),
+        | Refusal::RunOpen => (Code::Refused, refusal.to_string()),
+        Refusal::StepMovedOn => (Code::StepMovedOn, refusal.to_string()),
         Refusal::NotAwaitingInput { .. } => (Code::NotAwaitingInput, refusal.to_string()),
     };
     code.because(detail)

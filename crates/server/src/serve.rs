@@ -12,12 +12,13 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use engine::Daemon;
+use engine::pipelines::Loaded;
 use engine::process::Artifacts;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use store::{Store, Taking};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 use crate::asked::{Asked, Raw, key_of};
 use crate::audit::{Audit, Verdict};
@@ -29,7 +30,7 @@ use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
 use crate::{
     asks, attempt_token, callback, capabilities, claims, deferred, door, events, facts, health, jobs, listen,
-    nodes, openapi, orphans, peers, problem, pulled, sensorium, tokens, wait,
+    nodes, openapi, orphans, peers, pipelines, problem, pulled, runs, sensorium, tokens, wait,
 };
 
 /// How a server is set up.
@@ -79,6 +80,7 @@ pub struct Server {
     pub(crate) metrics: Metrics,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) artifacts: Option<Arc<Artifacts>>,
+    pub(crate) reload: Option<pipelines::Reload>,
 }
 
 impl Server {
@@ -96,12 +98,18 @@ impl Server {
             metrics: Metrics::default(),
             closing: watch::Sender::new(false),
             artifacts: None,
+            reload: None,
         }
     }
 
     /// Also gives out what attempts have left in these.
     pub fn with_artifacts(self, artifacts: Arc<Artifacts>) -> Self {
         Self { artifacts: Some(artifacts), ..self }
+    }
+
+    /// Also reads the files of pipelines anew when it is told to, so.
+    pub fn with_pipelines(self, load: impl Fn() -> Loaded + Send + Sync + 'static) -> Self {
+        Self { reload: Some(pipelines::Reload { load: Arc::new(load), turn: Mutex::default() }), ..self }
     }
 
     /// Also lets services call back whose addresses were signed with this key.
@@ -355,6 +363,14 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::PublishEvent => Box::pin(events::publish(server, asked)),
         Operation::ListEvents => Box::pin(events::list(server, asked)),
         Operation::ReadEvent => Box::pin(events::read(server, asked)),
+        Operation::ListPipelines => Box::pin(ready(Ok(pipelines::list(server)))),
+        Operation::ReadPipeline => Box::pin(ready(pipelines::read(server, &asked))),
+        Operation::StartPipeline => Box::pin(pipelines::start(server, asked, slot)),
+        Operation::ReloadPipelines => Box::pin(pipelines::reload(server, asked)),
+        Operation::ListRuns => Box::pin(runs::list(server, asked)),
+        Operation::ReadRun => Box::pin(runs::read(server, asked)),
+        Operation::CancelRun => Box::pin(runs::cancel(server, asked)),
+        Operation::RetryRun => Box::pin(runs::retry(server, asked)),
         Operation::ReadMetrics => Box::pin(crate::metrics::read(server)),
         Operation::ReadHealth => Box::pin(ready(Ok(health::alive()))),
         Operation::ReadReadiness => Box::pin(health::ready(server)),

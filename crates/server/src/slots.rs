@@ -132,6 +132,14 @@ impl Slots {
             | Operation::PublishEvent
             | Operation::ListEvents
             | Operation::ReadEvent
+            | Operation::ListPipelines
+            | Operation::ReadPipeline
+            | Operation::StartPipeline
+            | Operation::ReloadPipelines
+            | Operation::ListRuns
+            | Operation::ReadRun
+            | Operation::CancelRun
+            | Operation::RetryRun
             | Operation::ReadMetrics
             | Operation::ReadDocument => {
                 (&self.requests, ProblemCode::Overloaded, "too many requests at once; come back later")

@@ -33,20 +33,31 @@ pub(crate) async fn until(
     within: Duration,
     wanted: impl Fn(&Job) -> bool,
 ) -> Result<Arc<Record>, Problem> {
+    let record = until_record(server, id, within, |record| wanted(job_of(record))).await?;
+    record.ok_or_else(|| no_such_job(id.as_str()))
+}
+
+/// The same, for any record; none if it is not there.
+pub(crate) async fn until_record(
+    server: &Server,
+    id: &RecordId,
+    within: Duration,
+    wanted: impl Fn(&Record) -> bool,
+) -> Result<Option<Arc<Record>>, Problem> {
     let mut watched = server.daemon.changes().watch(id);
     let loaded = server.store().load(id).await.map_err(|error| of_store(&error))?;
-    let mut record = loaded.ok_or_else(|| no_such_job(id.as_str()))?.record;
+    let Some(mut record) = loaded.map(|loaded| loaded.record) else { return Ok(None) };
     let mut closing = server.closing.subscribe();
     let over = tokio::time::sleep(within);
     tokio::pin!(over);
-    while !wanted(job_of(&record)) {
+    while !wanted(&record) {
         tokio::select! {
             next = watched.next() => record = next,
             () = &mut over => break,
             _ = closing.wait_for(|closing| *closing) => break,
         }
     }
-    Ok(record)
+    Ok(Some(record))
 }
 
 #[cfg(test)]

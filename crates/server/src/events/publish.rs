@@ -41,12 +41,12 @@ pub(crate) async fn publish(server: &Server, asked: Asked) -> Result<Response, P
 }
 
 /// The bytes of a payload as they are kept.
-pub(super) fn payload_of(sent: Option<&JsonObject>) -> Vec<u8> {
+pub(crate) fn payload_of(sent: Option<&JsonObject>) -> Vec<u8> {
     sent.map_or("{}", JsonObject::as_str).as_bytes().to_vec()
 }
 
 /// An id for a new event. Under a key it is made of the key: the same request never makes a second event.
-fn new_id(server: &Server, asked: &Asked) -> EventId {
+pub(crate) fn new_id(server: &Server, asked: &Asked) -> EventId {
     match &asked.key {
         Some(key) => event_id_of_key(&asked.principal.token_id, asked.operation.name(), key),
         None => EventId::new(format!("event-{:032x}", server.daemon.engine().ids().next())),

@@ -78,6 +78,8 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         Operation::PublishEvent => {
             json!({ "type": "tide.changed", "payload": { "level": 2140 }, "dedupe_key": "tide-7" })
         }
+        Operation::StartPipeline => json!({ "payload": { "level": 2140 } }),
+        Operation::CancelRun => json!({ "reason": "no longer needed" }),
         Operation::ListJobs
         | Operation::ReadStatus
         | Operation::ReadResult
@@ -107,6 +109,12 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::UndrainNode
         | Operation::ListEvents
         | Operation::ReadEvent
+        | Operation::ListPipelines
+        | Operation::ReadPipeline
+        | Operation::ReloadPipelines
+        | Operation::ListRuns
+        | Operation::ReadRun
+        | Operation::RetryRun
         | Operation::ReadMetrics
         | Operation::ReadHealth
         | Operation::ReadReadiness
@@ -188,6 +196,14 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::PublishEvent
         | Operation::ListEvents
         | Operation::ReadEvent
+        | Operation::ListPipelines
+        | Operation::ReadPipeline
+        | Operation::StartPipeline
+        | Operation::ReloadPipelines
+        | Operation::ListRuns
+        | Operation::ReadRun
+        | Operation::CancelRun
+        | Operation::RetryRun
         | Operation::ReadMetrics
         | Operation::ReadDocument => return None,
     })

@@ -28,6 +28,10 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::ReadAsk
         | Operation::ListEvents
         | Operation::ReadEvent
+        | Operation::ListPipelines
+        | Operation::ReadPipeline
+        | Operation::ListRuns
+        | Operation::ReadRun
         | Operation::StreamFacts => true,
         Operation::CreateJob
         | Operation::CreateBatch
@@ -54,8 +58,15 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::CreateAsk
         | Operation::AckAsk
         | Operation::PublishEvent
+        | Operation::StartPipeline
+        | Operation::CancelRun
+        | Operation::RetryRun
         | Operation::WaitAsk => role != Role::Viewer,
-        Operation::PurgeJob | Operation::SettleOrphan | Operation::DrainNode | Operation::UndrainNode => {
+        Operation::PurgeJob
+        | Operation::SettleOrphan
+        | Operation::ReloadPipelines
+        | Operation::DrainNode
+        | Operation::UndrainNode => {
             matches!(role, Role::Admin | Role::Operator)
         }
         Operation::ReadMetrics | Operation::ListNodes => {
@@ -139,6 +150,7 @@ async fn token_of_a_circle_does_not_reach_what_spans_circles() {
         ("GET", "/metrics"),
         ("GET", "/nodes"),
         ("POST", "/nodes/x/drain"),
+        ("POST", "/pipelines/reload"),
         ("GET", "/tokens"),
         ("DELETE", "/tokens/token-0"),
     ] {
