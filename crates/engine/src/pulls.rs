@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
 use domain::job::{Job, Pull};
-use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, Refusal};
+use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, RecordKind, Refusal, Timestamp};
 use store::{Commit, Committed, Lane, StoreError, Take, Taken};
 use tokio::sync::{Notify, oneshot};
 
@@ -143,7 +143,7 @@ impl Pulls {
             self.count_question();
             let mut taken = self.engine.store().take_ready(lane.lane(), take).await?;
             if let Some(taken) = taken.pop() {
-                self.attend_to_end_of(&taken.claim);
+                self.attend_to_end_of(&taken.id, &taken.claim);
                 return Ok(Some(taken));
             }
         }
@@ -164,7 +164,7 @@ impl Pulls {
     ) -> Result<Taken, EngineError> {
         let now = self.engine.clock().now();
         let taken = self.engine.store().take(id, Take::by(owner, now, lease, 1)).await?;
-        self.attend_to_end_of(&taken.claim);
+        self.attend_to_end_of(id, &taken.claim);
         // Looked at after it was taken: it may have ended in between.
         let loaded = self.engine.store().load(id).await?.ok_or(Refusal::UnknownRecord)?;
         match attempt::job(&loaded.record)?.may_be_pulled(now) {
@@ -176,17 +176,47 @@ impl Pulls {
         }
     }
 
+    /// An event by its id, if nobody holds it: nobody routes it meanwhile. None if it does not wait: what was settled stays so.
+    pub async fn take_event(
+        &self,
+        id: &RecordId,
+        owner: OwnerId,
+        lease: Lease,
+    ) -> Result<Option<Taken>, EngineError> {
+        let (store, now) = (self.engine.store(), self.engine.clock().now());
+        if !is_waiting_event(&store.load(id).await?.ok_or(Refusal::UnknownRecord)?.record) {
+            return Ok(None);
+        }
+        let taken = store.take(id, Take::by(owner, now, lease, 1)).await?;
+        self.attend_to_end_of(id, &taken.claim);
+        // Looked at after it was taken: it may have been settled in between.
+        let loaded = store.load(id).await?.ok_or(Refusal::UnknownRecord)?;
+        if is_waiting_event(&loaded.record) {
+            return Ok(Some(taken));
+        }
+        self.hand_back(&taken).await;
+        Ok(None)
+    }
+
     /// Prolongs a claim from outside; whoever shows another fence has lost it.
     pub async fn renew(&self, id: &RecordId, fence: Fence, lease: Lease) -> Result<Claim, StoreError> {
         let now = self.engine.clock().now();
         let renewed = self.engine.store().renew(id, fence, now, lease).await?;
-        self.attend_to_end_of(&renewed.claim);
+        self.attend_to_end_of(id, &renewed.claim);
         Ok(renewed.claim)
     }
 
     /// If its holder is not heard of, the end of the lease is attended to at once.
-    fn attend_to_end_of(&self, claim: &Claim) {
-        self.wakes.due(claim.lease_expires_at);
+    fn attend_to_end_of(&self, id: &RecordId, claim: &Claim) {
+        self.wake_at(id, claim.lease_expires_at);
+    }
+
+    /// Whoever looks after such records looks at this time.
+    fn wake_at(&self, id: &RecordId, at: Timestamp) {
+        match id.kind() {
+            RecordKind::Event | RecordKind::Run => self.wakes.routing_due(at),
+            RecordKind::Job | RecordKind::Operation => self.wakes.due(at),
+        }
     }
 
     /// Whether work may be handed out here now.
@@ -208,7 +238,7 @@ impl Pulls {
 
     /// Hands a taken record to the one who holds it now; nobody's if that one waits no more.
     pub(crate) fn hand(self: &Arc<Self>, lane: &str, taken: Taken) {
-        self.attend_to_end_of(&taken.claim);
+        self.attend_to_end_of(&taken.id, &taken.claim);
         let waiter = self.waiting().remove_owner(lane, &taken.claim.owner);
         let left = match waiter {
             Some(waiter) => waiter.tell(taken),
@@ -236,7 +266,7 @@ impl Pulls {
     pub async fn release(&self, id: &RecordId, fence: Fence) -> Result<(), StoreError> {
         let now = self.engine.clock().now();
         self.engine.store().hand_back(id, fence, now, now).await?;
-        self.wakes.due(now);
+        self.wake_at(id, now);
         Ok(())
     }
 
@@ -308,6 +338,13 @@ impl Drop for Held {
         if let Some(taken) = self.taken.take() {
             self.pulls.hand_back_by_itself(taken);
         }
+    }
+}
+
+fn is_waiting_event(record: &Record) -> bool {
+    match record {
+        Record::Event(event) => event.settled.is_none(),
+        Record::Job(_) | Record::Operation(_) | Record::Run(_) => false,
     }
 }
 

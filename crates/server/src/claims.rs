@@ -1,5 +1,5 @@
-//! `/claims`: leases on resources as a protocol of its own (Azolla). A claim is the agenda row of a job, and nothing more: it
-//! makes no attempt and leaves no fact. Whoever holds one reports the end under it (`claim` in `PATCH /jobs/{id}`), and nobody else
+//! `/claims`: leases on resources as a protocol of its own (Azolla). A claim is the agenda row of a job or of an event, and nothing
+//! more: it makes no attempt and leaves no fact. An event that is claimed is routed by nobody until it is released. Whoever holds one reports the end under it (`claim` in `PATCH /jobs/{id}`), and nobody else
 //! reports meanwhile; a report that is not an end gives the claim back.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use api::{AcquireClaim, ClaimAnswer, ClaimRecord, Problem, ProblemCode, SwapClaim};
 use axum::response::Response;
 use domain::job::Pull;
-use domain::{Claim, Fence, Lease, OwnerId, RecordId, Refusal, Timestamp};
+use domain::{Claim, EventId, Fence, Lease, OwnerId, RecordId, RecordKind, Refusal, Timestamp};
 use engine::{EngineError, PulledLane};
 use store::{StoreError, Taken};
 
@@ -16,6 +16,7 @@ use crate::answer;
 use crate::asked::Asked;
 use crate::authorise;
 use crate::clock_text;
+use crate::events;
 use crate::jobs::steerable_named;
 use crate::problem::{at_field, no_such_job, of_engine, of_store};
 use crate::serve::Server;
@@ -32,7 +33,7 @@ const EVENT: &str = "EVENT";
 enum Resource {
     /// Azolla's name for a job.
     Workorder,
-    /// There are none yet.
+    /// An event that waits.
     Event,
 }
 
@@ -59,8 +60,8 @@ pub(crate) async fn acquire(server: &Server, asked: Asked, slot: Option<Slot>) -
             drop(slot);
             acquire_oldest(server, &asked, &sent, owner, lease).await?
         }
-        (Resource::Event, Some(id)) => return Err(no_such_event(id)),
-        (Resource::Event, None) => None,
+        (Resource::Event, Some(id)) => Some(acquire_event(server, &asked, id, owner, lease).await?),
+        (Resource::Event, None) => events::take_oldest(server, &asked, &sent, &owner, lease).await?,
     };
     let claim = taken.map(|taken| record(&taken.id, &taken.claim));
     Ok(answer::json(&ClaimAnswer { claim }))
@@ -86,6 +87,24 @@ async fn acquire_named(
         | EngineError::Contended
         | EngineError::TooManyConsequences => of_engine(&error, id),
     })
+}
+
+/// One event by its id, if it waits and nobody holds it.
+async fn acquire_event(
+    server: &Server,
+    asked: &Asked,
+    id: &str,
+    owner: OwnerId,
+    lease: Lease,
+) -> Result<Taken, Problem> {
+    let id = event_named(server, asked, id).await?;
+    match server.daemon.pulls().take_event(&id, owner, lease).await {
+        Ok(Some(taken)) => Ok(taken),
+        Ok(None) => Err(ProblemCode::Refused
+            .because("it was decided what the event starts: to process it again would do nothing")),
+        Err(EngineError::Store(error)) => Err(of_claim(&error)),
+        Err(error) => Err(of_engine(&error, id.as_str())),
+    }
 }
 
 async fn acquire_oldest(
@@ -151,8 +170,13 @@ async fn named(server: &Server, asked: &Asked) -> Result<RecordId, Problem> {
             let visible = steerable_named(server, asked, &asked.name).await;
             Ok(visible.map_err(|problem| naming(problem, &asked.name))?.id().clone())
         }
-        Resource::Event => Err(no_such_event(&asked.name)),
+        Resource::Event => event_named(server, asked, &asked.name).await,
     }
+}
+
+async fn event_named(server: &Server, asked: &Asked, id: &str) -> Result<RecordId, Problem> {
+    events::visible_event(server, asked, id).await?;
+    Ok(EventId::new(id).into())
 }
 
 fn fence(sent: &SwapClaim) -> Result<Fence, Problem> {
@@ -191,7 +215,10 @@ fn lease(server: &Server, seconds: Option<u32>) -> Result<Lease, Problem> {
 
 fn record(id: &RecordId, claim: &Claim) -> ClaimRecord {
     ClaimRecord {
-        resource_type: WORKORDER.to_owned(),
+        resource_type: match id.kind() {
+            RecordKind::Event => EVENT.to_owned(),
+            RecordKind::Job | RecordKind::Operation | RecordKind::Run => WORKORDER.to_owned(),
+        },
         resource_id: id.as_str().to_owned(),
         owner_id: claim.owner.outside_name().unwrap_or(claim.owner.as_str()).to_owned(),
         lease_expires_at: clock_text::text(claim.lease_expires_at),
@@ -215,8 +242,4 @@ fn of_claim(error: &StoreError) -> Problem {
 /// The same problem, about the resource that was meant.
 fn naming(problem: Problem, id: &str) -> Problem {
     if problem.code == ProblemCode::NotFound.as_str() { no_such_job(id) } else { problem }
-}
-
-fn no_such_event(id: &str) -> Problem {
-    ProblemCode::NotFound.because(format!("there is no event {id}"))
 }

@@ -2,9 +2,11 @@
 //!
 //! Events and runs are listed alike (`routed.rs`); whoever does not see a circle does not see its events either.
 
+mod oldest;
 mod publish;
 mod read;
 mod shown;
 
+pub(crate) use oldest::take_oldest;
 pub(crate) use publish::{new_id, payload_of, publish};
-pub(crate) use read::{list, read};
+pub(crate) use read::{list, read, visible_event};

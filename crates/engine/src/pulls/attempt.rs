@@ -169,7 +169,7 @@ impl Pulls {
         store.hand_back(id, claim.fence(), now, self.lease.expires_at(now)).await?;
         let owner = OwnerId::outside(attempt.id.as_str());
         let taken = store.take(id, Take::by(owner, now, self.lease, 1)).await?;
-        self.attend_to_end_of(&taken.claim);
+        self.attend_to_end_of(&taken.id, &taken.claim);
         Ok(taken.claim)
     }
 }

@@ -29,6 +29,6 @@ pub(crate) async fn read(server: &Server, asked: Asked) -> Result<Response, Prob
 }
 
 /// The event with this id, if the caller sees it.
-async fn visible_event(server: &Server, asked: &Asked, id: &str) -> Result<Loaded, Problem> {
+pub(crate) async fn visible_event(server: &Server, asked: &Asked, id: &str) -> Result<Loaded, Problem> {
     routed::visible(server, asked, RoutedKind::Events, id).await
 }

@@ -1,9 +1,13 @@
 //! `/claims`: leases as a protocol of their own.
 
 use api::Role;
+use domain::EventId;
+use domain::event::EventCommand;
+use engine::Order;
 use serde_json::{Value, json};
+use store::Taking;
 
-use crate::given::{Answer, World, world};
+use crate::given::{Answer, World, working_world, world};
 
 impl World {
     async fn claim(&self, asked: Value) -> Answer {
@@ -189,4 +193,68 @@ async fn nobody_reports_beside_a_claim_and_work_of_an_executor_is_not_claimed() 
         named["resource_id"] = json!(world.create(created.clone()).await);
         world.claim(named).await.problem(409, "refused");
     }
+}
+
+/// Claims an event by its id, or the oldest.
+fn event_by(owner: &str, id: Option<&str>) -> Value {
+    json!({ "resource_type": "EVENT", "resource_id": id, "owner_id": owner })
+}
+
+impl World {
+    async fn swap_event(&self, what: &str, id: &str, owner: &str, version: u64) -> Answer {
+        let body = json!({ "owner_id": owner, "claim_version": version });
+        self.post(&format!("/claims/EVENT/{id}/{what}"), body).send().await
+    }
+}
+
+#[tokio::test]
+async fn claimed_event_is_routed_by_nobody_until_it_is_released() {
+    let world = working_world().await;
+    world.daemon.tell(Taking::Drains);
+    let first = world.publish(json!({ "type": "t" })).await;
+    world.clock.advance_seconds(1);
+    let second = world.publish(json!({ "type": "t" })).await;
+    let claim = world.claim(event_by("router-1", None)).await.ok()["claim"].clone();
+    assert_eq!(
+        (&claim["resource_type"], &claim["resource_id"]),
+        (&json!("EVENT"), &json!(first)),
+        "the oldest"
+    );
+    world.claim(event_by("router-2", Some(&first))).await.problem(409, "lease_held");
+    world.daemon.tell(Taking::Takes);
+    world.settled(&second).await;
+    assert_eq!(world.event(&first).await["status"], "waiting");
+    let version = claim["claim_version"].as_u64().unwrap();
+    let renewed = world.swap_event("renew", &first, "router-1", version).await.ok();
+    let version = renewed["claim"]["claim_version"].as_u64().unwrap();
+    world.swap_event("release", &first, "router-2", version).await.problem(409, "claim_lost");
+    world.swap_event("release", &first, "router-1", version).await.ok();
+    assert_eq!(world.settled(&first).await["status"], "no_route");
+}
+
+#[tokio::test]
+async fn claimed_event_whose_holder_is_never_heard_of_is_routed_when_its_lease_has_ended() {
+    let world = working_world().await;
+    world.daemon.tell(Taking::Drains);
+    let id = world.publish(json!({ "type": "t" })).await;
+    world.claim(event_by("router-1", Some(&id))).await.ok();
+    world.daemon.tell(Taking::Takes);
+    world.clock.advance_seconds(61);
+    world.settled(&id).await;
+}
+
+// conforms: A33
+#[tokio::test]
+async fn event_that_was_processed_is_claimed_by_nobody_and_starts_nothing_again() {
+    let world = working_world().await;
+    world.pipelines("pipelines: [{ name: p, on: t, steps: [{ uses: echo }] }]");
+    let id = world.publish(json!({ "type": "t" })).await;
+    let event = world.settled(&id).await;
+    world.claim(event_by("router-1", Some(&id))).await.problem(409, "refused");
+    assert_eq!(world.claim(event_by("router-1", None)).await.ok()["claim"], json!(null));
+    let settle = EventCommand::Settle { routes: Vec::new(), moves_its_run: false };
+    let order = Order::new(EventId::new(id.as_str()), settle, "test".into());
+    world.daemon.engine().execute(order).await.expect("it is so already");
+    assert_eq!(world.event(&id).await["routes"], event["routes"]);
+    assert_eq!(world.get("/runs").send().await.ok()["runs"].as_array().unwrap().len(), 1);
 }
