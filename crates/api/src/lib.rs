@@ -8,6 +8,7 @@ pub mod batch;
 pub mod capability;
 pub mod claim;
 pub mod deferred;
+pub mod ductile;
 pub mod event;
 pub mod facts;
 pub mod job;

@@ -24,6 +24,7 @@ pub use derived::{event_id_of_key, run_id_of};
 pub(crate) use follow::Followed;
 pub(crate) use settle::Moves;
 pub(crate) use signal::Signals;
+pub use signal::ran_out_of_time;
 
 /// What knows the pipelines, and asks them.
 pub struct Router {

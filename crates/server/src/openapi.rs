@@ -183,6 +183,8 @@ fn parameters(route: &Route) -> Value {
         | Operation::PublishEvent
         | Operation::StartPipeline
         | Operation::CancelRun
+        | Operation::TriggerPlugin
+        | Operation::TriggerPipeline
         | Operation::PurgeJob => parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
             "description": "names this write; the same key and request get the same answer, byte for byte",
@@ -211,6 +213,11 @@ fn parameters(route: &Route) -> Value {
         | Operation::PollDeferred
         | Operation::CancelDeferred
         | Operation::TakeCallback
+        | Operation::ReadPluginJob
+        | Operation::ReadPluginTree
+        | Operation::ListPlugins
+        | Operation::ReadPlugin
+        | Operation::TakeWebhook
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::RevokeToken
@@ -253,6 +260,11 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
         Some(schemas.add::<api::deferred::DeferredStatus>())
     } else if route.operation == Operation::StartPipeline {
         Some(schemas.add::<api::PipelineStarted>())
+    } else if route.operation == Operation::TriggerPipeline {
+        Some(json!({ "anyOf": [
+            schemas.add::<api::ductile::DuctileTriggered>(),
+            schemas.add::<api::ductile::DuctileLate>(),
+        ] }))
     } else {
         None
     };
@@ -341,6 +353,9 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
             schemas.add::<api::sensorium::OperationNamed>(),
         ] })),
         Operation::CancelDeferred => Some(schemas.add::<api::CancelJob>()),
+        Operation::TriggerPlugin | Operation::TriggerPipeline => {
+            Some(schemas.add::<api::ductile::DuctileTrigger>())
+        }
         Operation::CreateToken => Some(schemas.add::<api::CreateToken>()),
         Operation::PublishEvent => Some(schemas.add::<api::PublishEvent>()),
         Operation::StartPipeline => Some(schemas.add::<api::StartPipeline>()),
@@ -367,6 +382,11 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ReadDeferredStatus
         | Operation::PollDeferred
         | Operation::TakeCallback
+        | Operation::ReadPluginJob
+        | Operation::ReadPluginTree
+        | Operation::ListPlugins
+        | Operation::ReadPlugin
+        | Operation::TakeWebhook
         | Operation::ListTokens
         | Operation::RevokeToken
         | Operation::ListNodes
@@ -439,6 +459,15 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ReadDeferredStatus => schemas.add::<api::deferred::DeferredStatus>(),
         Operation::PollDeferred => schemas.add::<api::deferred::DeferredStatus>(),
         Operation::CancelDeferred => schemas.add::<api::deferred::DeferredStatus>(),
+        Operation::TriggerPlugin => schemas.add::<api::ductile::DuctileTriggered>(),
+        Operation::TriggerPipeline => schemas.add::<api::ductile::DuctileOutcome>(),
+        Operation::ReadPluginJob => schemas.add::<api::ductile::DuctileJob>(),
+        Operation::ReadPluginTree => {
+            json!({ "type": "array", "items": schemas.add::<api::ductile::DuctileJob>() })
+        }
+        Operation::ListPlugins => schemas.add::<api::ductile::PluginList>(),
+        Operation::ReadPlugin => schemas.add::<api::ductile::PluginDetail>(),
+        Operation::TakeWebhook => schemas.add::<api::ductile::WebhookTaken>(),
         Operation::CreateToken => schemas.add::<api::TokenCreated>(),
         Operation::ListTokens => schemas.add::<api::TokenList>(),
         Operation::RevokeToken => schemas.add::<api::TokenRevoked>(),

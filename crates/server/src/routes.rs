@@ -5,6 +5,7 @@
 use api::limits::{MAX_BATCH_BYTES, MAX_REQUEST_BYTES};
 
 use crate::authorise::{Access, Permission};
+use crate::webhooks::MAX_BODY_BYTES as MAX_HOOK_BYTES;
 
 /// One way to ask for an operation.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +95,13 @@ pub enum Operation {
     PollDeferred,
     CancelDeferred,
     TakeCallback,
+    TriggerPlugin,
+    TriggerPipeline,
+    ReadPluginJob,
+    ReadPluginTree,
+    ListPlugins,
+    ReadPlugin,
+    TakeWebhook,
     CreateToken,
     ListTokens,
     RevokeToken,
@@ -296,6 +304,25 @@ pub const ROUTES: &[Route] = &[
         Body::Optional(SMALL),
     ),
     route(Verb::Post, "/callbacks/{id}/{name}", Op::TakeCallback, Access::Open, Body::Raw(SMALL)),
+    route(
+        Verb::Post,
+        "/plugin/{id}/{name}",
+        Op::TriggerPlugin,
+        Access::Needs(May::Create),
+        Body::Json(MAX_REQUEST_BYTES),
+    ),
+    route(
+        Verb::Post,
+        "/pipeline/{id}",
+        Op::TriggerPipeline,
+        Access::Needs(May::Create),
+        Body::Json(MAX_REQUEST_BYTES),
+    ),
+    route(Verb::Get, "/job/{id}", Op::ReadPluginJob, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/job/{id}/tree", Op::ReadPluginTree, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/plugins", Op::ListPlugins, Access::Needs(May::Read), Body::None),
+    route(Verb::Get, "/plugin/{id}", Op::ReadPlugin, Access::Needs(May::Read), Body::None),
+    route(Verb::Post, "/hooks/{id}", Op::TakeWebhook, Access::Open, Body::Raw(MAX_HOOK_BYTES)),
     route(Verb::Post, "/tokens", Op::CreateToken, Access::Needs(May::ManageTokens), Body::Json(SMALL)),
     route(Verb::Get, "/tokens", Op::ListTokens, Access::Needs(May::ManageTokens), Body::None),
     route(Verb::Delete, "/tokens/{id}", Op::RevokeToken, Access::Needs(May::ManageTokens), Body::None),
@@ -352,7 +379,7 @@ const fn route(verb: Verb, path: &'static str, operation: Operation, access: Acc
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 67] = [
+    pub const ALL: [Self; 74] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -399,6 +426,13 @@ impl Operation {
         Self::PollDeferred,
         Self::CancelDeferred,
         Self::TakeCallback,
+        Self::TriggerPlugin,
+        Self::TriggerPipeline,
+        Self::ReadPluginJob,
+        Self::ReadPluginTree,
+        Self::ListPlugins,
+        Self::ReadPlugin,
+        Self::TakeWebhook,
         Self::CreateToken,
         Self::ListTokens,
         Self::RevokeToken,
@@ -421,6 +455,20 @@ impl Operation {
         Self::ReadReadiness,
         Self::ReadDocument,
     ];
+
+    /// Whether it is of Ductile's face: its clients read another kind of error.
+    pub const fn speaks_ductile(self) -> bool {
+        matches!(
+            self,
+            Self::TriggerPlugin
+                | Self::TriggerPipeline
+                | Self::ReadPluginJob
+                | Self::ReadPluginTree
+                | Self::ListPlugins
+                | Self::ReadPlugin
+                | Self::TakeWebhook
+        )
+    }
 
     /// The stable name: of an idempotency key's route, of a metric's label, in the API document.
     pub const fn name(self) -> &'static str {
@@ -471,6 +519,13 @@ impl Operation {
             Self::PollDeferred => "poll_deferred_operation",
             Self::CancelDeferred => "cancel_deferred_operation",
             Self::TakeCallback => "take_callback",
+            Self::TriggerPlugin => "trigger_plugin",
+            Self::TriggerPipeline => "trigger_pipeline",
+            Self::ReadPluginJob => "read_plugin_job",
+            Self::ReadPluginTree => "read_plugin_tree",
+            Self::ListPlugins => "list_plugins",
+            Self::ReadPlugin => "read_plugin",
+            Self::TakeWebhook => "take_webhook",
             Self::CreateToken => "create_token",
             Self::ListTokens => "list_tokens",
             Self::RevokeToken => "revoke_token",
@@ -550,6 +605,17 @@ impl Operation {
             Self::PollDeferred => "Ask the service of a deferred operation now",
             Self::CancelDeferred => "Ask to stop a deferred operation",
             Self::TakeCallback => "A service says that there is news of an operation; it is asked at once",
+            Self::TriggerPlugin => "Ask a plugin for one of its commands, as Ductile's clients do",
+            Self::TriggerPipeline => {
+                "Start a pipeline by its name; whoever starts a synchronous one waits for its end"
+            }
+            Self::ReadPluginJob => "Where a job or a run is, in Ductile's words",
+            Self::ReadPluginTree => "All jobs of the run that a job belongs to",
+            Self::ListPlugins => "The plugins that jobs may name",
+            Self::ReadPlugin => "One plugin, what it can be asked, and the schemas of that",
+            Self::TakeWebhook => {
+                "A signed webhook comes in and becomes an event; the same one again starts nothing"
+            }
             Self::CreateToken => "Make an access token; its secret is shown once",
             Self::ListTokens => "All access tokens, without their secrets",
             Self::RevokeToken => "Revoke an access token",

@@ -13,6 +13,7 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use engine::Daemon;
 use engine::pipelines::Loaded;
+use engine::plugin::Plugins;
 use engine::process::Artifacts;
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -28,9 +29,11 @@ use crate::gate::{self, Gate, Principal};
 use crate::metrics::Metrics;
 use crate::routes::{Body, Operation, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
+use crate::webhooks::Webhooks;
 use crate::{
-    asks, attempt_token, callback, capabilities, claims, deferred, door, events, facts, health, jobs, listen,
-    nodes, openapi, orphans, peers, pipelines, problem, pulled, runs, sensorium, tokens, wait,
+    asks, attempt_token, callback, capabilities, claims, deferred, door, ductile, events, facts, health,
+    jobs, listen, nodes, openapi, orphans, peers, pipelines, problem, pulled, runs, sensorium, tokens, wait,
+    webhooks,
 };
 
 /// How a server is set up.
@@ -81,6 +84,8 @@ pub struct Server {
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) artifacts: Option<Arc<Artifacts>>,
     pub(crate) reload: Option<pipelines::Reload>,
+    pub(crate) plugins: Arc<Plugins>,
+    pub(crate) webhooks: Webhooks,
 }
 
 impl Server {
@@ -99,6 +104,8 @@ impl Server {
             closing: watch::Sender::new(false),
             artifacts: None,
             reload: None,
+            plugins: Arc::default(),
+            webhooks: Webhooks::default(),
         }
     }
 
@@ -110,6 +117,16 @@ impl Server {
     /// Also reads the files of pipelines anew when it is told to, so.
     pub fn with_pipelines(self, load: impl Fn() -> Loaded + Send + Sync + 'static) -> Self {
         Self { reload: Some(pipelines::Reload { load: Arc::new(load), turn: Mutex::default() }), ..self }
+    }
+
+    /// Also lets Ductile's clients ask these plugins.
+    pub fn with_plugins(self, plugins: Arc<Plugins>) -> Self {
+        Self { plugins, ..self }
+    }
+
+    /// Also takes in webhooks at these endpoints.
+    pub fn with_webhooks(self, webhooks: Webhooks) -> Self {
+        Self { webhooks, ..self }
     }
 
     /// Also lets services call back whose addresses were signed with this key.
@@ -193,7 +210,10 @@ async fn answer(
         Ok(asked) => in_its_slot(&server, asked).await,
         Err(problem) => Err(problem),
     };
-    let response = response.unwrap_or_else(|problem| problem::respond(&problem));
+    let response = response.unwrap_or_else(|problem| {
+        let is_ductile = route.operation.speaks_ductile();
+        if is_ductile { ductile::respond(&problem) } else { problem::respond(&problem) }
+    });
     server.metrics.answered(route.operation, response.status().as_u16(), began.elapsed());
     response
 }
@@ -354,6 +374,13 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::PollDeferred => Box::pin(deferred::poll(server, asked)),
         Operation::CancelDeferred => Box::pin(deferred::cancel(server, asked)),
         Operation::TakeCallback => Box::pin(callback::take(server, asked)),
+        Operation::TriggerPlugin => Box::pin(ductile::trigger_plugin(server, asked)),
+        Operation::TriggerPipeline => Box::pin(ductile::trigger_pipeline(server, asked, slot)),
+        Operation::ReadPluginJob => Box::pin(ductile::read_job(server, asked)),
+        Operation::ReadPluginTree => Box::pin(ductile::read_tree(server, asked)),
+        Operation::ListPlugins => Box::pin(ready(Ok(ductile::list_plugins(server, &asked)))),
+        Operation::ReadPlugin => Box::pin(ready(ductile::read_plugin(server, &asked))),
+        Operation::TakeWebhook => Box::pin(webhooks::take(server, asked)),
         Operation::CreateToken => Box::pin(tokens::create(server, asked)),
         Operation::ListTokens => Box::pin(tokens::list(server)),
         Operation::RevokeToken => Box::pin(tokens::revoke(server, asked)),

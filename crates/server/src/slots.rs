@@ -123,6 +123,13 @@ impl Slots {
             | Operation::PollDeferred
             | Operation::CancelDeferred
             | Operation::TakeCallback
+            | Operation::TriggerPlugin
+            | Operation::TriggerPipeline
+            | Operation::ReadPluginJob
+            | Operation::ReadPluginTree
+            | Operation::ListPlugins
+            | Operation::ReadPlugin
+            | Operation::TakeWebhook
             | Operation::CreateToken
             | Operation::ListTokens
             | Operation::RevokeToken

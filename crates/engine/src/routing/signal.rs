@@ -65,11 +65,15 @@ fn published(
     also
 }
 
+/// Whether the reason of a job that failed is that its time was over.
+pub fn ran_out_of_time(job: &Job) -> bool {
+    job.state_reason.as_deref().is_some_and(|reason| TIMED_OUT.contains(&reason))
+}
+
 fn of_job(job: &Job) -> Option<Signal> {
-    let reason = job.state_reason.as_deref().unwrap_or_default();
     Some(match job.state {
         JobState::Completed => Signal::JobCompleted,
-        JobState::Failed if TIMED_OUT.contains(&reason) => Signal::JobTimedOut,
+        JobState::Failed if ran_out_of_time(job) => Signal::JobTimedOut,
         JobState::Failed => Signal::JobFailed,
         JobState::Cancelled => Signal::JobCancelled,
         JobState::Expired => Signal::JobExpired,

@@ -102,6 +102,13 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ReadDeferredStatus
         | Operation::PollDeferred
         | Operation::TakeCallback
+        | Operation::TriggerPlugin
+        | Operation::TriggerPipeline
+        | Operation::ReadPluginJob
+        | Operation::ReadPluginTree
+        | Operation::ListPlugins
+        | Operation::ReadPlugin
+        | Operation::TakeWebhook
         | Operation::ListTokens
         | Operation::RevokeToken
         | Operation::ListNodes
@@ -188,6 +195,13 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::PollDeferred
         | Operation::CancelDeferred
         | Operation::TakeCallback
+        | Operation::TriggerPlugin
+        | Operation::TriggerPipeline
+        | Operation::ReadPluginJob
+        | Operation::ReadPluginTree
+        | Operation::ListPlugins
+        | Operation::ReadPlugin
+        | Operation::TakeWebhook
         | Operation::CreateToken
         | Operation::ListTokens
         | Operation::ListNodes

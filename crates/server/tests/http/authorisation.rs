@@ -32,6 +32,10 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::ReadPipeline
         | Operation::ListRuns
         | Operation::ReadRun
+        | Operation::ReadPluginJob
+        | Operation::ReadPluginTree
+        | Operation::ListPlugins
+        | Operation::ReadPlugin
         | Operation::StreamFacts => true,
         Operation::CreateJob
         | Operation::CreateBatch
@@ -56,6 +60,8 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::RegisterPeer
         | Operation::ForgetPeer
         | Operation::CreateAsk
+        | Operation::TriggerPlugin
+        | Operation::TriggerPipeline
         | Operation::AckAsk
         | Operation::PublishEvent
         | Operation::StartPipeline
@@ -74,6 +80,7 @@ fn expected(role: Role, operation: Operation) -> bool {
         }
         Operation::CreateToken | Operation::ListTokens | Operation::RevokeToken => role == Role::Admin,
         Operation::TakeCallback
+        | Operation::TakeWebhook
         | Operation::ReadHealth
         | Operation::ReadReadiness
         | Operation::ReadDocument => true,
@@ -113,7 +120,9 @@ async fn every_route_admits_exactly_the_roles_on_the_table_and_nobody_without_a_
                 answer.status,
                 answer.body
             );
-            if refused {
+            if refused && route.operation.speaks_ductile() {
+                assert!(answer.value()["error"].is_string(), "{}", answer.body);
+            } else if refused {
                 answer.problem(403, "forbidden");
             }
             let anonymous = request().send().await;

@@ -34,7 +34,9 @@ async fn no_route_takes_in_what_cannot_be_kept() {
     let deep = "[".repeat(100_000);
     let mut walked = 0;
     // What a service sends with a callback is not read at all.
-    let reads = |route: &&server::Route| route.operation != Operation::TakeCallback;
+    let reads = |route: &&server::Route| {
+        route.operation != Operation::TakeCallback && !route.operation.speaks_ductile()
+    };
     let writes = |route: &&server::Route| matches!(route.verb, Verb::Post | Verb::Patch);
     for route in server::ROUTES.iter().filter(writes).filter(reads) {
         let method = if route.verb == Verb::Post { "POST" } else { "PATCH" };

@@ -1,7 +1,6 @@
 //! `/events`: what is published, what came of it, and who sees it.
 
 use api::Role;
-use engine::pipelines::{Routes, parse};
 use serde_json::{Value, json};
 
 use crate::given::{Answer, World, working_world, world};
@@ -15,13 +14,6 @@ pipelines:
 ";
 
 impl World {
-    /// From now on these pipelines.
-    pub fn pipelines(&self, yaml: &str) {
-        let loaded = parse(&[("test.yaml", yaml)]);
-        assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
-        self.daemon.router().replace(Routes::new(loaded.pipelines));
-    }
-
     /// Publishes an event and gives its id.
     pub async fn publish(&self, event: Value) -> String {
         id_of(&self.post("/events", event).send().await)

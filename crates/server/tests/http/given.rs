@@ -2,6 +2,7 @@
 
 mod client;
 mod executors;
+mod routed;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 pub use client::{Answer, Call};
+pub use routed::HOOK_KEY;
 
 /// 2026-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
@@ -101,7 +103,10 @@ impl World {
         let secret = server::first_admin(daemon.engine()).await.expect("the store keeps it");
         let heartbeat = Duration::from_millis(20);
         let settings = ServerSettings { heartbeat, limits, ..ServerSettings::default() };
-        let server = Server::new(daemon.clone(), settings).with_callbacks(callback_key());
+        let server = Server::new(daemon.clone(), settings)
+            .with_callbacks(callback_key())
+            .with_plugins(routed::plugins())
+            .with_webhooks(routed::webhooks());
         let server = Arc::new(server);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
         let address = listener.local_addr().expect("it is bound").to_string();
@@ -112,6 +117,13 @@ impl World {
         let served = tokio::spawn(server::serve(listener, server, until));
         let admin = secret.expect("there was no token").reveal().to_owned();
         Self { address, admin, clock, daemon, store, shutdown, served, directory }
+    }
+
+    /// From now on these pipelines.
+    pub fn pipelines(&self, yaml: &str) {
+        let loaded = engine::pipelines::parse(&[("test.yaml", yaml)]);
+        assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
+        self.daemon.router().replace(engine::pipelines::Routes::new(loaded.pipelines));
     }
 
     /// Asks the server to stop and waits until it has.

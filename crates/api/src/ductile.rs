@@ -1,0 +1,173 @@
+//! Ductile's words on the wire: what its clients send, and what they are answered.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::JsonObject;
+
+/// What a plugin or a pipeline is started with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DuctileTrigger {
+    /// What it is given.
+    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
+    pub payload: JsonObject,
+}
+
+/// What was started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct DuctileTriggered {
+    /// The job; of a pipeline that of its first step, or the run if no step has begun.
+    pub job_id: String,
+    /// `queued`.
+    pub status: String,
+    /// The plugin, or `pipeline`.
+    pub plugin: String,
+    /// The command, or the name of the pipeline.
+    pub command: String,
+    /// The run of a pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+}
+
+/// A job as Ductile shows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct DuctileJob {
+    /// Its id.
+    pub job_id: String,
+    /// The job that led to it; in a tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_job_id: Option<String>,
+    /// queued, running, succeeded, failed, `timed_out` or dead.
+    pub status: String,
+    /// The plugin.
+    pub plugin: String,
+    /// The command.
+    pub command: String,
+    /// The how manieth attempt.
+    pub attempt: u32,
+    /// What it came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub result: Option<Box<RawValue>>,
+    /// Why it came to nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The same, as trees call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    /// When its first attempt began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<String>,
+}
+
+/// A synchronous pipeline that is over.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct DuctileOutcome {
+    /// As when it was started.
+    pub job_id: String,
+    /// The run.
+    pub run_id: String,
+    /// succeeded, failed, `timed_out` or dead.
+    pub status: String,
+    /// How long the run took.
+    pub duration_ms: u64,
+    /// What its last step came to.
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub result: Option<Box<RawValue>>,
+    /// All its jobs.
+    pub tree: Vec<DuctileJob>,
+}
+
+/// A synchronous pipeline that goes on after its caller has waited long enough.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct DuctileLate {
+    /// As when it was started.
+    pub job_id: String,
+    /// The run.
+    pub run_id: String,
+    /// `running`.
+    pub status: String,
+    /// True.
+    pub timeout_exceeded: bool,
+    /// What to do now.
+    pub message: String,
+}
+
+/// All plugins that jobs may name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct PluginList {
+    /// They.
+    pub plugins: Vec<PluginSummary>,
+}
+
+/// A plugin, in short.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct PluginSummary {
+    /// What jobs call it.
+    pub name: String,
+    /// As its manifest says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it can be asked.
+    pub commands: Vec<String>,
+}
+
+/// A plugin, whole.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct PluginDetail {
+    /// What jobs call it.
+    pub name: String,
+    /// As its manifest says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it can be asked.
+    pub commands: Vec<PluginCommand>,
+}
+
+/// One thing that a plugin can be asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct PluginCommand {
+    /// What it is called.
+    pub name: String,
+    /// read or write.
+    #[serde(rename = "type")]
+    pub effect: String,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of its payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub input_schema: Option<serde_json::Value>,
+    /// The JSON Schema of its events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub output_schema: Option<serde_json::Value>,
+}
+
+/// A webhook that was taken in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct WebhookTaken {
+    /// The event; the same whenever the same message comes again.
+    pub event_id: String,
+}
