@@ -7,6 +7,7 @@ mod connector;
 mod doubts;
 mod executor;
 mod plugin;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -29,6 +30,7 @@ pub use connector::OpenedConnector;
 pub use executor::{ExecutorConfig, Kind};
 pub use plugin::LoadedPlugins;
 use plugin::PluginConfig;
+use webhook::WebhookConfig;
 
 /// The file itself.
 const MAX_FILE_BYTES: u64 = 1_048_576;
@@ -67,6 +69,8 @@ pub struct Config {
     plugins: BTreeMap<String, Spanned<PluginConfig>>,
     /// What follows which event: files, and directories of them, beside this one.
     pub pipelines: Vec<PathBuf>,
+    /// Where messages from outside come in.
+    webhooks: Vec<Spanned<WebhookConfig>>,
     /// What work outside is granted.
     policy: Option<Spanned<HostPolicy>>,
     /// The connectors, read.
@@ -75,6 +79,9 @@ pub struct Config {
     /// The plugins, found and set up.
     #[serde(skip)]
     pub loaded_plugins: LoadedPlugins,
+    /// The webhooks, with their secrets.
+    #[serde(skip)]
+    pub opened_webhooks: server::Webhooks,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -127,6 +134,7 @@ impl Config {
             config.connect(circle.clone(), read).map_err(wrong)?;
         }
         config.load_plugins(path)?;
+        config.open_webhooks(path)?;
         Ok(config)
     }
 

@@ -144,6 +144,8 @@ impl Running {
         let settings = ServerSettings { tokens_remembered_for, limits, ..ServerSettings::default() };
         let server = Server::new(daemon.clone(), settings)
             .with_artifacts(artifacts.clone())
+            .with_plugins(Arc::new(options.config.loaded_plugins.plugins.clone()))
+            .with_webhooks(std::mem::take(&mut options.config.opened_webhooks))
             .with_callbacks(callback_key);
         let (stop_serving, mut stopped) = watch::channel(false);
         let until = async move {

@@ -80,7 +80,7 @@ impl Secrets {
     }
 
     /// The value of one.
-    pub(super) fn value(&self, name: &str) -> Option<&str> {
+    pub fn value(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
 
