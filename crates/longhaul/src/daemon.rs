@@ -145,6 +145,12 @@ impl Running {
         let server = Server::new(daemon.clone(), settings)
             .with_artifacts(artifacts.clone())
             .with_callbacks(callback_key);
+        let files = options.config.pipelines.clone();
+        let server = if files.is_empty() {
+            server
+        } else {
+            server.with_pipelines(move || engine::pipelines::load(&files))
+        };
         let (stop_serving, mut stopped) = watch::channel(false);
         let until = async move {
             // The sender is kept until the end of the process.
