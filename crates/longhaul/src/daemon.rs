@@ -147,6 +147,12 @@ impl Running {
             .with_plugins(Arc::new(options.config.loaded_plugins.plugins.clone()))
             .with_webhooks(std::mem::take(&mut options.config.opened_webhooks))
             .with_callbacks(callback_key);
+        let files = options.config.pipelines.clone();
+        let server = if files.is_empty() {
+            server
+        } else {
+            server.with_pipelines(move || engine::pipelines::load(&files))
+        };
         let (stop_serving, mut stopped) = watch::channel(false);
         let until = async move {
             // The sender is kept until the end of the process.

@@ -42,6 +42,7 @@ const EXAMPLES: &str = "Examples:
   longhaul nodes                                  who works on this store
   longhaul peers list                             who pulls work, and who is there
   longhaul pipeline check                         what follows which event
+  longhaul events publish tide.changed            starts the pipelines that listen
   longhaul verify                                 compare every stored row with the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
 
@@ -67,6 +68,8 @@ enum Command {
     Connector(commands::connector::ConnectorArguments),
     Plugin(commands::plugin::PluginArguments),
     Pipeline(commands::pipeline::PipelineArguments),
+    Runs(commands::runs::RunsArguments),
+    Events(commands::events::EventsArguments),
     /// Compare views, agenda, checksums and bodies with what the facts say; may run beside a daemon
     #[command(after_help = VERIFY)]
     Verify(Location),
@@ -176,6 +179,8 @@ fn main() -> ExitCode {
         Command::Connector(connector) => commands::connector::run(&connector),
         Command::Plugin(plugin) => commands::plugin::run(plugin),
         Command::Pipeline(pipeline) => commands::pipeline::run(&pipeline),
+        Command::Runs(runs) => commands::runs::run(runs),
+        Command::Events(events) => commands::events::run(events),
         Command::Verify(store) => commands::verify::run(&store),
         Command::Rebuild(store) => commands::rebuild::run(&store),
         Command::Export(Export::Claims(store)) => commands::export::claims(&store),

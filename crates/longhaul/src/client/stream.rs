@@ -21,13 +21,25 @@ pub struct Facts {
 #[derive(Debug, Deserialize)]
 pub struct Told {
     pub position: Option<u64>,
+    pub stream: Option<String>,
+    pub kind: Option<String>,
+    pub at: Option<String>,
 }
 
 impl Client {
     /// Opens the stream of a job after this position, for at most so long.
     pub fn facts_after(&self, id: &str, position: u64, within: Option<Duration>) -> Result<Facts, CallError> {
         let path = format!("/facts/stream?job={}&after={position}", segment(id));
-        let request = self.request(&Call::get(&path))?;
+        self.facts(&path, within)
+    }
+
+    /// Opens the stream of everything that happens after this position.
+    pub fn ledger_after(&self, position: u64) -> Result<Facts, CallError> {
+        self.facts(&format!("/facts/stream?after={position}"), None)
+    }
+
+    fn facts(&self, path: &str, within: Option<Duration>) -> Result<Facts, CallError> {
+        let request = self.request(&Call::get(path))?;
         let configured = self.agent.configure_request(request).timeout_per_read(Some(SILENT_FOR));
         let request = configured.timeout_global(within).build();
         let response = self.agent.run(request).map_err(|error| self.unreachable(&error))?;

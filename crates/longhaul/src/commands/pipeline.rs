@@ -1,17 +1,21 @@
-//! `longhaul pipeline`: pipelines are read as the daemon would read them, and shown; no daemon is asked.
+//! `longhaul pipeline`: `check` and `graph` read pipelines as the daemon would, and ask none; the other verbs ask the daemon.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use api::{PipelineAnswer, PipelineList, PipelineStarted, PipelinesReloaded, StartPipeline};
 use clap::{Args, Subcommand, ValueEnum};
 use engine::hint;
 use engine::pipelines::{Format, Loaded, Routes, graph, load};
 
+use super::events::payload;
+use super::runs;
 use super::serve::CONFIG_FILE;
+use crate::client::{Call, Client, Connection, segment};
 use crate::config::Config;
 use crate::exit::{FAILED, Failed};
-use crate::show::{plain, say};
+use crate::show::{Table, plain, say};
 
 const EXAMPLES: &str = "A pipeline says what follows an event: steps after each other or all together, each done by an executor. \
 Files with `pipelines:` are named in longhaul.yaml, `pipelines: [FILE or DIRECTORY]`. Examples are in examples/pipelines.
@@ -21,6 +25,9 @@ Examples:
   longhaul pipeline check tides.yaml pipelines/       files, and all *.yaml and *.yml of directories
   longhaul pipeline graph tide-alert                  as a tree
   longhaul pipeline graph tide-alert --format mermaid --file tides.yaml
+  longhaul pipeline list                              those that the daemon has
+  longhaul pipeline run tide-alert --payload '{\"level\": 2140}' --wait 30
+  longhaul pipeline reload                            the daemon reads its files anew; what runs is not touched
 
 Exit codes: 0 all can be used, 1 some cannot; every mistake is printed with its file, line and column.";
 
@@ -28,6 +35,8 @@ Exit codes: 0 all can be used, 1 some cannot; every mistake is printed with its 
 #[derive(Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct PipelineArguments {
+    #[command(flatten)]
+    connection: Connection,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -58,6 +67,49 @@ enum Verb {
         #[command(flatten)]
         named: Named,
     },
+    /// The pipelines that the daemon has
+    #[command(after_help = EXAMPLES)]
+    List(Asked),
+    /// One pipeline as the daemon has it
+    #[command(after_help = EXAMPLES)]
+    Show {
+        /// The pipeline
+        #[arg(value_name = "NAME")]
+        name: String,
+        #[command(flatten)]
+        asked: Asked,
+    },
+    /// Start a pipeline by its name, whatever its condition
+    #[command(after_help = EXAMPLES)]
+    Run(Start),
+    /// Let the daemon read its files anew
+    #[command(after_help = EXAMPLES)]
+    Reload(Asked),
+}
+
+#[derive(Args)]
+struct Asked {
+    /// Print JSON for machines
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Start {
+    /// The pipeline
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// What its first steps are given: a JSON object, or @FILE [default: {}]
+    #[arg(long, value_name = "JSON")]
+    payload: Option<String>,
+    /// The circle that sees the run
+    #[arg(long, short, value_name = "NAME")]
+    circle: Option<String>,
+    /// Wait for its end, at most so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<u64>,
+    #[command(flatten)]
+    asked: Asked,
 }
 
 #[derive(Args)]
@@ -78,7 +130,76 @@ pub fn run(arguments: &PipelineArguments) -> Result<ExitCode> {
     match &arguments.verb {
         Verb::Check { files, named } => check(files, named),
         Verb::Graph { name, format, files, named } => show(name, *format, files, named),
+        Verb::List(asked) => list(&arguments.connection.client()?, asked),
+        Verb::Show { name, asked } => show_one(&arguments.connection.client()?, name, asked),
+        Verb::Run(start) => begin(&arguments.connection.client()?, start),
+        Verb::Reload(asked) => reload(&arguments.connection.client()?, asked),
     }
+}
+
+fn list(client: &Client, asked: &Asked) -> Result<ExitCode> {
+    let found: PipelineList =
+        client.call(Call::get("/pipelines")).map_err(|error| Failed::to("list pipelines", &error))?;
+    if asked.json {
+        say(format_args!("{}", serde_json::to_string(&found)?));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(&["Name", "Trigger", "Steps", "Version"]);
+    for one in &found.pipelines {
+        table.row(&[&one.name, &one.trigger, &one.steps.to_string(), &one.version]);
+    }
+    say(format_args!("{}", table.text()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_one(client: &Client, name: &str, asked: &Asked) -> Result<ExitCode> {
+    let path = format!("/pipelines/{}", segment(name));
+    let answer: PipelineAnswer =
+        client.call(Call::get(&path)).map_err(|error| Failed::to("show pipeline", &error))?;
+    if asked.json {
+        say(format_args!("{}", serde_json::to_string(&answer)?));
+    } else {
+        for line in answer.pipeline.graph.lines() {
+            say(format_args!("{}", plain(line)));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn begin(client: &Client, start: &Start) -> Result<ExitCode> {
+    let path = format!("/pipelines/{}/runs", segment(&start.name));
+    let payload = payload(start.payload.as_deref())?;
+    let sent = StartPipeline { payload, circle: start.circle.clone(), wait_seconds: start.wait };
+    let answer: PipelineStarted =
+        client.call(Call::post(&path, &sent)).map_err(|error| Failed::to("run pipeline", &error))?;
+    if start.asked.json {
+        say(format_args!("{}", serde_json::to_string(&answer)?));
+    } else if let Some(run) = &answer.run {
+        runs::show(run);
+    } else {
+        let id = &answer.run_id;
+        say(format_args!("Started {id}; `longhaul runs show {id}` shows where it is"));
+    }
+    let failed = answer.run.as_ref().is_some_and(|run| run.state == "failed" || run.state == "cancelled");
+    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn reload(client: &Client, asked: &Asked) -> Result<ExitCode> {
+    let call = Call { method: "POST", path: "/pipelines/reload", body: None, idempotency_key: None };
+    let told: PipelinesReloaded =
+        client.call(call).map_err(|error| Failed::to("reload pipelines", &error))?;
+    if asked.json {
+        say(format_args!("{}", serde_json::to_string(&told)?));
+    } else {
+        for wrong in told.mistakes.iter().chain(&told.doubts) {
+            eprintln!("{}", plain(wrong));
+        }
+        say(format_args!("{} in use: {}", told.pipelines.len(), told.pipelines.join(", ")));
+        if !told.kept.is_empty() {
+            say(format_args!("As they were, because of the mistakes: {}", told.kept.join(", ")));
+        }
+    }
+    Ok(if told.mistakes.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
 fn check(files: &[PathBuf], named: &Named) -> Result<ExitCode> {

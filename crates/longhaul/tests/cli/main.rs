@@ -27,6 +27,7 @@ mod postgres;
 mod redaction;
 mod refused_databases;
 mod resident_backends;
+mod routed;
 mod shared_artifacts;
 mod shown_outside;
 mod starting;
