@@ -53,6 +53,11 @@ pub trait Specialist: Send + Sync {
         false
     }
 
+    /// Whether its input says what is run. No event may say that: such a step of a pipeline is given what its file says, and nothing else.
+    fn runs_its_input(&self) -> bool {
+        false
+    }
+
     /// Whether it is a backend: jobs name it with the folder that it is started in.
     fn is_backend(&self) -> bool {
         false

@@ -84,4 +84,8 @@ impl Specialist for ProcessExecutor {
     ) -> Pin<Box<dyn Future<Output = Produced> + Send + 'a>> {
         Box::pin(attempt::run(&self.host, &self.settings, assignment, link))
     }
+
+    fn runs_its_input(&self) -> bool {
+        matches!(self.settings.program, Program::FromJob)
+    }
 }

@@ -122,6 +122,11 @@ impl<'a> Preparing<'a> {
             Some(Err(error)) => return Ok(Err(Unprepared(format!("baggage_invalid: {error}")))),
         };
         let mut event = given.event;
+        let circle = self.run.begun.circle.as_deref();
+        let executor = detail.executor.as_deref().and_then(|name| self.executors.find(circle, name));
+        if executor.is_some_and(|executor| executor.specialist.runs_its_input()) {
+            event.payload.clear();
+        }
         match detail.with.as_ref().map(|with| with.render(&roots)) {
             None => {}
             Some(Ok(with)) => event.payload.extend(with),

@@ -446,6 +446,40 @@ async fn end_of_a_job_starts_what_listens_to_it_and_steps_of_pipelines_say_nothi
 }
 
 #[tokio::test]
+async fn executor_that_runs_what_its_input_says_is_given_what_the_file_says_and_nothing_of_the_event() {
+    struct Shell(Seen);
+    impl engine::Specialist for Shell {
+        fn produce(
+            &self,
+            assignment: engine::Assignment,
+            _: engine::Link,
+        ) -> futures::future::BoxFuture<'_, Produced> {
+            let input = serde_json::from_slice(&assignment.input).expect("the input is JSON");
+            self.0.lock().expect("no holder of the lock panics").push(("shell".to_owned(), input));
+            Box::pin(async { done() })
+        }
+
+        fn runs_its_input(&self) -> bool {
+            true
+        }
+    }
+    let yaml = r#"pipelines: [{ name: p, on: go, steps: [{ uses: shell, with: { argv: [echo, "{payload.word}"] } }] }]"#;
+    let world = World::new(yaml, |seen| {
+        let executor = Executor {
+            specialist: Arc::new(Shell(seen.clone())),
+            concurrency: 1,
+            retry: engine::Executors::DEFAULT_RETRY,
+            modes: engine::Modes::default(),
+        };
+        [("shell".to_owned(), executor)]
+    });
+    let said = json!({ "word": "hello", "argv": ["rm"], "env": { "PATH": "/tmp" } });
+    let id = world.publish("go", said, None).await;
+    world.until(&world.started(&id).await, RunState::Completed).await;
+    assert_eq!(world.seen(), [("shell".to_owned(), json!({ "argv": ["echo", "hello"] }))]);
+}
+
+#[tokio::test]
 async fn step_that_is_done_again_by_hand_starts_its_children_once() {
     let yaml = "pipelines: [{ name: p, on: go, steps: [{ id: a, uses: a }, { id: b, uses: b }] }]";
     let world = World::new(yaml, |seen| [noting("a", seen, |_| done()), noting("b", seen, |_| done())]);
