@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_CORRELATION_BYTES, MAX_DEDUPE_KEY_BYTES, MAX_PAYLOAD_BYTES, MAX_TYPE_BYTES};
+use super::{
+    DEFAULT_MAX_DEPTH, MAX_CORRELATION_BYTES, MAX_DEDUPE_KEY_BYTES, MAX_PAYLOAD_BYTES, MAX_TYPE_BYTES,
+};
 use crate::body::{BodyName, BodyRef};
 use crate::limits::{MAX_LABEL_BYTES, check_optional, check_text};
 use crate::run::NewRun;
@@ -131,6 +133,21 @@ impl NewEvent {
             return Err(Refusal::TooLarge { what: "payload", limit: MAX_PAYLOAD_BYTES });
         }
         self.payload.check_named(BodyName::Payload)
+    }
+
+    /// How deep the chain may go from here on, if what it starts says so many hops, 0 for any. What was said at the beginning of the
+    /// chain holds: what starts itself does not give itself more.
+    pub fn chain_limit(&self, hops: Option<u32>) -> Option<u32> {
+        let own = match hops {
+            Some(0) => None,
+            Some(hops) => Some(self.depth.saturating_add(hops)),
+            None if self.depth == 0 => Some(DEFAULT_MAX_DEPTH),
+            None => return self.max_depth,
+        };
+        match (own, self.max_depth) {
+            (Some(own), Some(inherited)) => Some(own.min(inherited)),
+            (own, inherited) => inherited.or(own),
+        }
     }
 
     /// Whether its chain is longer than it may be.

@@ -1,3 +1,5 @@
+//! The rules of events: settled once, with limits, and no chain that gives itself more.
+
 use super::*;
 use crate::body::{BodyName, BodyRef, Digest};
 use crate::{Decision, EventId, Refusal, Timestamp};
@@ -64,5 +66,22 @@ fn event_without_a_type_or_with_too_much_is_refused() {
     for refused in [new(""), new("two\nlines"), new(&"x".repeat(MAX_TYPE_BYTES + 1)), large, long_key] {
         let decision = decide_new(&id, &EventCommand::Publish(Box::new(refused.clone())));
         assert!(matches!(decision, Decision::Refused { .. }), "{refused:?}");
+    }
+}
+
+#[test]
+fn chain_keeps_the_limit_that_it_began_with() {
+    let at = |depth, max_depth| NewEvent { depth, max_depth, ..new("a") };
+    for (event, hops, limit) in [
+        (at(0, None), None, Some(DEFAULT_MAX_DEPTH)),
+        (at(0, None), Some(2), Some(2)),
+        (at(0, None), Some(0), None),
+        (at(1, Some(2)), Some(2), Some(2)),
+        (at(1, Some(9)), Some(2), Some(3)),
+        (at(1, Some(2)), Some(0), Some(2)),
+        (at(1, Some(2)), None, Some(2)),
+        (at(5, None), None, None),
+    ] {
+        assert_eq!(event.chain_limit(hops), limit, "{event:?} {hops:?}");
     }
 }

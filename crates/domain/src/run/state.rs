@@ -148,6 +148,17 @@ impl Run {
         self.begun.shape.node(visit.node)
     }
 
+    /// Whether it is the same work as another under its key: it goes on, or it was done within the window. What failed stands for nothing.
+    pub fn stands_for_its_key(&self, window_seconds: u64, now: Timestamp) -> bool {
+        match self.state() {
+            RunState::Running | RunState::Cancelling => true,
+            RunState::Completed => {
+                self.ended_at.unwrap_or(self.started_at).plus_seconds(window_seconds) > now
+            }
+            RunState::Failed | RunState::Cancelled => false,
+        }
+    }
+
     /// Whether a visit is of a group.
     pub fn is_group(&self, at: VisitIndex) -> bool {
         let node = self.visit(at).and_then(|visit| self.node(visit));

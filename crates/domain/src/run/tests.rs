@@ -1,3 +1,5 @@
+//! The rules of runs: how a walk goes on, ends, fails, is stopped and comes back.
+
 use super::*;
 use crate::body::{BodyName, BodyRef, Digest};
 use crate::job::{JobSpec, NewJob};

@@ -102,6 +102,9 @@ impl Attempt {
                     let details = failed(failure, &mut kept);
                     let failed = self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No);
                     order.command = failed.into();
+                    // Nothing of a result that does not count is kept.
+                    order.plugin_state = None;
+                    order.bodies.retain(|body| body.record != self.id);
                     order.bodies.extend(kept.into_bodies());
                 }
             }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::event::{DEFAULT_MAX_DEPTH, Disposition, EventCommand, NewEvent, Origin, Route, RouteAnswer};
+use domain::event::{Disposition, EventCommand, NewEvent, Origin, Route, RouteAnswer};
 use domain::limits::{MAX_NOTE_BYTES, cut};
-use domain::run::{NewRun, Run, RunCommand, RunState};
+use domain::run::{NewRun, Run, RunCommand};
 use domain::{BodyName, EventId, Record, RunId, Timestamp};
 use serde_json::{Map, Value, json};
 use store::Store;
@@ -159,23 +159,14 @@ impl Settling<'_> {
             Record::Run(run) => Some(&**run),
             Record::Job(_) | Record::Operation(_) | Record::Event(_) => None,
         });
-        if let Some(run) = newest.filter(|run| self.stands_for(run, pipeline.dedupe_window_seconds)) {
+        if let Some(run) =
+            newest.filter(|run| run.stands_for_its_key(pipeline.dedupe_window_seconds, self.now))
+        {
             return Ok(Err(run.id.clone()));
         }
         let run_id = derived::run_id_under_key(&pipeline.name, key, newest.map(|run| &run.id));
         self.under_key.insert(place, run_id.clone());
         Ok(Ok(run_id))
-    }
-
-    /// Whether a run is the same work: it goes on, or it was done within the window. What failed stands for nothing.
-    fn stands_for(&self, run: &Run, window_seconds: u64) -> bool {
-        match run.state() {
-            RunState::Running | RunState::Cancelling => true,
-            RunState::Completed => {
-                run.ended_at.unwrap_or(run.started_at).plus_seconds(window_seconds) > self.now
-            }
-            RunState::Failed | RunState::Cancelled => false,
-        }
     }
 
     async fn start(
@@ -199,7 +190,7 @@ impl Settling<'_> {
             parent: None,
             circle: event.circle.clone(),
             depth: event.depth,
-            max_depth: depth_of(pipeline, event),
+            max_depth: event.chain_limit(pipeline.max_depth),
             dedupe_key: event.dedupe_key.clone(),
             correlation: event.correlation.clone(),
         };
@@ -211,19 +202,5 @@ impl Settling<'_> {
             self.also.then(run_id.clone(), RunCommand::Advance(prepared));
         }
         Ok(RouteAnswer::Start { run_id, run: Box::new(run) })
-    }
-}
-
-/// How deep the chain may go from here on. What was said at its beginning holds: a pipeline that starts itself does not give itself more.
-fn depth_of(pipeline: &Pipeline, event: &NewEvent) -> Option<u32> {
-    let own = match pipeline.max_depth {
-        Some(0) => None,
-        Some(hops) => Some(event.depth.saturating_add(hops)),
-        None if event.depth == 0 => Some(DEFAULT_MAX_DEPTH),
-        None => return event.max_depth,
-    };
-    match (own, event.max_depth) {
-        (Some(own), Some(inherited)) => Some(own.min(inherited)),
-        (own, inherited) => inherited.or(own),
     }
 }

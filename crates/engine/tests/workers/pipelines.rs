@@ -10,7 +10,7 @@ use domain::{BodyName, EventId, JobId, Record, RecordId, RunId};
 use engine::pipelines::{Routes, parse};
 use engine::{Emitted, Executor, Failure, Ids, Order, Output, Produced, RandomIds, Router};
 use serde_json::{Value, json};
-use store::{Store, body_ref};
+use store::{PluginStore, Store, body_ref};
 
 use crate::given::{Given, scripted};
 
@@ -391,7 +391,21 @@ async fn same_key_starts_nothing_while_its_work_waits_runs_or_was_done_within_th
 #[tokio::test]
 async fn chain_of_events_that_is_too_long_fails_its_run_and_says_so() {
     let yaml = "pipelines: [{ name: echo, on: ping, max_depth: 2, steps: [{ uses: again }] }]";
-    let world = World::new(yaml, |seen| [noting("again", seen, |_| emitting(&[("ping", json!({}))]))]);
+    let told: engine::plugin::JsonObject = serde_json::from_str(r#"{"turns":1}"#).expect("it is an object");
+    let world = World::new(yaml, |seen| {
+        let again = noting("again", seen, move |_| {
+            let Produced::Completed(output) = emitting(&[("ping", json!({}))]) else {
+                unreachable!("it is completed")
+            };
+            let update = engine::StateUpdate {
+                plugin: "again".to_owned(),
+                change: engine::StateChange::Merge(told.clone()),
+                facts: Vec::new(),
+            };
+            Produced::Completed(Output { state: Some(update), ..output })
+        });
+        [again]
+    });
     let id = world.publish("ping", json!({}), None).await;
     world.started(&id).await;
     loop {
@@ -424,6 +438,8 @@ async fn chain_of_events_that_is_too_long_fails_its_run_and_says_so() {
         (states.filter(|state| *state == RunState::Failed).count(), deep.count())
     });
     assert_eq!((runs, events), (1, 1), "the run of the last one failed, and its event says why");
+    let remembered = world.given.store.inner.plugin_state("again").await.expect("it can be read");
+    assert_eq!(remembered.map(|state| state.version), Some(2), "what failed is not remembered");
 }
 
 #[tokio::test]
