@@ -7,6 +7,7 @@ mod daemon;
 mod deferred;
 mod disk;
 mod latency;
+mod peers;
 mod postgres;
 mod pulled;
 mod raw;
@@ -39,6 +40,8 @@ enum Other {
     Postgres(postgres::Postgres),
     Pulled(pulled::Pulled),
     #[command(hide = true)]
+    PeersOurs(peers::Ours),
+    #[command(hide = true)]
     PollService(deferred::Service),
     #[command(hide = true)]
     BarePolls(deferred::BarePolls),
@@ -54,6 +57,7 @@ fn main() -> Result<()> {
         Some(Other::Deferred(deferred)) => deferred::run(deferred, scratch()?.path()),
         Some(Other::Postgres(postgres)) => postgres::run(postgres, scratch()?.path()),
         Some(Other::Pulled(pulled)) => pulled::run(pulled, scratch()?.path()),
+        Some(Other::PeersOurs(ours)) => peers::run(ours),
         Some(Other::PollService(_)) => deferred::serve(),
         Some(Other::BarePolls(bare)) => deferred::bare_polls(bare),
         None => core(&arguments, scratch()?.path()),

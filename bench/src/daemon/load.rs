@@ -62,7 +62,8 @@ pub async fn create_and_finish(address: &Address, connections: usize, jobs: usiz
     Ok(per_second(jobs, begin))
 }
 
-async fn completed(connection: &mut Connection) -> Result<usize> {
+/// How many jobs the daemon says have completed.
+pub async fn completed(connection: &mut Connection) -> Result<usize> {
     let page = connection.text("/metrics").await?;
     let count = page.lines().find_map(|line| line.strip_prefix("longhaul_jobs{state=\"completed\"} "));
     Ok(count.unwrap_or("0").parse()?)

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
 
 /// What it prints before its address when it is ready.
 const READY: &str = "longhaul is ready at http://";
@@ -23,7 +24,7 @@ pub struct DaemonProcess {
 }
 
 /// Where a daemon is, and the token of its administrator.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Address {
     pub host: String,
     pub token: String,
@@ -81,6 +82,11 @@ impl DaemonProcess {
     pub fn memory_kib(&self) -> Result<(u64, u64)> {
         let status = fs::read_to_string(self.path("status"))?;
         Ok((number(&status, "VmRSS:")?, number(&status, "VmHWM:")?))
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// What it has used so far.
