@@ -7,6 +7,7 @@ mod enqueue;
 mod lateness;
 mod work;
 
+use std::ffi::OsStr;
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -75,9 +76,10 @@ pub fn run(ours: &Ours) -> Result<()> {
 impl Settings {
     fn start(&self, dispatch: Dispatch) -> Result<DaemonProcess> {
         let data_dir = self.directory.join("longhaul-data");
-        let mut arguments = Vec::new();
+        let mut arguments: Vec<&OsStr> = Vec::new();
         if let Some(database) = &self.database {
-            arguments.extend(["--database".as_ref(), database.as_ref()]);
+            arguments.push("--database".as_ref());
+            arguments.push(database.as_ref());
         }
         match dispatch {
             Dispatch::On => {}

@@ -42,7 +42,9 @@ where
             tokio::spawn(async move {
                 while until.is_none_or(|until| Instant::now() < until) {
                     let take = |taken: usize| (taken < jobs).then(|| (taken + order.batch).min(jobs));
-                    let Ok(first) = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) else { break };
+                    let Ok(first) = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) else {
+                        break;
+                    };
                     let last = (first + order.batch).min(jobs);
                     let tasks: Vec<_> = (first..last).map(|number| task(order.due, number, jobs)).collect();
                     let pushed = match <[_; 1]>::try_from(tasks) {
@@ -52,7 +54,10 @@ where
                     pushed.map_err(|failed| anyhow!("{failed:?}"))?;
                     if let Some([least, most]) = order.pause_ms {
                         let share = (first.wrapping_mul(2_654_435_761) % 1_000) as f64 / 1_000.0;
-                        tokio::time::sleep(Duration::from_secs_f64((least + (most - least) * share) / 1_000.0)).await;
+                        tokio::time::sleep(Duration::from_secs_f64(
+                            (least + (most - least) * share) / 1_000.0,
+                        ))
+                        .await;
                     }
                 }
                 anyhow::Ok(())

@@ -8,7 +8,10 @@ use apalis::prelude::*;
 use apalis_sqlite::{Config, SqliteStorage};
 use futures::channel::mpsc;
 use serde_json::{Value, json};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteOperation, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqliteOperation, SqlitePool, SqlitePoolOptions,
+    SqliteSynchronous,
+};
 use std::sync::{Arc, Mutex};
 
 use crate::wakes::Wakes;
@@ -78,7 +81,11 @@ impl Place {
             let pool = self.pool.clone();
             let done = move || {
                 let pool = pool.clone();
-                async move { Ok(sqlx::query_scalar("SELECT count(*) FROM Jobs WHERE status = 'Done'").fetch_one(&pool).await?) }
+                async move {
+                    Ok(sqlx::query_scalar("SELECT count(*) FROM Jobs WHERE status = 'Done'")
+                        .fetch_one(&pool)
+                        .await?)
+                }
             };
             tokio::spawn(seen.until_done(order, done));
         }

@@ -48,7 +48,11 @@ impl Seen {
                 let count = done().await.unwrap_or(0);
                 if time_is_up || count >= order.until as i64 {
                     let ended = now();
-                    let lateness = if order.lateness { self.0.lock().map_or(vec![], |seen| seen.clone()) } else { vec![] };
+                    let lateness = if order.lateness {
+                        self.0.lock().map_or(vec![], |seen| seen.clone())
+                    } else {
+                        vec![]
+                    };
                     answer(&json!({ "done": count, "ended": ended, "lateness": lateness }));
                     return;
                 }
