@@ -85,7 +85,12 @@ class Postgres:
         as_user = ["setpriv", f"--reuid={self.user}", "--clear-groups"] if self.user else []
         command = [*as_user, os.path.join(self.programs, name), *arguments]
         quiet = subprocess.DEVNULL
-        subprocess.run(command, check=True, cwd=self.folder, stdin=quiet, stdout=quiet, stderr=quiet)
+        # Into a file: the server that pg_ctl starts would keep a pipe open.
+        with tempfile.TemporaryFile("w+") as said:
+            done = subprocess.run(command, cwd=self.folder, stdin=quiet, stdout=quiet, stderr=said)
+            if done.returncode:
+                said.seek(0)
+                raise RuntimeError(f"{name} failed: {said.read().strip()[-500:]}")
 
 
 def programs():
