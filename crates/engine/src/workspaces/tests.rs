@@ -195,8 +195,8 @@ fn what_its_owner_may_not_read_is_kept_all_the_same() {
     let given = given();
     let place = given.left(0, "attempt-1", |dir| {
         put(dir.join("closed/file"), "text");
-        fs::set_permissions(dir.join("closed/file"), fs::Permissions::from_mode(0)).unwrap();
-        fs::set_permissions(dir.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(dir.join("closed/file"), fs::Permissions::from_mode(0o000)).unwrap();
+        fs::set_permissions(dir.join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
     });
     assert_eq!(text(place.join("closed/file")), "text");
 }

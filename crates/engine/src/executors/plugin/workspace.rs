@@ -237,7 +237,10 @@ impl Keeper {
                     let kept_file = self.artifacts.keep_file((job_id, attempt_id), name, &file.path)?;
                     kept.push((name.to_owned(), kept_file));
                 }
-                Err(why) => left_out.push(format!("{:?} below artifacts/ is not kept: {why}", file.below)),
+                Err(why) => {
+                    let shown = file.below.to_string_lossy();
+                    left_out.push(format!("{shown:?} below artifacts/ is not kept: {why}"));
+                }
             }
         }
         let more = left_out.len().saturating_sub(MAX_TOLD);
