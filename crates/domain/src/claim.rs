@@ -138,6 +138,11 @@ impl OwnerId {
         Self::new(format!("{OUTSIDE}{name}"))
     }
 
+    /// The node of a process, the same for all that ever run there: its name without what is new with every start.
+    pub fn node(&self) -> &str {
+        self.as_str().rsplit_once('-').map_or(self.as_str(), |(node, _)| node)
+    }
+
     /// What it goes by outside; none if it is a node.
     pub fn outside_name(&self) -> Option<&str> {
         self.as_str().strip_prefix(OUTSIDE)

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
-use domain::job::JobStateName;
+use domain::job::{JobStateName, pinned_to};
 use domain::policy::HostPolicy;
 use domain::{AttemptId, JobId, Lease, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, Lane, Taken};
@@ -31,6 +31,11 @@ pub(crate) use run::message_of;
 pub const DOER: &str = "attempt:";
 /// Attempts at the same time in a lane that has no limit of its own.
 const DEFAULT_LANE_LIMIT: usize = 64;
+
+/// The lane that it would be if it were for any node.
+fn anywhere(lane: &str) -> &str {
+    pinned_to(lane).map_or(lane, |(_, lane)| lane)
+}
 
 /// The attempts that run on this node.
 pub struct Attempts {
@@ -133,7 +138,13 @@ impl Attempts {
 
     /// Whether a lane is named after an executor of ours, or has a limit of its own.
     pub fn serves(&self, lane: &str) -> bool {
+        let lane = anywhere(lane);
         self.executors.concurrency(lane).is_some() || self.lane_limits.of(lane).is_some()
+    }
+
+    /// Whether only another node takes from a lane.
+    pub fn is_pinned_elsewhere(&self, lane: &str) -> bool {
+        pinned_to(lane).is_some_and(|(node, _)| node != self.owner.node())
     }
 
     /// Whether a lane that is not served here is served by another node.
@@ -149,12 +160,13 @@ impl Attempts {
 
     /// The lane with the limit that all nodes together keep to, if it has one of its own.
     pub(crate) fn lane<'a>(&self, name: &'a str) -> Lane<'a> {
-        Lane { name, limit: self.lane_limits.of(name) }
+        Lane { name, limit: self.lane_limits.of(anywhere(name)) }
     }
 
     /// How many attempts may begin in this lane here now.
     pub fn free_slots(&self, lane: &str) -> usize {
-        let limit = match (self.lane_limits.of(lane), self.executors.concurrency(lane)) {
+        let usual = anywhere(lane);
+        let limit = match (self.lane_limits.of(usual), self.executors.concurrency(usual)) {
             (Some(limit), _) => limit,
             (None, Some(concurrency)) => concurrency,
             (None, None) => DEFAULT_LANE_LIMIT,

@@ -35,6 +35,7 @@ impl Kept {
             data: output.data.map(|data| self.keep(BodyName::Result, data)),
             artifacts: output.artifacts.map(|list| self.keep(BodyName::Artifacts, list)),
             emitted: u32::try_from(output.emitted.len()).unwrap_or(u32::MAX),
+            left_files: output.left_files,
             error: None,
         }
     }

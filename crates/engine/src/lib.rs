@@ -38,6 +38,7 @@ mod standing;
 mod wakes;
 mod webhook;
 mod workers;
+mod workspaces;
 
 pub use asks_watched::{AskTopic, AskWatch, AsksWatched};
 pub use attempts::{Attempts, DOER, RunOrder};
@@ -71,3 +72,4 @@ pub use webhook::{SignedWebhook, verify_webhook, webhook_key};
 pub use workers::{
     AttendJobs, DispatchJobs, HandOutJobs, Next, NotePresence, PollOperations, RouteEvents, Worker,
 };
+pub use workspaces::{KeptRun, Reach, TreeLimits, WorkspaceSettings, Workspaces};

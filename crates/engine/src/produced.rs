@@ -90,6 +90,8 @@ pub struct Output {
     pub artifacts: Option<Vec<u8>>,
     /// The events that came with it, in their order; the data lists them under `events`.
     pub emitted: Vec<Emitted>,
+    /// Whether its attempt left files for the steps that follow it in its run.
+    pub left_files: bool,
     /// What its plugin remembers of it.
     pub state: Option<StateUpdate>,
 }

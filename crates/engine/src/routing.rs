@@ -21,7 +21,7 @@ use crate::pipelines::Routes;
 use crate::{EngineError, Executors, Order, OrderBody};
 
 pub use derived::{event_id_of_key, run_id_of};
-pub(crate) use follow::Followed;
+pub(crate) use follow::{Finished, Followed};
 pub(crate) use settle::Moves;
 pub(crate) use signal::Signals;
 pub use signal::ran_out_of_time;

@@ -53,6 +53,11 @@ pub trait Specialist: Send + Sync {
         false
     }
 
+    /// Whether its jobs that are steps of a run begin with files that only the node of an earlier step can read.
+    fn needs_its_node(&self) -> bool {
+        false
+    }
+
     /// Whether its input says what is run. No event may say that: such a step of a pipeline is given what its file says, and nothing else.
     fn runs_its_input(&self) -> bool {
         false

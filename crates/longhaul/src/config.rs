@@ -8,6 +8,7 @@ mod doubts;
 mod executor;
 mod plugin;
 mod webhook;
+mod workspaces;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,6 +32,8 @@ pub use executor::{ExecutorConfig, Kind};
 pub use plugin::LoadedPlugins;
 use plugin::PluginConfig;
 use webhook::WebhookConfig;
+pub use workspaces::Among;
+use workspaces::WorkspacesConfig;
 
 /// The file itself.
 const MAX_FILE_BYTES: u64 = 1_048_576;
@@ -67,6 +70,8 @@ pub struct Config {
     allow_symlinks: bool,
     /// How plugins are set up, and other names for them.
     plugins: BTreeMap<String, Spanned<PluginConfig>>,
+    /// Where plugins work, and how much they may leave there.
+    pub workspaces: WorkspacesConfig,
     /// What follows which event: files, and directories of them, beside this one.
     pub pipelines: Vec<PathBuf>,
     /// Where messages from outside come in.
@@ -207,6 +212,7 @@ impl Config {
                 .check()
                 .map_err(|refusal| Mistake::at(path.display(), &policy.defined, refusal.to_string()))?;
         }
+        self.workspaces.check(path)?;
         let mut names = std::collections::BTreeSet::new();
         for executor in &self.executors {
             let wrong = |told: String| Mistake::at(path.display(), &executor.defined, told);

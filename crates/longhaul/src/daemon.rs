@@ -9,6 +9,7 @@ mod files;
 mod node;
 mod plugins;
 mod signals;
+mod workspaces;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -102,7 +103,15 @@ impl Running {
         let here = here.map_or_else(|| listener.local_addr().map(|at| format!("http://{at}")), Ok)?;
         let tokens: Arc<dyn AttemptTokens> = Arc::new(callback_key.clone());
         let mut executors = executors(&data_dir, &options.config, &artifacts, &here, &tokens)?;
-        plugins::register(&mut executors, &options.config, &host(&data_dir, &artifacts)?, &clock, &store);
+        let workspaces = workspaces::open(&data_dir, &owner, &options.config, &opened)?;
+        executors.watched_by(workspaces.clone());
+        let of_plugins = plugins::Around {
+            host: host(&data_dir, &artifacts)?,
+            clock: clock.clone(),
+            store: store.clone(),
+            workspaces: workspaces.clone(),
+        };
+        plugins::register(&mut executors, &options.config, &of_plugins);
         for OpenedConnector { circle, connector } in std::mem::take(&mut options.config.opened) {
             let name = connector.name().to_owned();
             let callbacks = options.config.public_url().map(|base| -> Arc<dyn CallbackUrls> {
@@ -132,6 +141,7 @@ impl Running {
         let now = clock.now();
         let daemon = Arc::new(Daemon::start(store.clone(), clock, Arc::new(RandomIds), executors, settings));
         tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts.clone()));
+        tokio::spawn(workspaces::remove_unknown(store.clone(), workspaces));
         files::keep_admin_token(daemon.engine(), &data_dir).await?;
         let url = format!("http://{}", listener.local_addr()?);
         node::join(&opened, &daemon, &url, now).await?;

@@ -51,6 +51,9 @@ pub struct ResultRefs {
     /// How many events came with it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub emitted: u32,
+    /// Whether its attempt left files for the steps that follow it in its run.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub left_files: bool,
 }
 
 /// One line of a job's history for people.
@@ -135,5 +138,11 @@ impl ResultRefs {
         self.error = newer.error.or(self.error);
         self.artifacts = newer.artifacts.or(self.artifacts);
         self.emitted = self.emitted.max(newer.emitted);
+        self.left_files |= newer.left_files;
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }

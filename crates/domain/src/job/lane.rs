@@ -16,6 +16,9 @@ pub const PULLED: &str = "pull:";
 /// The first name after them.
 pub const AFTER_PULLED: &str = "pull;";
 
+/// How the lanes of work begin that only one node can do. No executor and no lane that a caller names may begin so.
+const PINNED: &str = "at:";
+
 /// What someone who pulls asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pull<'a> {
@@ -59,14 +62,34 @@ pub fn is_pulled(lane: &str) -> bool {
     lane.starts_with(PULLED)
 }
 
+/// The node that alone takes from a lane, and the lane that it would be anywhere else; none if every node may take from it.
+pub fn pinned_to(lane: &str) -> Option<(&str, &str)> {
+    lane.strip_prefix(PINNED)?.split_once(':')
+}
+
+/// Whether a name is none that a caller may give to a lane or an executor.
+pub(super) fn is_reserved(name: &str) -> bool {
+    is_pulled(name) || name.starts_with(PINNED)
+}
+
 impl JobSpec {
-    /// The lane that it queues in: its executor's own or the one that it names; else it is pulled.
+    /// The lane that it queues in: its executor's own or the one that it names; else it is pulled. A step that begins with files of
+    /// one node queues for that node.
     pub fn lane(&self) -> Cow<'_, str> {
-        match (&self.executor, &self.lane) {
-            (Some(_), Some(lane)) => Cow::Borrowed(lane),
-            (Some(executor), None) => Cow::Borrowed(executor),
-            (None, _) => Cow::Owned(self.pull().lane(self.circle.as_deref())),
+        let lane = match (&self.executor, &self.lane) {
+            (Some(_), Some(lane)) => lane,
+            (Some(executor), None) => executor,
+            (None, _) => return Cow::Owned(self.pull().lane(self.circle.as_deref())),
+        };
+        match self.node() {
+            Some(node) => Cow::Owned(format!("{PINNED}{node}:{lane}")),
+            None => Cow::Borrowed(lane),
         }
+    }
+
+    /// The node that has the files it begins with, if no other can do it.
+    pub fn node(&self) -> Option<&str> {
+        self.step.as_ref().and_then(|step| step.node.as_deref())
     }
 
     /// Who may pull it: the peer that it is assigned to, else whoever asks for its lane, its label or its folder, else anyone.

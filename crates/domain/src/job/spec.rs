@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lane::is_pulled;
+use super::lane::is_reserved;
 use crate::body::BodyRef;
 use crate::limits::{
     MAX_BODIES, MAX_EXECUTION_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES,
@@ -172,7 +172,7 @@ impl NewJob {
         for body in &self.bodies {
             body.check()?;
         }
-        if [&spec.executor, &spec.lane].into_iter().any(|name| name.as_deref().is_some_and(is_pulled)) {
+        if [&spec.executor, &spec.lane].into_iter().any(|name| name.as_deref().is_some_and(is_reserved)) {
             return Err(Refusal::InvalidPolicy { field: "lane" });
         }
         if !(-MAX_PRIORITY..=MAX_PRIORITY).contains(&spec.priority) {

@@ -68,6 +68,11 @@ pub enum LaneHere {
     },
     /// Every slot is taken.
     Full,
+    /// Only another node takes from it.
+    Elsewhere {
+        /// Whether that node is there.
+        lives: bool,
+    },
 }
 
 /// What keeps a job from moving.
@@ -283,6 +288,20 @@ fn queued(
     }
     let mut from = due_at.max(now);
     match (around.executor, around.lane) {
+        (_, LaneHere::Elsewhere { lives }) => {
+            let node = spec.node().unwrap_or_default();
+            let then = if lives {
+                "which takes it next"
+            } else {
+                "which is not there: start it again on its data directory, or cancel the run"
+            };
+            reasons.push(reason(
+                "workspace_elsewhere",
+                format!("the files that earlier steps of its run left are on the node {node}, {then}"),
+                None,
+            ));
+            return None;
+        }
         (ExecutorHere::Missing { until }, _) => {
             from = from.max(until);
             reasons.push(reason(

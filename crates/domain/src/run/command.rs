@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::files::Left;
 use super::shape::Shape;
 use super::state::VisitIndex;
 use crate::body::{BodyName, BodyRef};
@@ -123,6 +124,9 @@ pub enum StepEnd {
         /// Events that it emitted.
         #[serde(default, skip_serializing_if = "is_zero")]
         emitted: u32,
+        /// The files that it left for what follows it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<Left>,
     },
     /// It was not to be done.
     Skipped,

@@ -1,6 +1,7 @@
 //! What the end of a job means for the run that it is a step of: told in the same commit, whoever ended the job and however.
 
 use super::command::{RunCommand, StepEnd};
+use super::files::Left;
 use crate::job::{self, Job, JobFact, JobState};
 use crate::{Decision, Timestamp};
 
@@ -26,7 +27,7 @@ pub(crate) fn following(job: &Job, decision: Decision<JobFact>, now: Timestamp) 
 
 fn step_end(job: &Job) -> Option<StepEnd> {
     Some(match job.state {
-        JobState::Completed => StepEnd::Completed { emitted: job.result.emitted },
+        JobState::Completed => StepEnd::Completed { emitted: job.result.emitted, left: Left::by(job) },
         JobState::Failed | JobState::Expired | JobState::Unavailable { .. } => {
             let code = job.state_reason.clone().unwrap_or_else(|| job.state.name().as_str().to_owned());
             StepEnd::Failed { code }

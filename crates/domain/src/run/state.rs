@@ -109,6 +109,9 @@ pub struct StepLink {
     pub pipeline: String,
     /// The step, for people.
     pub step: String,
+    /// The node that has the files it begins with, if no other can read them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 /// Where a run is, in a word.
@@ -181,6 +184,37 @@ impl Run {
             VisitState::Open(job_id) => Some(job_id),
             VisitState::Waiting | VisitState::Inside | VisitState::Over { .. } => None,
         })
+    }
+
+    /// Where the branches of a group came to a good end.
+    pub fn good_ends_in(&self, group: VisitIndex) -> impl Iterator<Item = VisitIndex> {
+        let is_followed = move |at: VisitIndex| {
+            self.visits.iter().any(|other| match other.cause {
+                Cause::After(before, _) | Cause::Failure(before) => {
+                    before == at && other.within == Some(group)
+                }
+                Cause::Start | Cause::Entered(_) => false,
+            })
+        };
+        self.numbered()
+            .filter(move |(at, visit)| {
+                let went_well = matches!(visit.end(), Some(StepEnd::Completed { .. } | StepEnd::Skipped));
+                visit.within == Some(group) && went_well && !is_followed(*at)
+            })
+            .map(|(at, _)| at)
+    }
+
+    /// The name of the branch in which a visit is: that of its first step.
+    pub fn branch_of(&self, mut at: VisitIndex) -> &str {
+        while let Some(visit) = self.visit(at) {
+            match visit.cause {
+                Cause::After(before, _) | Cause::Failure(before) => at = before,
+                Cause::Start | Cause::Entered(_) => {
+                    return self.node(visit).map_or("", |node| node.id.as_str());
+                }
+            }
+        }
+        ""
     }
 
     /// Whether something goes on directly in a group, or in the run itself.

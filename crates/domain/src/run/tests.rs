@@ -1,5 +1,7 @@
 //! The rules of runs: how a walk goes on, ends, fails, is stopped and comes back.
 
+mod files;
+
 use super::*;
 use crate::body::{BodyName, BodyRef, Digest};
 use crate::job::{JobSpec, NewJob};
@@ -82,7 +84,7 @@ fn ended(run: &mut Run, visit: VisitIndex, end: StepEnd) -> Vec<RunFact> {
 }
 
 fn completed() -> StepEnd {
-    StepEnd::Completed { emitted: 0 }
+    StepEnd::Completed { emitted: 0, left: None }
 }
 
 fn failed() -> StepEnd {
@@ -119,7 +121,7 @@ fn step_that_emits_many_events_is_followed_as_many_times_and_a_group_still_comes
     let mut run =
         begun(vec![group("all", &[1], Some(3)), step("x", Some(2)), step("y", None), step("z", None)]);
     advanced(&mut run);
-    ended(&mut run, 1, StepEnd::Completed { emitted: 3 });
+    ended(&mut run, 1, StepEnd::Completed { emitted: 3, left: None });
     assert_eq!(advanced(&mut run), ["y", "y", "y"]);
     for visit in [2, 3, 4] {
         assert_eq!(advanced(&mut run), [""; 0]);
@@ -258,7 +260,7 @@ fn job_that_was_given_up_and_ends_after_all_moves_its_run() {
 fn run_that_comes_to_more_nodes_than_it_may_fails_and_says_so() {
     let mut run = begun(vec![step("a", Some(1)), step("b", None)]);
     advanced(&mut run);
-    ended(&mut run, 0, StepEnd::Completed { emitted: 1_000 });
+    ended(&mut run, 0, StepEnd::Completed { emitted: 1_000, left: None });
     assert_eq!((run.visits.len(), run.condemned.as_deref()), (MAX_VISITS, Some("too_many_steps")));
     while run.end.is_none() {
         advanced(&mut run);

@@ -64,7 +64,7 @@ impl Run {
         let Some(node) = self.begun.shape.node(node) else { return };
         let (next, on_error) = (node.next, node.on_error);
         match (end, on_error) {
-            (StepEnd::Completed { emitted }, _) => {
+            (StepEnd::Completed { emitted, .. }, _) => {
                 for ordinal in 0..(*emitted).max(1) {
                     self.follow(next, within, Cause::After(at, ordinal));
                 }
@@ -137,7 +137,7 @@ impl Run {
         let end = if self.went_wrong_in(Some(group)) {
             StepEnd::Failed { code: "branch_failed".to_owned() }
         } else {
-            StepEnd::Completed { emitted: 1 }
+            StepEnd::Completed { emitted: 1, left: None }
         };
         self.end_visit(group, &end);
     }

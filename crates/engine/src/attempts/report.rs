@@ -6,8 +6,8 @@ use store::StoreError;
 
 use super::run::Attempt;
 use crate::kept::Kept;
-use crate::routing::Followed;
-use crate::{Emitted, EngineError, Failure, Order, Produced, Stop};
+use crate::routing::{Finished, Followed};
+use crate::{EngineError, Failure, Order, Produced, Stop};
 
 /// How long to wait before a report is given again.
 const AGAIN_AFTER_SECONDS: u64 = 1;
@@ -24,7 +24,11 @@ impl Attempt {
     ) -> Result<(), EngineError> {
         let deferred = matches!(produced, Produced::Deferred(_));
         let mut followed = match &produced {
-            Produced::Completed(output) => Some((output.emitted.clone(), output.data.clone())),
+            Produced::Completed(output) => Some(Finished {
+                emitted: output.emitted.clone(),
+                data: output.data.clone(),
+                left_files: output.left_files,
+            }),
             Produced::Failed(_)
             | Produced::Unavailable(_)
             | Produced::Delivered
@@ -85,15 +89,15 @@ impl Attempt {
         &self,
         job: &Job,
         attempt_id: &AttemptId,
-        followed: Option<&(Vec<Emitted>, Option<Vec<u8>>)>,
+        followed: Option<&Finished>,
         order: &Order,
     ) -> Result<(), EngineError> {
         let engine = &self.attempts.engine;
         let mut order = order.clone();
-        if let (Some((emitted, data)), Some(router)) = (followed, engine.router()) {
+        if let (Some(finished), Some(router)) = (followed, engine.router()) {
             let now = engine.clock().now();
             let store = engine.store();
-            match router.follow(store, job, emitted, data.as_deref(), now, &mut order).await? {
+            match router.follow(store, job, finished, now, &mut order).await? {
                 Followed::GoesOn => {}
                 Followed::TooDeep => {
                     let failure =

@@ -15,6 +15,7 @@ mod response;
 mod run;
 mod settings;
 mod trust;
+mod workspace;
 
 pub use breaker::{BreakerSettings, BreakerState};
 pub use discover::{Discovered, Found, look_at};

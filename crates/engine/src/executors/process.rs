@@ -33,6 +33,7 @@ use std::sync::Arc;
 use crate::{Assignment, Link, Produced, Specialist};
 
 pub use artifacts::Artifacts;
+pub(super) use artifacts::{KeptFile, is_name};
 pub(super) use collect::{Collected, Heard, HeardLimits, collect, keep_artifact};
 pub(super) use follow::Ending;
 pub use progress_lines::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
@@ -65,6 +66,11 @@ impl ProcessHost {
         artifacts: Arc<Artifacts>,
     ) -> io::Result<Self> {
         Ok(Self { supervisor, data_dir: data_dir.as_ref().canonicalize()?, artifacts })
+    }
+
+    /// What attempts leave to be read.
+    pub(super) fn artifacts(&self) -> &Arc<Artifacts> {
+        &self.artifacts
     }
 }
 

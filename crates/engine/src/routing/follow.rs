@@ -2,7 +2,7 @@
 
 use domain::event::{EventCommand, NewEvent, Origin};
 use domain::job::Job;
-use domain::run::{Run, RunCommand, StepEnd};
+use domain::run::{Left, Run, RunCommand, StepEnd};
 use domain::{BodyName, Decision, Record, RecordId, Timestamp};
 use store::Store;
 
@@ -11,6 +11,13 @@ use super::settle::Moves;
 use super::{Also, Router, derived};
 use crate::pipelines::Plan;
 use crate::{Emitted, EngineError, Order};
+
+/// What came of a job that is completed, as far as anything follows from it.
+pub(crate) struct Finished {
+    pub(crate) emitted: Vec<Emitted>,
+    pub(crate) data: Option<Vec<u8>>,
+    pub(crate) left_files: bool,
+}
 
 /// What the events of a job mean for the job itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +34,11 @@ impl Router {
         &self,
         store: &dyn Store,
         job: &Job,
-        emitted: &[Emitted],
-        result: Option<&[u8]>,
+        finished: &Finished,
         now: Timestamp,
         order: &mut Order,
     ) -> Result<Followed, EngineError> {
+        let emitted = &finished.emitted;
         if emitted.is_empty() && job.spec.step.is_none() {
             return Ok(Followed::GoesOn);
         }
@@ -50,7 +57,7 @@ impl Router {
             order.also.push(domain::Consequence { record: id.into(), command: settle.into() });
         }
         if let Some(run) = run.filter(|_| !is_too_deep) {
-            let also = self.next_steps(store, job, run, emitted.len(), result, now).await?;
+            let also = self.next_steps(store, job, run, finished, now).await?;
             settling.also().consequences.extend(also.consequences);
             settling.also().bodies.extend(also.bodies);
         }
@@ -73,13 +80,14 @@ impl Router {
         store: &dyn Store,
         job: &Job,
         mut run: Run,
-        emitted: usize,
-        result: Option<&[u8]>,
+        finished: &Finished,
         now: Timestamp,
     ) -> Result<Also, EngineError> {
         let mut also = Also::default();
         let Some(step) = &job.spec.step else { return Ok(also) };
-        let end = StepEnd::Completed { emitted: u32::try_from(emitted).unwrap_or(u32::MAX) };
+        let emitted = u32::try_from(finished.emitted.len()).unwrap_or(u32::MAX);
+        let left = job.last_attempt().filter(|_| finished.left_files).map(Left::of);
+        let end = StepEnd::Completed { emitted, left };
         let command = RunCommand::EndStep { visit: step.visit, job_id: job.id.clone(), end };
         let Decision::Facts { facts, .. } = domain::run::decide(&run, &command, now) else { return Ok(also) };
         for fact in &facts {
@@ -89,7 +97,7 @@ impl Router {
         }
         let plan = self.plan_of(store, &run).await?;
         let run_id = run.id.clone();
-        let ending = Ending { job_id: job.id.clone(), result: result.map(<[u8]>::to_vec) };
+        let ending = Ending { job_id: job.id.clone(), result: finished.data.clone() };
         let preparing = Preparing::new(store, &self.executors, run, plan, now).ending(ending);
         let (prepared, bodies) = preparing.all().await?;
         if !prepared.is_empty() {

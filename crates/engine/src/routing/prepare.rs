@@ -161,6 +161,10 @@ impl<'a> Preparing<'a> {
             visit: at,
             pipeline: begun.pipeline.clone(),
             step,
+            node: executor
+                .is_some_and(|executor| executor.specialist.needs_its_node())
+                .then(|| self.node_for(at))
+                .flatten(),
         }));
         let input = if executor.is_some_and(|executor| executor.specialist.takes_events()) {
             let context = self.context_of_plugin(&spec, &given);
@@ -180,6 +184,13 @@ impl<'a> Preparing<'a> {
             Ok(()) => Ok(Readiness::Job { job_id, job: Box::new(job) }),
             Err(refusal) => Err(Unprepared(format!("step_invalid: {refusal}"))),
         }
+    }
+
+    /// The node that has all that a visit begins with. Where several have some of it none can do it, and the step says so.
+    fn node_for(&self, at: VisitIndex) -> Option<String> {
+        let layers = self.run.files_for(at);
+        let first = layers.first()?.left.owner.node();
+        layers.iter().all(|layer| layer.left.owner.node() == first).then(|| first.to_owned())
     }
 
     /// The context as plugins know it: what was carried, and what the host says of the run.
@@ -265,7 +276,7 @@ impl<'a> Preparing<'a> {
         let source = job.as_ref().and_then(|job| job.spec.executor.clone());
         let result: Value = result.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         let emitted = self.visit(at)?.end().map_or(0, |end| match end {
-            StepEnd::Completed { emitted } => *emitted,
+            StepEnd::Completed { emitted, .. } => *emitted,
             StepEnd::Skipped | StepEnd::Failed { .. } | StepEnd::Cancelled => 0,
         });
         if emitted == 0 {
@@ -297,18 +308,9 @@ impl<'a> Preparing<'a> {
     async fn joined(&self, group: VisitIndex) -> Result<Given, EngineError> {
         let given = self.given(group).await?;
         let mut ends: Vec<(String, Given)> = Vec::new();
-        for (at, visit) in self.run.numbered().filter(|(_, visit)| visit.within == Some(group)) {
-            let is_followed = self.run.visits.iter().any(|other| match other.cause {
-                Cause::After(before, _) | Cause::Failure(before) => {
-                    before == at && other.within == Some(group)
-                }
-                Cause::Start | Cause::Entered(_) => false,
-            });
-            let went_well = matches!(visit.end(), Some(StepEnd::Completed { .. } | StepEnd::Skipped));
-            if went_well && !is_followed {
-                let branch = self.branch_of(at);
-                ends.extend(self.outputs(at).await?.into_iter().map(|output| (branch.clone(), output)));
-            }
+        for at in self.run.good_ends_in(group) {
+            let branch = self.run.branch_of(at).to_owned();
+            ends.extend(self.outputs(at).await?.into_iter().map(|output| (branch.clone(), output)));
         }
         if let [(_, only)] = &ends[..] {
             return Ok(only.clone());
@@ -326,19 +328,6 @@ impl<'a> Preparing<'a> {
         }
         let payload = Map::from_iter([("branches".to_owned(), Value::Object(branches))]);
         Ok(Given { event: told("longhaul.joined", payload, self.now), context: given.context })
-    }
-
-    /// The name of the branch in which a visit is: that of its first step.
-    fn branch_of(&self, mut at: VisitIndex) -> String {
-        while let Some(visit) = self.run.visit(at) {
-            match visit.cause {
-                Cause::After(before, _) | Cause::Failure(before) => at = before,
-                Cause::Start | Cause::Entered(_) => {
-                    return self.run.node(visit).map(|node| node.id.clone()).unwrap_or_default();
-                }
-            }
-        }
-        String::new()
     }
 
     /// What is to be said of a failure.

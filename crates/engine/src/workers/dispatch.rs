@@ -55,7 +55,7 @@ impl DispatchJobs {
         let asked = std::mem::take(&mut self.lanes().maybe_ready);
         let mut next = Next::WhenWoken;
         for lane in &asked {
-            if is_pulled(lane) {
+            if is_pulled(lane) || self.attempts.is_pinned_elsewhere(lane) {
                 continue;
             }
             if now < self.strangers_from && !self.attempts.serves(lane) {

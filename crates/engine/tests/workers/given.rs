@@ -10,6 +10,7 @@ use domain::ask::{Ask, Closing};
 use domain::attention::Retention;
 use domain::job::{Job, JobCommand, JobSpec, JobStateName, NewJob};
 use domain::peer::{Peer, Sighting};
+use domain::run::StepLink;
 use domain::{
     BodyName, BodyRef, Digest, Fence, JobId, Lease, OwnerId, Record, RecordId, RecordKind, RetryPolicy,
     Timestamp,
@@ -208,6 +209,11 @@ pub fn unassigned() -> Draft {
 }
 
 impl Draft {
+    pub fn of_step(mut self, step: StepLink) -> Self {
+        self.spec.step = Some(Box::new(step));
+        self
+    }
+
     pub fn input(mut self, input: &[u8]) -> Self {
         self.input = Some(input.to_vec());
         self

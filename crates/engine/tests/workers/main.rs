@@ -9,6 +9,7 @@ mod given;
 mod logged;
 mod outside;
 mod outside_bounds;
+mod pinned;
 mod pipelines;
 mod specialist;
 mod submit;

@@ -60,7 +60,7 @@ fn failed() -> Produced {
     Produced::Failed(Failure::permanent("boom", "it does not work"))
 }
 
-struct World {
+pub struct World {
     given: Given,
     seen: Seen,
 }
@@ -69,13 +69,19 @@ impl World {
     fn new<const N: usize>(yaml: &str, executors: impl FnOnce(&Seen) -> [(String, Executor); N]) -> Self {
         let seen = Seen::default();
         let given = Given::new(executors(&seen));
+        Self { seen, ..Self::with(yaml, given) }
+    }
+
+    /// With these pipelines.
+    pub fn with(yaml: &str, given: Given) -> Self {
+        let seen = Seen::default();
         let loaded = parse(&[("test.yaml", yaml)]);
         assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
         given.daemon.router().replace(Routes::new(loaded.pipelines));
         Self { given, seen }
     }
 
-    async fn publish(&self, kind: &str, payload: Value, dedupe_key: Option<&str>) -> EventId {
+    pub async fn publish(&self, kind: &str, payload: Value, dedupe_key: Option<&str>) -> EventId {
         let id = EventId::new(format!("event-{:032x}", RandomIds.next()));
         let payload = payload.to_string().into_bytes();
         let new = NewEvent {
@@ -112,7 +118,7 @@ impl World {
     }
 
     /// The run that an event started in a pipeline.
-    async fn started(&self, id: &EventId) -> RunId {
+    pub async fn started(&self, id: &EventId) -> RunId {
         let event = self.settled(id).await;
         let routes = event.settled.expect("it is settled").settlement.routes;
         match routes.first().map(|routed| &routed.disposition) {
@@ -127,7 +133,7 @@ impl World {
         (**run).clone()
     }
 
-    async fn until(&self, id: &RunId, state: RunState) -> Run {
+    pub async fn until(&self, id: &RunId, state: RunState) -> Run {
         loop {
             let written = self.given.store.written.notified();
             let run = self.run(id).await;
@@ -138,7 +144,7 @@ impl World {
         }
     }
 
-    fn jobs(&self) -> Vec<Job> {
+    pub fn jobs(&self) -> Vec<Job> {
         let tables = self.given.store.inner.inspect(|tables| tables.views.clone());
         let jobs = tables.values().filter_map(|record| match &**record {
             Record::Job(job) => Some((**job).clone()),

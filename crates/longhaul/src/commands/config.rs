@@ -27,6 +27,8 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
   plugins:
     greet: { config: { greeting: hello }, secrets: { KEY: { env: GREET_KEY } }, timeouts: { poll: 20 }, parallelism: 2 }
     welcome: { uses: greet }    # another name, with a configuration and a state of its own
+  workspaces: { max_bytes: 1073741824, max_files: 10000 }   # what one step of a pipeline may leave to the next
+                                # shared: true if several nodes have one directory; allowed_dirs: [DIR] that jobs may name
   policy:                       # what work outside is granted, whatever its service says
     defaults: { max_ttl_seconds: 900, max_retry_after_seconds: 300 }
     kind_overrides: { printing: { max_ttl_seconds: 86400 } }

@@ -56,6 +56,27 @@ fn whole_file_is_read() {
 }
 
 #[test]
+fn workspaces_are_bounded_and_shared_only_by_the_operators_word() {
+    use engine::Reach;
+    let parse = |text: &str| Config::parse(Path::new("f.yaml"), text).unwrap();
+    let usual = parse("");
+    assert_eq!(usual.workspaces.settings(Among::Alone).reach, Reach::EveryNode);
+    assert_eq!(usual.workspaces.settings(Among::Others).reach, Reach::ItsNode);
+    let said =
+        parse("workspaces: { max_bytes: 8192, max_files: 7, shared: true, allowed_dirs: [/srv/ws] }\n");
+    let settings = said.workspaces.settings(Among::Others);
+    assert_eq!(
+        (settings.limits.bytes, settings.limits.entries, settings.reach),
+        (8_192, 7, Reach::EveryNode)
+    );
+    assert_eq!(settings.allowed, [Path::new("/srv/ws")]);
+    assert!(mistake("workspaces: { max_byte: 1 }\n").contains("max_bytes"));
+    assert!(mistake("workspaces: { max_bytes: 0 }\n").contains("must be 4096 to"));
+    let told = mistake("workspaces: { allowed_dirs: [srv] }\n");
+    assert!(told.contains("1:") && told.contains("begins with a slash"), "{told}");
+}
+
+#[test]
 fn nothing_is_required() {
     for text in ["", "\n# nothing\n", "{}"] {
         let config = Config::parse(Path::new("f.yaml"), text).unwrap();

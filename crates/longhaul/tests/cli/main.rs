@@ -33,3 +33,4 @@ mod shown_outside;
 mod starting;
 mod stopping;
 mod tokens;
+mod workspaces;

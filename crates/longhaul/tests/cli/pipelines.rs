@@ -24,7 +24,8 @@ fn every_example_passes_its_check() {
     let said = expect(0, &checked);
     assert_eq!(
         said,
-        "6 can be used: agentic-start, agentic-tool-fetch, agentic-tool-fabric, tide-alert, keep, job-failed\n"
+        "8 can be used: agentic-start, agentic-tool-fetch, agentic-tool-fabric, notebook, published, tide-alert, keep, \
+         job-failed\n"
     );
     assert_eq!(stderr(&checked), "");
 }

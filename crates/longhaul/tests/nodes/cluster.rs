@@ -48,6 +48,11 @@ impl Database {
         started_in(dir, &self.schema.address, "", &[])
     }
 
+    /// The same, with more in its configuration.
+    pub fn node_in_knowing(&self, dir: TempDir, config: &str) -> Node {
+        started_in(dir, &self.schema.address, config, &[])
+    }
+
     /// Carries a statement out beside the nodes.
     pub fn run(&self, statement: &str) {
         let runtime = tokio::runtime::Runtime::new().expect("there is room");

@@ -15,3 +15,4 @@ mod proxy;
 mod repeats;
 mod together;
 mod workers;
+mod workspaces;

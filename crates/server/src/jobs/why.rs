@@ -31,7 +31,7 @@ pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Probl
         lease_expires_at: visible.claim().map(|claim| claim.lease_expires_at),
         executor: executor_here(server, job, outside.as_deref().and_then(operation_of)),
         peer: peers::here(server, job).await?,
-        lane: lane_here(server, job),
+        lane: lane_here(server, job).await?,
         error: error.as_deref(),
         outside: outside.as_deref().and_then(operation_of),
     };
@@ -137,13 +137,19 @@ fn executor_here(server: &Server, job: &Job, outside: Option<&Operation>) -> Exe
     }
 }
 
-fn lane_here(server: &Server, job: &Job) -> LaneHere {
+async fn lane_here(server: &Server, job: &Job) -> Result<LaneHere, Problem> {
     let (attempts, lane) = (server.daemon.attempts(), job.spec.lane());
-    match attempts.free_slots(&lane) {
+    if let Some(node) = job.spec.node().filter(|_| attempts.is_pinned_elsewhere(&lane)) {
+        let nodes = server.store().nodes().await.map_err(|error| of_store(&error))?;
+        let is_it = |id: &str| domain::OwnerId::new(id).node() == node;
+        let lives = nodes.iter().any(|one| is_it(&one.id) && !one.is_silent(server.now()));
+        return Ok(LaneHere::Elsewhere { lives });
+    }
+    Ok(match attempts.free_slots(&lane) {
         0 => LaneHere::Full,
         _ if attempts.serves(&lane) => LaneHere::Free,
         _ => LaneHere::Unknown { until: attempts.strangers_from() },
-    }
+    })
 }
 
 /// What the error of the job says for people, or that of its last attempt.

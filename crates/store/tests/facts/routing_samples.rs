@@ -1,8 +1,8 @@
 //! One fact of every variant of events and runs, with every field filled, and again with all that may be left out left out.
 
 use domain::event::{Disposition, EventFact, NewEvent, Origin, Routed, Settlement};
-use domain::run::{NewRun, Node, NodeKind, OnError, RunEnd, RunFact, Shape, StepEnd};
-use domain::{BodyName, EventId, JobId, Json, RunId};
+use domain::run::{Left, NewRun, Node, NodeKind, OnError, RunEnd, RunFact, Shape, StepEnd};
+use domain::{AttemptId, BodyName, EventId, JobId, Json, OwnerId, RunId};
 use store::body_ref;
 
 pub fn event(kind: &str) -> Vec<EventFact> {
@@ -32,8 +32,8 @@ pub fn run(kind: &str) -> Vec<RunFact> {
         "run.step_started/1" => vec![RunFact::StepStarted { visit, job_id }],
         "run.group_entered/1" => vec![RunFact::GroupEntered { visit }],
         "run.step_ended/1" => [
-            StepEnd::Completed { emitted: 0 },
-            StepEnd::Completed { emitted: 3 },
+            StepEnd::Completed { emitted: 0, left: None },
+            StepEnd::Completed { emitted: 3, left: Some(left()) },
             StepEnd::Skipped,
             StepEnd::Failed { code: "timeout".to_owned() },
             StepEnd::Cancelled,
@@ -117,4 +117,8 @@ fn new_run(full: bool) -> NewRun {
         dedupe_key: full.then(|| "tide:7".to_owned()),
         correlation: full.then(|| Json::parse(r#"{"run_id":"7"}"#).unwrap()),
     }
+}
+
+fn left() -> Left {
+    Left { attempt_id: AttemptId::new("attempt-1"), owner: OwnerId::new("daemon-1") }
 }

@@ -324,6 +324,7 @@ fn full_job() -> NewJob {
             visit: 3,
             pipeline: "tides".to_owned(),
             step: "render".to_owned(),
+            node: Some("daemon-1".to_owned()),
         })),
     };
     let bodies =
@@ -358,6 +359,7 @@ fn full_result() -> ResultRefs {
         error: Some(body(BodyName::Error)),
         artifacts: Some(body(BodyName::Artifacts)),
         emitted: 2,
+        left_files: true,
     }
 }
 

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::job::lane::{AFTER_PULLED, PULLED, Pull, is_pulled};
+use crate::RunId;
+use crate::job::lane::{AFTER_PULLED, PULLED, Pull, is_pulled, pinned_to};
 use crate::job::spec::MAX_PRIORITY;
 use crate::limits::{MAX_BODIES, MAX_BODY_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES};
 use crate::retry::{MAX_ATTEMPTS, MAX_BACKOFF_SECONDS};
+use crate::run::StepLink;
 
 fn create(new: NewJob) -> JobCommand {
     JobCommand::Create(Box::new(new))
@@ -161,6 +163,26 @@ fn a_job_queues_in_its_own_lane_else_in_its_executors() {
     assert_eq!(lane(Some("fast"), Some("render")), "fast");
     assert_eq!(lane(None, Some("render")), "render");
     assert!(is_pulled(&lane(None, None)) && is_pulled(&lane(Some("fast"), None)));
+}
+
+#[test]
+fn a_step_that_begins_with_files_of_one_node_queues_for_that_node_and_no_caller_may() {
+    let step = StepLink {
+        run_id: RunId::new("run-1"),
+        visit: 1,
+        pipeline: "tides".to_owned(),
+        step: "two".to_owned(),
+        node: Some("daemon-1".to_owned()),
+    };
+    let mut spec = JobSpec::plain(Some("render"), THRICE);
+    spec.lane = Some("serial:plugin:render".to_owned());
+    spec.step = Some(Box::new(step));
+    let lane = spec.lane().into_owned();
+    assert_eq!(pinned_to(&lane), Some(("daemon-1", "serial:plugin:render")));
+    assert_eq!(pinned_to("serial:plugin:render"), None);
+    let mut new = new_job();
+    new.spec.lane = Some(lane);
+    check(&[], create(new), Decision::refuse(Refusal::InvalidPolicy { field: "lane" }));
 }
 
 #[test]

@@ -37,6 +37,18 @@ impl Mask {
         self.secrets.is_empty()
     }
 
+    /// Whether a secret stands in these bytes, as it is or in base64.
+    pub(in crate::executors) fn shows_in(&self, bytes: &[u8]) -> bool {
+        let is_there = |form: &Vec<u8>| bytes.windows(form.len().max(1)).any(|window| window == form);
+        self.secrets.iter().any(|known| is_there(&known.value) || known.encoded.iter().any(is_there))
+    }
+
+    /// The bytes of the longest form of a secret.
+    pub(in crate::executors) fn longest(&self) -> usize {
+        let forms = self.secrets.iter().flat_map(|known| known.encoded.iter().chain([&known.value]));
+        forms.map(Vec::len).max().unwrap_or_default()
+    }
+
     /// The text without secrets.
     pub(in crate::executors) fn text(&self, text: String) -> String {
         let mut masked = text;

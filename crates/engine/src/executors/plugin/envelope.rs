@@ -16,6 +16,8 @@ pub(super) struct Given<'a> {
     /// The plugin's state: a JSON object.
     pub(super) state: &'a RawValue,
     pub(super) secrets: &'a Value,
+    /// Where it works.
+    pub(super) workspace_dir: &'a str,
     pub(super) deadline_at: Timestamp,
 }
 
@@ -30,8 +32,7 @@ struct Request<'a> {
     context: &'a JsonObject,
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workspace_dir: Option<&'a str>,
+    workspace_dir: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     secrets: Option<&'a Value>,
     deadline_at: String,
@@ -67,7 +68,7 @@ pub(super) fn request(input: PluginInput, given: &Given<'_>) -> Result<Vec<u8>, 
         payload: &payload,
         context: &context,
         event: event.as_deref(),
-        workspace_dir: input.workspace_dir.as_deref(),
+        workspace_dir: given.workspace_dir,
         secrets: Some(given.secrets).filter(|secrets| **secrets != Value::Object(Map::new())),
         deadline_at: rfc3339(given.deadline_at),
     })
@@ -93,6 +94,7 @@ mod tests {
             config: &Map::new(),
             state: &state,
             secrets: &json!({}),
+            workspace_dir: "/w",
             deadline_at: Timestamp::from_seconds(1_700_000_000),
         };
         let bytes = request(PluginInput::read(input.as_bytes()).unwrap(), &given).unwrap();
@@ -115,9 +117,8 @@ mod tests {
 
     #[test]
     fn context_fills_in_what_the_payload_of_an_event_lacks_and_the_payload_wins() {
-        let sent = sent(
-            r#"{"event":{"type":"t","payload":{"a":1},"event_id":"e"},"context":{"a":2,"run_id":"r"},"workspace_dir":"/w"}"#,
-        );
+        let sent =
+            sent(r#"{"event":{"type":"t","payload":{"a":1},"event_id":"e"},"context":{"a":2,"run_id":"r"}}"#);
         assert_eq!(sent["command"], "handle");
         assert_eq!(
             sent["event"],

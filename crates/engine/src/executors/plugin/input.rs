@@ -29,7 +29,7 @@ pub struct PluginInput {
     /// What has gathered on the way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<JsonObject>,
-    /// A directory that the steps of one run share.
+    /// Where it works, if the operator allows that directory; a workspace of its own if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_dir: Option<String>,
 }

@@ -28,10 +28,11 @@ use super::manifest::{FactOutput, FactView};
 use super::outcome::{Verdict, is_being_written, judge};
 use super::registry::Plugin;
 use super::response::{Answer, Log};
+use super::workspace::{Leavings, Workspace};
 use crate::plugin_state::written as written_object;
 use crate::{
-    Assignment, Clock, Emitted, Executor, Failure, Link, Modes, Output, Produced, Specialist, StateChange,
-    StateUpdate,
+    Assignment, Clock, Emitted, Executor, Failure, Link, Modes, Output, Produced, Reach, Specialist,
+    StateChange, StateUpdate, Workspaces,
 };
 
 const MAX_STDOUT_BYTES: usize = 10 * 1_048_576;
@@ -54,6 +55,15 @@ pub struct PluginExecutor {
     clock: Arc<dyn Clock>,
     /// Where it remembers.
     store: Arc<dyn Store>,
+    /// Where it works.
+    workspaces: Arc<Workspaces>,
+}
+
+/// What an attempt begins with.
+struct Prepared {
+    command: String,
+    request: Vec<u8>,
+    workspace: Workspace,
 }
 
 impl PluginExecutor {
@@ -63,9 +73,10 @@ impl PluginExecutor {
         plugin: Arc<Plugin>,
         clock: Arc<dyn Clock>,
         store: Arc<dyn Store>,
+        workspaces: Arc<Workspaces>,
     ) -> Result<Self, SecretError> {
         let secrets = Secrets::read(&plugin.settings.secrets, &|name| std::env::var(name).ok())?;
-        Ok(Self { host, plugin, secrets: secrets.lent(), mask: secrets.mask(), clock, store })
+        Ok(Self { host, plugin, secrets: secrets.lent(), mask: secrets.mask(), clock, store, workspaces })
     }
 
     /// As an executor, to be registered under the plugin's name.
@@ -107,7 +118,7 @@ impl PluginExecutor {
     }
 
     async fn attempt(&self, assignment: Assignment, link: Link) -> Produced {
-        let (command, request) = match self.prepare(&assignment).await {
+        let Prepared { command, request, workspace } = match self.prepare(&assignment).await {
             Ok(prepared) => prepared,
             Err(failure) => return Produced::Failed(failure),
         };
@@ -119,15 +130,21 @@ impl PluginExecutor {
             judge(&collected.ending, &collected.stdout, self.plugin.settings.strictness, &self.mask);
         let seen = self.see(&assignment, collected, &verdict).await;
         match verdict {
-            Verdict::Done(answer) => self.completed(&command, answer, seen),
+            Verdict::Done(answer) => {
+                let artifacts = self.host.artifacts();
+                match workspace.end(&self.workspaces, artifacts, &assignment, &self.mask).await {
+                    Ok(leavings) => self.completed(&command, answer, seen, leavings),
+                    Err(failure) => Produced::Failed(seen.shown(failure)),
+                }
+            }
             Verdict::Failed(failure) => Produced::Failed(seen.shown(failure)),
             Verdict::Stopped => Produced::Stopped,
             Verdict::StoppedWith(failure) => Produced::StoppedWith(seen.shown(failure)),
         }
     }
 
-    /// The command and the whole request, or why there is none.
-    async fn prepare(&self, assignment: &Assignment) -> Result<(String, Vec<u8>), Failure> {
+    /// The command, the whole request and where it works, or why there is none.
+    async fn prepare(&self, assignment: &Assignment) -> Result<Prepared, Failure> {
         let invalid = |told: String| Failure::permanent("invalid_input", told);
         let input = PluginInput::read(&assignment.input).map_err(invalid)?;
         let command = input.command().to_owned();
@@ -138,7 +155,14 @@ impl PluginExecutor {
             return Err(Failure::permanent("unknown_command", told));
         }
         let state = self.state().await.map_err(|told| Failure::transient("state_unavailable", told))?;
+        let named = input.workspace_dir.as_deref();
+        let workspace = Workspace::of(&self.workspaces, &*self.store, assignment, named).await?;
+        let workspace_dir = workspace.path().to_str().ok_or_else(|| {
+            let told = format!("{} is not UTF-8", workspace.path().display());
+            Failure::permanent("workspace_unavailable", told)
+        })?;
         let given = Given {
+            workspace_dir,
             job_id: assignment.job.id.as_str(),
             plugin: name,
             config: &settings.config,
@@ -147,7 +171,7 @@ impl PluginExecutor {
             deadline_at: self.clock.now().plus_seconds(settings.time_limit(&command).as_secs()),
         };
         let request = request(input, &given).map_err(|error| invalid(error.to_string()))?;
-        Ok((command, request))
+        Ok(Prepared { command, request, workspace })
     }
 
     /// What it remembers; nothing at first.
@@ -238,7 +262,9 @@ impl PluginExecutor {
         Heard { bytes, truncated }
     }
 
-    fn completed(&self, command: &str, mut answer: Answer, seen: Seen) -> Produced {
+    fn completed(&self, command: &str, mut answer: Answer, mut seen: Seen, leavings: Leavings) -> Produced {
+        answer.warnings.extend(leavings.warnings);
+        seen.artifacts.extend(leavings.artifacts);
         let updates = std::mem::take(&mut answer.state_updates);
         let summary = cut(answer.result.trim(), MAX_SUMMARY_BYTES).to_owned();
         for warning in &answer.warnings {
@@ -253,6 +279,7 @@ impl PluginExecutor {
             data: Some(data(&answer)),
             artifacts: seen.artifacts(),
             emitted: answer.events,
+            left_files: leavings.left_files,
             state,
         })
     }
@@ -293,6 +320,10 @@ impl Specialist for PluginExecutor {
 
     fn takes_events(&self) -> bool {
         true
+    }
+
+    fn needs_its_node(&self) -> bool {
+        self.workspaces.settings().reach == Reach::ItsNode
     }
 }
 

@@ -4,15 +4,16 @@
 //! what is there, so that a start can remove what the store no longer knows. Does not ask the store itself, but for what nodes share:
 //! there, a file that is done is kept in chunks before the result names it, and removed by the store.
 
-use std::fs::{self, DirBuilder, File};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use domain::{AttemptId, JobId, RecordId};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use sha2::{Digest, Sha256};
 use store::{
     ARTIFACT_CHUNK_BYTES, ArtifactName, Commit, Committed, MAX_SHARED_ARTIFACT_BYTES, Removal,
     SharedArtifacts, StoreError,
@@ -25,6 +26,14 @@ use crate::CommitWatch;
 const REMOVALS_WAITING: usize = 4_096;
 /// The longest part of a path.
 const MAX_SEGMENT_BYTES: usize = 128;
+/// The longest name of an artifact, with the directories in it.
+const MAX_NAME_BYTES: usize = 512;
+/// And the longest part of it, as file systems have it.
+const MAX_PART_BYTES: usize = 255;
+/// Directories in a name, and the file.
+const MAX_PARTS: usize = 16;
+/// Read at once of a file that is kept.
+const CHUNK_BYTES: usize = 65_536;
 /// For us alone.
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
@@ -70,7 +79,7 @@ impl Artifacts {
     }
 
     /// Keeps a file that is done for other nodes. What cannot be kept, or is too large, stays here alone.
-    pub(super) async fn share(&self, artifact: ArtifactName<'_>, path: &Path, bytes: u64) {
+    pub(in crate::executors) async fn share(&self, artifact: ArtifactName<'_>, path: &Path, bytes: u64) {
         let Some(store) = &self.shared else { return };
         if bytes > MAX_SHARED_ARTIFACT_BYTES {
             return;
@@ -87,25 +96,26 @@ impl Artifacts {
 
     /// Opens one for reading; none if there is no such file. No link is followed, and no name leads out of the directory.
     pub fn open(&self, job_id: &JobId, attempt_id: &AttemptId, name: &str) -> io::Result<Option<File>> {
-        let segments = [job_id.as_str(), attempt_id.as_str(), name];
-        if !segments.iter().all(|segment| is_segment(segment)) {
+        if !is_segment(job_id.as_str()) || !is_segment(attempt_id.as_str()) || !is_name(name) {
             return Ok(None);
         }
-        match self.open_below(segments) {
+        match self.open_below(job_id.as_str(), attempt_id.as_str(), name) {
             Ok(file) => Ok(Some(file)),
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn open_below(&self, [job, attempt, name]: [&str; 3]) -> rustix::io::Result<File> {
+    fn open_below(&self, job: &str, attempt: &str, name: &str) -> rustix::io::Result<File> {
         let directory = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let top = openat(CWD, &self.dir, directory, Mode::empty())?;
-        let job = openat(&top, job, directory | OFlags::NOFOLLOW, Mode::empty())?;
-        let attempt = openat(&job, attempt, directory | OFlags::NOFOLLOW, Mode::empty())?;
+        let (above, name) = name.rsplit_once('/').map_or((None, name), |(above, name)| (Some(above), name));
+        let mut at = openat(CWD, &self.dir, directory, Mode::empty())?;
+        for part in [job, attempt].into_iter().chain(above.into_iter().flat_map(|above| above.split('/'))) {
+            at = openat(&at, part, directory | OFlags::NOFOLLOW, Mode::empty())?;
+        }
         // A FIFO without a writer would be waited for.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(&attempt, name, flags, Mode::empty())?;
+        let file = openat(&at, name, flags, Mode::empty())?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
             return Err(rustix::io::Errno::NOENT);
         }
@@ -137,9 +147,50 @@ impl Artifacts {
 
     /// The path of one within the directory; none if an id cannot be part of a path.
     pub(super) fn path_within(job_id: &JobId, attempt_id: &AttemptId, name: &str) -> Option<PathBuf> {
-        let segments = [job_id.as_str(), attempt_id.as_str(), name];
-        segments.iter().all(|segment| is_segment(segment)).then(|| segments.iter().collect())
+        let fits = is_segment(job_id.as_str()) && is_segment(attempt_id.as_str()) && is_name(name);
+        fits.then(|| [job_id.as_str(), attempt_id.as_str(), name].iter().collect())
     }
+
+    /// Keeps a copy of a file, on stable storage before a result names it. For a thread that may wait.
+    pub(in crate::executors) fn keep_file(
+        &self,
+        (job_id, attempt_id): (&JobId, &AttemptId),
+        name: &str,
+        source: &Path,
+    ) -> io::Result<KeptFile> {
+        let path = Self::path_within(job_id, attempt_id, name)
+            .ok_or_else(|| io::Error::other(format!("{name:?} cannot be the name of an artifact")))?;
+        let whole = self.dir.join(&path);
+        if let Some(directory) = whole.parent() {
+            DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory)?;
+        }
+        let (mut from, mut hash) = (File::open(source)?, Sha256::new());
+        let mut to =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(&whole)?;
+        let (mut chunk, mut bytes) = (vec![0; CHUNK_BYTES], 0);
+        loop {
+            let count = from.read(&mut chunk)?;
+            if count == 0 {
+                break;
+            }
+            to.write_all(&chunk[..count])?;
+            hash.update(&chunk[..count]);
+            bytes += count as u64;
+        }
+        to.sync_all()?;
+        for directory in whole.ancestors().skip(1).take_while(|above| above.starts_with(&self.dir)) {
+            File::open(directory)?.sync_all()?;
+        }
+        Ok(KeptFile { path, bytes, sha256: domain::Digest(hash.finalize().into()) })
+    }
+}
+
+/// A file that was kept.
+pub(in crate::executors) struct KeptFile {
+    /// Within the directory of all artifacts.
+    pub(in crate::executors) path: PathBuf,
+    pub(in crate::executors) bytes: u64,
+    pub(in crate::executors) sha256: domain::Digest,
 }
 
 impl CommitWatch for Artifacts {
@@ -207,9 +258,19 @@ fn is_segment(text: &str) -> bool {
     (1..=MAX_SEGMENT_BYTES).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(plain)
 }
 
+/// A name as whoever left the file has chosen it, with the directories above it: any text that stays below, and on one line.
+pub(in crate::executors) fn is_name(text: &str) -> bool {
+    let is_part = |part: &str| {
+        (1..=MAX_PART_BYTES).contains(&part.len())
+            && part != "."
+            && part != ".."
+            && !part.contains(char::is_control)
+    };
+    text.len() <= MAX_NAME_BYTES && text.split('/').count() <= MAX_PARTS && text.split('/').all(is_part)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -255,6 +316,25 @@ mod tests {
             ("work-1", "attempt-1", "stdout\0"),
         ] {
             assert_eq!(open(&artifacts, job, attempt, name), None, "{job} {attempt} {name}");
+        }
+    }
+
+    #[test]
+    fn file_below_directories_and_with_an_odd_name_is_kept_and_read_back_by_its_name() {
+        let (dir, artifacts) = given();
+        let source = dir.path().join("secret");
+        let ids = (JobId::new("work-1"), AttemptId::new("attempt-1"));
+        for name in ["charts/level one.png", ".hidden", "größe %2F 50%.txt", "a/b/c"] {
+            let kept = artifacts.keep_file((&ids.0, &ids.1), name, &source).unwrap();
+            assert_eq!((kept.bytes, kept.sha256), (6, store::sha256(b"secret")));
+            assert_eq!(open(&artifacts, "work-1", "attempt-1", name).as_deref(), Some("secret"), "{name}");
+        }
+        symlink(dir.path(), artifacts.dir().join("work-1/attempt-1/out")).unwrap();
+        assert_eq!(open(&artifacts, "work-1", "attempt-1", "out/secret"), None);
+        for name in
+            ["", "a//b", "../x", "a/../b", "line\nbreak", "/etc/passwd", &"x".repeat(300), &"a/".repeat(17)]
+        {
+            assert!(artifacts.keep_file((&ids.0, &ids.1), name, &source).is_err(), "{name:?}");
         }
     }
 
