@@ -61,7 +61,7 @@ pub use polls::Polls;
 pub use presences::{MAX_HEARD, Presences, Waits};
 pub use produced::{Deferral, Emitted, Failure, Output, Polled, Produced};
 pub use pulls::{Beat, Handed, Held, MAX_WAITING, PulledLane, Puller, Pulls};
-pub use routing::{Router, event_id_of_key, ran_out_of_time, run_id_of};
+pub use routing::{Router, event_id_of_key, run_id_of};
 pub use schema::{Misfit, Schema};
 pub use spawn::{OnRuntime, Spawn, Task};
 pub use specialist::{Assignment, CancelReply, ForeignWork, Outside, Specialist, Unfit};

@@ -12,7 +12,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::answer::{self, Given};
 use crate::authorise::Access;
-use crate::routes::{Body, Operation, ROUTES, Route, Verb};
+use crate::operation::Operation;
+use crate::routes::{Body, ROUTES, Route, Verb};
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 

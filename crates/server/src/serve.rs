@@ -27,7 +27,8 @@ use crate::authorise::{self, Access};
 use crate::callback::{CallbackKey, WaitingCallbacks};
 use crate::gate::{self, Gate, Principal};
 use crate::metrics::Metrics;
-use crate::routes::{Body, Operation, ROUTES, Route, Verb};
+use crate::operation::Operation;
+use crate::routes::{Body, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
 use crate::webhooks::Webhooks;
 use crate::{

@@ -138,15 +138,10 @@ fn remembered(
 }
 
 fn new_event(endpoint: &Endpoint, payload: &[u8]) -> NewEvent {
+    let origin = Origin::Webhook { endpoint: endpoint.name.clone() };
     NewEvent {
-        kind: endpoint.event.clone(),
-        payload: body_ref(BodyName::Payload, payload),
-        origin: Origin::Webhook { endpoint: endpoint.name.clone() },
         source: Some(source_of(endpoint)),
-        dedupe_key: None,
         circle: endpoint.circle.clone(),
-        depth: 0,
-        max_depth: None,
-        correlation: None,
+        ..NewEvent::new(&endpoint.event, body_ref(BodyName::Payload, payload), origin)
     }
 }

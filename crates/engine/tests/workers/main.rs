@@ -2,6 +2,7 @@
 
 mod asked;
 mod called_back;
+mod carried;
 mod circles;
 mod contract;
 mod due;

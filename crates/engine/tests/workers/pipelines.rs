@@ -3,160 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use domain::event::{Disposition, Event, EventStatus, NewEvent, Origin};
-use domain::job::{Job, JobCommand, JobStateName};
-use domain::run::{Run, RunCommand, RunState};
-use domain::{BodyName, EventId, JobId, Record, RecordId, RunId};
-use engine::pipelines::{Routes, parse};
-use engine::{Emitted, Executor, Failure, Ids, Order, Output, Produced, RandomIds, Router};
-use serde_json::{Value, json};
-use store::{PluginStore, Store, body_ref};
+use domain::event::{Disposition, Event, EventStatus};
+use domain::job::{JobCommand, JobStateName};
+use domain::run::{RunCommand, RunState};
+use domain::{JobId, Record, RecordId};
+use engine::{Executor, Order, Output, Produced};
+use serde_json::json;
+use store::PluginStore;
 
-use crate::given::{Given, scripted};
-
-/// What each executor was given, in order.
-type Seen = Arc<Mutex<Vec<(String, Value)>>>;
-
-/// An executor that writes down what it is given and answers with this.
-fn noting(
-    name: &'static str,
-    seen: &Seen,
-    answer: impl Fn(&Value) -> Produced + Send + Sync + 'static,
-) -> (String, Executor) {
-    let seen = seen.clone();
-    let answer = Arc::new(answer);
-    scripted(name, 8, move |assignment, _| {
-        let (seen, answer) = (seen.clone(), answer.clone());
-        async move {
-            let input: Value = serde_json::from_slice(&assignment.input).expect("the input is JSON");
-            let produced = answer(&input);
-            seen.lock().expect("no holder of the lock panics").push((name.to_owned(), input));
-            produced
-        }
-    })
-}
-
-/// A result with these events, as a plugin's.
-fn emitting(events: &[(&str, Value)]) -> Produced {
-    let listed: Vec<Value> =
-        events.iter().map(|(kind, payload)| json!({ "type": kind, "payload": payload })).collect();
-    let emitted = events.iter().map(|(kind, payload)| Emitted {
-        kind: (*kind).to_owned(),
-        payload: payload.to_string().into_bytes(),
-        dedupe_key: payload.get("key").and_then(Value::as_str).map(str::to_owned),
-    });
-    Produced::Completed(Output {
-        data: Some(json!({ "result": "ok", "events": listed }).to_string().into_bytes()),
-        emitted: emitted.collect(),
-        ..Output::default()
-    })
-}
-
-fn done() -> Produced {
-    Produced::Completed(Output { data: Some(b"{\"done\":true}".to_vec()), ..Output::default() })
-}
-
-fn failed() -> Produced {
-    Produced::Failed(Failure::permanent("boom", "it does not work"))
-}
-
-struct World {
-    given: Given,
-    seen: Seen,
-}
-
-impl World {
-    fn new<const N: usize>(yaml: &str, executors: impl FnOnce(&Seen) -> [(String, Executor); N]) -> Self {
-        let seen = Seen::default();
-        let given = Given::new(executors(&seen));
-        let loaded = parse(&[("test.yaml", yaml)]);
-        assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
-        given.daemon.router().replace(Routes::new(loaded.pipelines));
-        Self { given, seen }
-    }
-
-    async fn publish(&self, kind: &str, payload: Value, dedupe_key: Option<&str>) -> EventId {
-        let id = EventId::new(format!("event-{:032x}", RandomIds.next()));
-        let payload = payload.to_string().into_bytes();
-        let new = NewEvent {
-            kind: kind.to_owned(),
-            payload: body_ref(BodyName::Payload, &payload),
-            origin: Origin::Published { by: None },
-            source: None,
-            dedupe_key: dedupe_key.map(str::to_owned),
-            circle: None,
-            depth: 0,
-            max_depth: None,
-            correlation: None,
-        };
-        let order = Router::publishing(&id, new, payload, Arc::from("test"));
-        self.given.daemon.engine().execute(order).await.expect("it is accepted");
-        id
-    }
-
-    async fn load(&self, id: impl Into<RecordId>) -> Option<Arc<Record>> {
-        self.given.store.inner.load(&id.into()).await.expect("it can be read").map(|loaded| loaded.record)
-    }
-
-    async fn settled(&self, id: &EventId) -> Event {
-        loop {
-            let written = self.given.store.written.notified();
-            if let Some(record) = self.load(id.clone()).await
-                && let Record::Event(event) = &*record
-                && event.settled.is_some()
-            {
-                return (**event).clone();
-            }
-            written.await;
-        }
-    }
-
-    /// The run that an event started in a pipeline.
-    async fn started(&self, id: &EventId) -> RunId {
-        let event = self.settled(id).await;
-        let routes = event.settled.expect("it is settled").settlement.routes;
-        match routes.first().map(|routed| &routed.disposition) {
-            Some(Disposition::Started(run_id)) => run_id.clone(),
-            other => panic!("it started nothing: {other:?}"),
-        }
-    }
-
-    async fn run(&self, id: &RunId) -> Run {
-        let record = self.load(id.clone()).await.expect("it is there");
-        let Record::Run(run) = &*record else { panic!("{record:?} is no run") };
-        (**run).clone()
-    }
-
-    async fn until(&self, id: &RunId, state: RunState) -> Run {
-        loop {
-            let written = self.given.store.written.notified();
-            let run = self.run(id).await;
-            if run.state() == state {
-                return run;
-            }
-            written.await;
-        }
-    }
-
-    fn jobs(&self) -> Vec<Job> {
-        let tables = self.given.store.inner.inspect(|tables| tables.views.clone());
-        let jobs = tables.values().filter_map(|record| match &**record {
-            Record::Job(job) => Some((**job).clone()),
-            Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
-        });
-        jobs.collect()
-    }
-
-    fn seen(&self) -> Vec<(String, Value)> {
-        self.seen.lock().expect("no holder of the lock panics").clone()
-    }
-
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.seen().into_iter().map(|(name, _)| name).collect();
-        names.sort();
-        names
-    }
-}
+use crate::given::routed::{Seen, World, done, emitting, failed, noting};
+use crate::given::scripted;
 
 // conforms: D27
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The command line against the real binary: every daemon in a directory of its own, on a port of its own, ended by its guard.
 
+mod agentic_routes;
 mod backends;
 mod broken_disk;
 mod called_back;

@@ -264,3 +264,49 @@ fi"#;
     let last = ended(zoo.path(), &zoo.job("{}"), "completed");
     assert!(last["summary"].as_str().unwrap().contains("\"seen\""), "{last}");
 }
+
+#[test]
+fn events_of_a_plugin_that_are_too_large_too_deep_or_none_are_told_and_many_large_ones_reach_the_next_step() {
+    let says = r#"request=$(cat); kind=$(jq -r '.event.payload.kind // "none"' <<< "$request")
+large() { head -c "$1" /dev/zero | tr '\0' y; }
+deep() { printf '{"a":%.0s' $(seq 1 200); echo -n 1; printf '}%.0s' $(seq 1 200); }
+one() { echo -n '{"type":"large","payload":{"x":"'"$(large "$1")"'"}}'; }
+case $kind in
+    too_large) echo '{"status":"ok","result":"r","events":['"$(one 262200)"']}' ;;
+    too_deep) echo '{"status":"ok","result":"r","events":[{"type":"t","payload":'"$(deep)"'}]}' ;;
+    no_object) echo '{"status":"ok","result":"r","events":[{"type":"t","payload":[1]}]}' ;;
+    many) echo '{"status":"ok","result":"r","events":['"$(one 250000),$(one 250001),$(one 250002),$(one 250003),$(one 250004)"']}' ;;
+    *) jq -c '{status: "ok", result: (.event.payload.x | length | tostring)}' <<< "$request" ;;
+esac"#;
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = "name: zoo\nprotocol: 2\nentrypoint: run\ncommands: [handle]\n";
+    put(&dir.path().join("plugins/zoo/manifest.yaml"), manifest);
+    put(&dir.path().join("plugins/zoo/run"), &script(says));
+    let pipelines = "pipelines: [{ name: p, on: go, steps: [{ id: a, uses: zoo }, { id: b, uses: zoo }] }]\n";
+    put(&dir.path().join("p.yaml"), pipelines);
+    let config =
+        "plugin_roots: [plugins]\npipelines: [p.yaml]\nplugins: { zoo: { retry: { max_attempts: 1 } } }\n";
+    let zoo = Zoo::with(dir, config);
+    for (kind, code, told) in [
+        ("too_large", "bad_event", "more than 262144 bytes"),
+        ("no_object", "bad_event", "is not an object"),
+        ("too_deep", "bad_event", "nested deeper than 64"),
+    ] {
+        let input = format!(r#"{{"event": {{"type": "t", "payload": {{"kind": "{kind}"}}}}}}"#);
+        let error = ended(zoo.path(), &zoo.job(&input), "failed")["error"].clone();
+        assert_eq!(error["code"], code, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(told), "{error}");
+    }
+    let run = ["pipeline", "run", "p", "--payload", r#"{"kind": "many"}"#, "--wait", "30"];
+    let ran = json(zoo.path(), &run)["run"].clone();
+    assert_eq!(ran["state"], "completed", "{ran}");
+    let second = ran["visits"].as_array().unwrap().iter().filter(|visit| visit["step"] == "b");
+    let mut lengths: Vec<String> = second
+        .map(|visit| {
+            let result = json(zoo.path(), &["jobs", "result", visit["job_id"].as_str().unwrap()]);
+            result["summary"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    lengths.sort();
+    assert_eq!(lengths, ["250000", "250001", "250002", "250003", "250004"]);
+}

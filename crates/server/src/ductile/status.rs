@@ -2,7 +2,6 @@
 
 use domain::job::{Job, JobState};
 use domain::run::{Run, RunState};
-use engine::ran_out_of_time;
 
 /// Where a job is.
 pub(super) fn of_job(job: &Job) -> &'static str {
@@ -15,7 +14,7 @@ pub(super) fn of_job(job: &Job) -> &'static str {
         | JobState::AwaitingExternal { .. }
         | JobState::Blocked => "running",
         JobState::Completed => "succeeded",
-        JobState::Failed if ran_out_of_time(job) => "timed_out",
+        JobState::Failed if job.ran_out_of_time() => "timed_out",
         JobState::Failed => "failed",
         JobState::Expired => "timed_out",
         JobState::Cancelled | JobState::Unavailable { .. } => "dead",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::routes::Operation;
+use crate::operation::Operation;
 
 /// A request that is accepted as it stands.
 pub(super) fn request(operation: Operation) -> Option<Value> {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::Json;
 use domain::job::Retryable;
 use domain::limits::{MAX_BODY_BYTES, MAX_SUMMARY_BYTES, cut};
 use domain::policy::Hint;
@@ -360,6 +361,8 @@ struct DataEvent<'a> {
     payload: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dedupe_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correlation: Option<&'a Json>,
 }
 
 /// The result's data. Where all of it would be too large, the payloads are left out: they went out with their events.
@@ -391,6 +394,7 @@ fn written<'a>(
             kind: &event.kind,
             payload: payload(event),
             dedupe_key: event.dedupe_key.as_deref(),
+            correlation: event.correlation.as_ref(),
         })
         .collect();
     let left_out = events.iter().any(|event| event.payload.is_none());
