@@ -64,7 +64,7 @@ pub use pulls::{Beat, Handed, Held, MAX_WAITING, PulledLane, Puller, Pulls};
 pub use routing::{Router, event_id_of_key, run_id_of};
 pub use schema::{Misfit, Schema};
 pub use spawn::{OnRuntime, Spawn, Task};
-pub use specialist::{Assignment, CancelReply, ForeignWork, Outside, Specialist, Unfit};
+pub use specialist::{Admission, Assignment, CancelReply, ForeignWork, Outside, Specialist, Unfit};
 pub use standing::{MayTake, Standing};
 pub use wakes::Wakes;
 pub use webhook::{SignedWebhook, verify_webhook, webhook_key};

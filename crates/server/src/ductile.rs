@@ -1,5 +1,6 @@
 //! Ductile's own face of plugins, pipelines and jobs: its routes, its statuses, its errors. The jobs behind it are like all others.
 
+mod breaker;
 mod job;
 mod payload;
 mod pipeline;
@@ -13,6 +14,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
+pub(crate) use breaker::reset_breaker;
 pub(crate) use job::read_job;
 pub(crate) use pipeline::trigger_pipeline;
 pub(crate) use plugin::{list_plugins, read_plugin, trigger_plugin};

@@ -229,6 +229,7 @@ fn parameters(route: &Route) -> Value {
         | Operation::ListPipelines
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
+        | Operation::ResetPlugin
         | Operation::ReadRun
         | Operation::RetryRun
         | Operation::ReadMetrics
@@ -398,6 +399,7 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ListPipelines
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
+        | Operation::ResetPlugin
         | Operation::ListRuns
         | Operation::ReadRun
         | Operation::RetryRun
@@ -468,6 +470,7 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         }
         Operation::ListPlugins => schemas.add::<api::ductile::PluginList>(),
         Operation::ReadPlugin => schemas.add::<api::ductile::PluginDetail>(),
+        Operation::ResetPlugin => schemas.add::<api::ductile::PluginReset>(),
         Operation::TakeWebhook => schemas.add::<api::ductile::WebhookTaken>(),
         Operation::CreateToken => schemas.add::<api::TokenCreated>(),
         Operation::ListTokens => schemas.add::<api::TokenList>(),

@@ -56,6 +56,7 @@ pub enum Operation {
     ReadPluginTree,
     ListPlugins,
     ReadPlugin,
+    ResetPlugin,
     TakeWebhook,
     CreateToken,
     ListTokens,
@@ -82,7 +83,7 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 74] = [
+    pub const ALL: [Self; 75] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -135,6 +136,7 @@ impl Operation {
         Self::ReadPluginTree,
         Self::ListPlugins,
         Self::ReadPlugin,
+        Self::ResetPlugin,
         Self::TakeWebhook,
         Self::CreateToken,
         Self::ListTokens,
@@ -228,6 +230,7 @@ impl Operation {
             Self::ReadPluginTree => "read_plugin_tree",
             Self::ListPlugins => "list_plugins",
             Self::ReadPlugin => "read_plugin",
+            Self::ResetPlugin => "reset_plugin",
             Self::TakeWebhook => "take_webhook",
             Self::CreateToken => "create_token",
             Self::ListTokens => "list_tokens",
@@ -316,6 +319,7 @@ impl Operation {
             Self::ReadPluginTree => "All jobs of the run that a job belongs to",
             Self::ListPlugins => "The plugins that jobs may name",
             Self::ReadPlugin => "One plugin, what it can be asked, and the schemas of that",
+            Self::ResetPlugin => "Let a plugin that is left alone be started again, on this node",
             Self::TakeWebhook => {
                 "A signed webhook comes in and becomes an event; the same one again starts nothing"
             }

@@ -243,6 +243,13 @@ pub const ROUTES: &[Route] = &[
     route(Verb::Get, "/job/{id}/tree", Op::ReadPluginTree, Access::Needs(May::Read), Body::None),
     route(Verb::Get, "/plugins", Op::ListPlugins, Access::Needs(May::Read), Body::None),
     route(Verb::Get, "/plugin/{id}", Op::ReadPlugin, Access::Needs(May::Read), Body::None),
+    route(
+        Verb::Post,
+        "/plugin/{id}/breaker/reset",
+        Op::ResetPlugin,
+        Access::Needs(May::ManageNodes),
+        Body::Optional(SMALL),
+    ),
     route(Verb::Post, "/hooks/{id}", Op::TakeWebhook, Access::Open, Body::Raw(MAX_HOOK_BYTES)),
     route(Verb::Post, "/tokens", Op::CreateToken, Access::Needs(May::ManageTokens), Body::Json(SMALL)),
     route(Verb::Get, "/tokens", Op::ListTokens, Access::Needs(May::ManageTokens), Body::None),

@@ -143,6 +143,7 @@ impl Slots {
             | Operation::ReadPipeline
             | Operation::StartPipeline
             | Operation::ReloadPipelines
+            | Operation::ResetPlugin
             | Operation::ListRuns
             | Operation::ReadRun
             | Operation::CancelRun

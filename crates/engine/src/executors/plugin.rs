@@ -16,7 +16,6 @@ mod run;
 mod settings;
 mod trust;
 
-pub use breaker::{BreakerSettings, BreakerState};
 pub use discover::{Discovered, Found, look_at};
 pub use input::{JsonObject, PluginEvent, PluginInput};
 pub use manifest::{Effect, FactOutput, FactView, MANIFEST, Manifest, PluginCommand, is_plugin_name};

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::given::{Daemon, create, ended, expect, json, longhaul, show, stderr, within};
 
 /// A daemon with one plugin, `zoo`, that is tried once.
 struct Zoo {
     dir: tempfile::TempDir,
-    _daemon: Daemon,
+    daemon: Daemon,
 }
 
 impl Zoo {
@@ -30,11 +30,15 @@ impl Zoo {
         put(&file, config);
         let file = file.to_str().expect("it is text").to_owned();
         let daemon = Daemon::verb(dir.path(), &["serve", "--listen", "127.0.0.1:0", "--config", &file]);
-        Self { dir, _daemon: daemon }
+        Self { dir, daemon }
     }
 
     fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    fn config(&self) -> String {
+        self.path().join("longhaul.yaml").to_str().expect("it is text").to_owned()
     }
 
     fn job(&self, input: &str) -> String {
@@ -132,10 +136,31 @@ fn exit_codes_say_only_whether_it_failed_and_whether_it_is_tried_again() {
 }
 
 #[test]
-fn plugin_whose_jobs_fail_one_after_the_other_is_left_alone_where_the_operator_says_so() {
-    let zoo = Zoo::start(&script("exit 78"), "circuit_breaker: { threshold: 2, reset_after_seconds: 600 }");
-    let codes: Vec<_> = (0..3).map(|_| zoo.error()["code"].clone()).collect();
-    assert_eq!(codes, ["exit_code_78", "exit_code_78", "circuit_open"]);
+fn plugin_whose_jobs_fail_is_left_alone_its_jobs_wait_without_an_attempt_and_a_reset_lets_them_go_on() {
+    let says = format!("[ -e \"$(dirname \"$0\")/mended\" ] || exit 78; {OK}");
+    let zoo = Zoo::start(&script(&says), "circuit_breaker: { threshold: 2, reset_after_seconds: 600 }");
+    let breaker =
+        || json(zoo.path(), &["plugin", "show", "zoo", "--config", &zoo.config()])["breaker"].clone();
+    assert_eq!(breaker(), json!({ "state": "closed", "failures": 0, "threshold": 2 }));
+    for _ in 0..2 {
+        assert_eq!(zoo.error()["code"], "exit_code_78");
+    }
+    assert_eq!(breaker()["state"], "open");
+    let listed = expect(0, &longhaul(zoo.path(), &["plugin", "list", "--config", &zoo.config()]));
+    assert!(listed.contains("open until "), "{listed}");
+    let id = zoo.job("{}");
+    // Another lane is asked after it: whoever should have taken it would have.
+    ended(zoo.path(), &create(zoo.path(), &["other", "--executor", "noop"]), "completed");
+    let waiting = show(zoo.path(), &id);
+    assert_eq!((&waiting["state"], &waiting["runner"]["attempt_count"]), (&json!("queued"), &Value::Null));
+    let why = json(zoo.path(), &["jobs", "why", &id]);
+    assert_eq!(why["reasons"][0]["code"], "circuit_open", "{why}");
+    put(&zoo.path().join("plugins/zoo/mended"), "");
+    let told = expect(0, &longhaul(zoo.path(), &["plugin", "reset", "zoo"]));
+    assert_eq!(told, "zoo may be started again: its breaker is closed\n");
+    ended(zoo.path(), &id, "completed");
+    assert_eq!(show(zoo.path(), &id)["runner"]["attempt_count"], 1);
+    expect(4, &longhaul(zoo.path(), &["plugin", "reset", "zooo"]));
 }
 
 #[test]
@@ -239,7 +264,7 @@ fn what_a_plugin_remembers_survives_the_daemon_and_each_name_remembers_for_itsel
     assert_eq!(run(&zoo, &["greet"])["summary"], "hello world, number 2");
     assert_eq!(run(&zoo, &["also"])["summary"], "hello world, number 1");
     run(&zoo, &["tally", "--command", "handle", "--payload", r#"{"text": "one two"}"#]);
-    let Zoo { dir, _daemon: daemon } = zoo;
+    let Zoo { dir, daemon } = zoo;
     drop(daemon);
     let zoo = Zoo::with(dir, &config);
     assert_eq!(run(&zoo, &["greet"])["summary"], "hello world, number 3");

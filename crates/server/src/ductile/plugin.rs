@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use store::{NewBody, body_ref};
 
 use super::accepted;
+use super::breaker;
 use super::payload::payload_of;
 use crate::answer::{self, Given};
 use crate::asked::Asked;
@@ -77,6 +78,7 @@ pub(crate) fn list_plugins(server: &Server, asked: &Asked) -> Response {
         version: plugin.manifest.version.clone(),
         description: plugin.manifest.description.clone(),
         commands: plugin.manifest.commands.iter().map(|command| command.name.clone()).collect(),
+        breaker: breaker::shown(plugin, server.now()),
     });
     answer::json(&PluginList { plugins: plugins.collect() })
 }
@@ -96,6 +98,7 @@ pub(crate) fn read_plugin(server: &Server, asked: &Asked) -> Result<Response, Pr
         version: plugin.manifest.version.clone(),
         description: plugin.manifest.description.clone(),
         commands: commands.collect(),
+        breaker: breaker::shown(plugin, server.now()),
     }))
 }
 
@@ -106,7 +109,7 @@ fn usable<'s>(server: &'s Server, circle: Option<&'s str>) -> impl Iterator<Item
     server.plugins.list().filter(move |plugin| plugin.is_enabled() && is_usable(&plugin.name))
 }
 
-fn plugin_named<'s>(
+pub(super) fn plugin_named<'s>(
     server: &'s Server,
     circle: Option<&'s str>,
     name: &str,

@@ -119,6 +119,7 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ListPipelines
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
+        | Operation::ResetPlugin
         | Operation::ListRuns
         | Operation::ReadRun
         | Operation::RetryRun
@@ -214,6 +215,7 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::ReadPipeline
         | Operation::StartPipeline
         | Operation::ReloadPipelines
+        | Operation::ResetPlugin
         | Operation::ListRuns
         | Operation::ReadRun
         | Operation::CancelRun

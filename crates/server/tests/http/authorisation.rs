@@ -71,6 +71,7 @@ fn expected(role: Role, operation: Operation) -> bool {
         Operation::PurgeJob
         | Operation::SettleOrphan
         | Operation::ReloadPipelines
+        | Operation::ResetPlugin
         | Operation::DrainNode
         | Operation::UndrainNode => {
             matches!(role, Role::Admin | Role::Operator)
@@ -160,6 +161,7 @@ async fn token_of_a_circle_does_not_reach_what_spans_circles() {
         ("GET", "/nodes"),
         ("POST", "/nodes/x/drain"),
         ("POST", "/pipelines/reload"),
+        ("POST", "/plugin/echo/breaker/reset"),
         ("GET", "/tokens"),
         ("DELETE", "/tokens/token-0"),
     ] {

@@ -148,6 +148,21 @@ async fn plugins_are_listed_and_shown_with_whole_schemas() {
 }
 
 #[tokio::test]
+async fn breaker_of_a_plugin_is_shown_and_reset_by_whoever_manages_nodes() {
+    let world = world().await;
+    let off = json!({ "state": "off" });
+    let closed = json!({ "state": "closed", "failures": 0, "threshold": 3 });
+    let listed = world.get("/plugins").send().await.ok();
+    assert_eq!((&listed["plugins"][0]["breaker"], &listed["plugins"][1]["breaker"]), (&off, &closed));
+    assert_eq!(world.get("/plugin/fails").send().await.ok()["breaker"], closed);
+    let reset = world.call("POST", "/plugin/fails/breaker/reset").send().await.ok();
+    assert_eq!(reset, json!({ "plugin": "fails", "breaker": closed }));
+    let unknown = world.call("POST", "/plugin/failz/breaker/reset").send().await;
+    let told = unknown.problem(404, "not_found")["detail"].to_string();
+    assert!(told.contains("fails"), "{told}");
+}
+
+#[tokio::test]
 async fn whoever_starts_a_synchronous_pipeline_is_answered_with_its_end_and_its_jobs() {
     let world = working_world().await;
     world.pipelines(TWO_STEPS);
