@@ -19,6 +19,7 @@ mod hasty_service;
 mod jobs;
 mod killed_pipelines;
 mod kills;
+mod one_at_a_time;
 mod outside;
 mod peers;
 mod pipelines;

@@ -291,6 +291,66 @@ fi"#;
 }
 
 #[test]
+fn entrypoint_that_is_just_being_written_is_started_when_its_writer_is_done() {
+    let zoo = Zoo::start(&script(OK), "");
+    let entrypoint = zoo.path().join("plugins/zoo/run");
+    let writer = std::fs::OpenOptions::new().append(true).open(&entrypoint).expect("it is ours");
+    let id = zoo.job("{}");
+    within("it was busy", || zoo.daemon.log().contains("being written").then_some(()));
+    drop(writer);
+    assert_eq!(ended(zoo.path(), &id, "completed")["summary"], "done");
+    assert_eq!(show(zoo.path(), &id)["runner"]["attempt_count"], 1);
+}
+
+#[test]
+fn snapshot_of_a_plugin_replaces_its_state_and_stays_as_a_fact() {
+    let says = r#"jq -c '{status: "ok", result: (.state | tojson), state_updates: .payload}'"#;
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = "name: zoo\nprotocol: 2\nentrypoint: run\ncommands: [poll, note]\nfact_outputs:\n- { when: { command: poll }, \
+                    from: state_updates, fact_type: zoo.snapshot, compatibility_view: mirror_object }\n";
+    put(&dir.path().join("plugins/zoo/manifest.yaml"), manifest);
+    put(&dir.path().join("plugins/zoo/run"), &script(says));
+    let zoo = Zoo::with(dir, "plugin_roots: [plugins]\n");
+    let run = |command: &str, payload: &str| {
+        let id = zoo.job(&format!(r#"{{"command": "{command}", "payload": {payload}}}"#));
+        let state = ended(zoo.path(), &id, "completed")["summary"].clone();
+        serde_json::from_str::<Value>(state.as_str().expect("it is text")).expect("it is JSON")
+    };
+    // What a command without a rule says is merged; a snapshot is all that there is.
+    assert_eq!(run("note", r#"{"a": 1}"#), json!({}));
+    assert_eq!(run("note", r#"{"b": 2}"#), json!({ "a": 1 }));
+    assert_eq!(run("poll", r#"{"level": 2}"#), json!({ "a": 1, "b": 2 }));
+    assert_eq!(run("poll", r#"{"level": 3}"#), json!({ "level": 2 }));
+    assert_eq!(run("note", "{}"), json!({ "level": 3 }));
+    let Zoo { dir, daemon } = zoo;
+    drop(daemon);
+    let options = store_sql::SqliteOptions::at(dir.path().join("longhaul.sqlite"));
+    let store = store_sql::SqliteStore::open(&options).expect("the daemon is gone");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
+    let kept = runtime.block_on(store::PluginStore::plugin_facts(&store, "zoo", 0, 10)).expect("it reads");
+    let kept: Vec<(&str, &str)> = kept.iter().map(|kept| (&*kept.fact.fact_type, &*kept.fact.json)).collect();
+    assert_eq!(kept, [("zoo.snapshot", r#"{"level":2}"#), ("zoo.snapshot", r#"{"level":3}"#)]);
+}
+
+#[test]
+fn plugin_that_forks_without_end_is_ended_with_all_of_them_and_the_rest_goes_on() {
+    // Each child makes two more and stays: a hundred of them are many enough to be sure, and few enough for the others here.
+    let forks = r#"home=$(dirname "$0"); count() { ls "$home/children" | wc -l; }
+bomb() { [ "$(count)" -ge 100 ] && return; touch "$home/children/$BASHPID"; (bomb) & (setsid bash -c 'sleep 600') & sleep 600; }
+mkdir -p "$home/children"; bomb & bomb & sleep 600"#;
+    let zoo = Zoo::start(&script(forks), "timeouts: { poll: 3 }");
+    let id = zoo.job("{}");
+    ended(zoo.path(), &create(zoo.path(), &["other", "--executor", "noop"]), "completed");
+    assert_eq!(ended(zoo.path(), &id, "failed")["error"]["code"], "timeout");
+    let children = std::fs::read_dir(zoo.path().join("plugins/zoo/children")).expect("it made some");
+    let children: Vec<_> = children.map(|child| child.unwrap().file_name()).collect();
+    assert!(children.len() > 5, "{children:?}");
+    within("all are gone", || {
+        children.iter().all(|child| !Path::new("/proc").join(child).exists()).then_some(())
+    });
+}
+
+#[test]
 fn events_of_a_plugin_that_are_too_large_too_deep_or_none_are_told_and_many_large_ones_reach_the_next_step() {
     let says = r#"request=$(cat); kind=$(jq -r '.event.payload.kind // "none"' <<< "$request")
 large() { head -c "$1" /dev/zero | tr '\0' y; }

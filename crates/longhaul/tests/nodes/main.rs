@@ -13,5 +13,6 @@ mod lists;
 mod losses;
 mod proxy;
 mod repeats;
+mod routing;
 mod together;
 mod workers;

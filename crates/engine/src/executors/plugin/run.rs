@@ -176,6 +176,7 @@ impl PluginExecutor {
             if !is_being_written(&collected.ending) {
                 return Ok(self.named(collected));
             }
+            tracing::info!(job = %assignment.job.id, "{program} is being written: it is started again in a moment");
             tokio::time::sleep(wait).await;
             wait *= 2;
         }
