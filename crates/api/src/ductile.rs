@@ -195,6 +195,35 @@ pub struct PluginCommand {
     pub output_schema: Option<serde_json::Value>,
 }
 
+/// All that can be started, for those who choose by themselves.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct SkillList {
+    /// Commands of plugins first, then pipelines.
+    pub skills: Vec<Skill>,
+}
+
+/// One thing that can be started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct Skill {
+    /// `plugin.<plugin>.<command>` or `pipeline.<name>`.
+    pub name: String,
+    /// plugin or pipeline.
+    pub kind: String,
+    /// Where it is started, by POST.
+    pub endpoint: String,
+    /// READ or WRITE.
+    pub tier: String,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of its payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub input_schema: Option<serde_json::Value>,
+}
+
 /// A webhook that was taken in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]

@@ -5,6 +5,7 @@ mod job;
 mod payload;
 mod pipeline;
 mod plugin;
+mod skills;
 mod status;
 mod tree;
 mod waited;
@@ -18,6 +19,7 @@ pub(crate) use breaker::reset_breaker;
 pub(crate) use job::read_job;
 pub(crate) use pipeline::trigger_pipeline;
 pub(crate) use plugin::{list_plugins, read_plugin, trigger_plugin};
+pub(crate) use skills::{list_skills, read_plugin_document};
 pub(crate) use tree::read_tree;
 
 use crate::{answer, problem};

@@ -230,6 +230,8 @@ fn parameters(route: &Route) -> Value {
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
         | Operation::ResetPlugin
+        | Operation::ReadPluginDocument
+        | Operation::ListSkills
         | Operation::ReadRun
         | Operation::RetryRun
         | Operation::ReadMetrics
@@ -400,6 +402,8 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
         | Operation::ResetPlugin
+        | Operation::ReadPluginDocument
+        | Operation::ListSkills
         | Operation::ListRuns
         | Operation::ReadRun
         | Operation::RetryRun
@@ -471,6 +475,8 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ListPlugins => schemas.add::<api::ductile::PluginList>(),
         Operation::ReadPlugin => schemas.add::<api::ductile::PluginDetail>(),
         Operation::ResetPlugin => schemas.add::<api::ductile::PluginReset>(),
+        Operation::ReadPluginDocument => json!({ "type": "object" }),
+        Operation::ListSkills => schemas.add::<api::ductile::SkillList>(),
         Operation::TakeWebhook => schemas.add::<api::ductile::WebhookTaken>(),
         Operation::CreateToken => schemas.add::<api::TokenCreated>(),
         Operation::ListTokens => schemas.add::<api::TokenList>(),

@@ -56,6 +56,8 @@ pub enum Operation {
     ReadPluginTree,
     ListPlugins,
     ReadPlugin,
+    ReadPluginDocument,
+    ListSkills,
     ResetPlugin,
     TakeWebhook,
     CreateToken,
@@ -83,7 +85,7 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 75] = [
+    pub const ALL: [Self; 77] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -136,6 +138,8 @@ impl Operation {
         Self::ReadPluginTree,
         Self::ListPlugins,
         Self::ReadPlugin,
+        Self::ReadPluginDocument,
+        Self::ListSkills,
         Self::ResetPlugin,
         Self::TakeWebhook,
         Self::CreateToken,
@@ -171,6 +175,8 @@ impl Operation {
                 | Self::ReadPluginTree
                 | Self::ListPlugins
                 | Self::ReadPlugin
+                | Self::ReadPluginDocument
+                | Self::ListSkills
                 | Self::TakeWebhook
         )
     }
@@ -230,6 +236,8 @@ impl Operation {
             Self::ReadPluginTree => "read_plugin_tree",
             Self::ListPlugins => "list_plugins",
             Self::ReadPlugin => "read_plugin",
+            Self::ReadPluginDocument => "read_plugin_document",
+            Self::ListSkills => "list_skills",
             Self::ResetPlugin => "reset_plugin",
             Self::TakeWebhook => "take_webhook",
             Self::CreateToken => "create_token",
@@ -319,6 +327,8 @@ impl Operation {
             Self::ReadPluginTree => "All jobs of the run that a job belongs to",
             Self::ListPlugins => "The plugins that jobs may name",
             Self::ReadPlugin => "One plugin, what it can be asked, and the schemas of that",
+            Self::ReadPluginDocument => "What a plugin can be asked, as OpenAPI",
+            Self::ListSkills => "All commands of plugins and all pipelines, and where each is started",
             Self::ResetPlugin => "Let a plugin that is left alone be started again, on this node",
             Self::TakeWebhook => {
                 "A signed webhook comes in and becomes an event; the same one again starts nothing"

@@ -244,6 +244,14 @@ pub const ROUTES: &[Route] = &[
     route(Verb::Get, "/plugins", Op::ListPlugins, Access::Needs(May::Read), Body::None),
     route(Verb::Get, "/plugin/{id}", Op::ReadPlugin, Access::Needs(May::Read), Body::None),
     route(
+        Verb::Get,
+        "/plugin/{id}/openapi.json",
+        Op::ReadPluginDocument,
+        Access::Needs(May::Read),
+        Body::None,
+    ),
+    route(Verb::Get, "/skills", Op::ListSkills, Access::Needs(May::Read), Body::None),
+    route(
         Verb::Post,
         "/plugin/{id}/breaker/reset",
         Op::ResetPlugin,

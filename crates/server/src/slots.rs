@@ -144,6 +144,8 @@ impl Slots {
             | Operation::StartPipeline
             | Operation::ReloadPipelines
             | Operation::ResetPlugin
+            | Operation::ReadPluginDocument
+            | Operation::ListSkills
             | Operation::ListRuns
             | Operation::ReadRun
             | Operation::CancelRun

@@ -103,7 +103,10 @@ pub(crate) fn read_plugin(server: &Server, asked: &Asked) -> Result<Response, Pr
 }
 
 /// The plugins that jobs may name: one whose secrets cannot be read is no executor.
-fn usable<'s>(server: &'s Server, circle: Option<&'s str>) -> impl Iterator<Item = &'s Arc<Plugin>> {
+pub(super) fn usable<'s>(
+    server: &'s Server,
+    circle: Option<&'s str>,
+) -> impl Iterator<Item = &'s Arc<Plugin>> {
     let executors = server.daemon.executors();
     let is_usable = move |name: &str| executors.find(circle, name).is_some();
     server.plugins.list().filter(move |plugin| plugin.is_enabled() && is_usable(&plugin.name))
@@ -153,7 +156,7 @@ fn new_job(server: &Server, asked: &Asked, circle: Option<String>, input: &[u8])
 }
 
 /// A schema as JSON Schema: one without a `type` names its fields and their types.
-fn expanded(schema: &Value) -> Value {
+pub(super) fn expanded(schema: &Value) -> Value {
     let Value::Object(fields) = schema else { return schema.clone() };
     if fields.contains_key("type") {
         return schema.clone();

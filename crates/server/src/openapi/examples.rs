@@ -120,6 +120,8 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
         | Operation::ResetPlugin
+        | Operation::ReadPluginDocument
+        | Operation::ListSkills
         | Operation::ListRuns
         | Operation::ReadRun
         | Operation::RetryRun
@@ -216,6 +218,8 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::StartPipeline
         | Operation::ReloadPipelines
         | Operation::ResetPlugin
+        | Operation::ReadPluginDocument
+        | Operation::ListSkills
         | Operation::ListRuns
         | Operation::ReadRun
         | Operation::CancelRun

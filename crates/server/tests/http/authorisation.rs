@@ -36,6 +36,8 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::ReadPluginTree
         | Operation::ListPlugins
         | Operation::ReadPlugin
+        | Operation::ReadPluginDocument
+        | Operation::ListSkills
         | Operation::StreamFacts => true,
         Operation::CreateJob
         | Operation::CreateBatch

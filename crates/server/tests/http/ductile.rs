@@ -148,6 +148,36 @@ async fn plugins_are_listed_and_shown_with_whole_schemas() {
 }
 
 #[tokio::test]
+async fn all_that_can_be_started_is_listed_with_where_and_a_plugin_is_told_as_openapi() {
+    let world = world().await;
+    world.pipelines(TWO_STEPS);
+    let skills = world.get("/skills").send().await.ok()["skills"].as_array().unwrap().clone();
+    let of = |name: &str| skills.iter().find(|skill| skill["name"] == name).cloned().unwrap_or_default();
+    let schema = json!({ "type": "object", "properties": { "station": { "type": "string" } } });
+    assert_eq!(
+        of("plugin.echo.poll"),
+        json!({
+            "name": "plugin.echo.poll", "kind": "plugin", "endpoint": "/plugin/echo/poll", "tier": "READ",
+            "input_schema": schema,
+        })
+    );
+    assert_eq!(
+        (&of("plugin.echo.handle")["tier"], &of("pipeline.two")["tier"]),
+        (&json!("WRITE"), &json!("WRITE"))
+    );
+    for skill in &skills {
+        // Nobody works here: what is synchronous is not waited for.
+        let path = format!("{}?async=true", text(&skill["endpoint"]));
+        accepted(&world.post(&path, json!({ "payload": {} })).send().await);
+    }
+    let document = world.get("/plugin/echo/openapi.json").send().await.ok();
+    assert_eq!(document["openapi"], "3.1.0");
+    let asked = &document["paths"]["/plugin/echo/poll"]["post"]["requestBody"]["content"]["application/json"];
+    assert_eq!(asked["schema"]["properties"]["payload"], schema);
+    error(&world.get("/plugin/nobody/openapi.json").send().await, 404);
+}
+
+#[tokio::test]
 async fn breaker_of_a_plugin_is_shown_and_reset_by_whoever_manages_nodes() {
     let world = world().await;
     let off = json!({ "state": "off" });
