@@ -124,6 +124,8 @@ pub struct PluginSummary {
     pub description: Option<String>,
     /// What it can be asked.
     pub commands: Vec<String>,
+    /// Whether it is left alone on the node that answers.
+    pub breaker: PluginBreaker,
 }
 
 /// A plugin, whole.
@@ -140,6 +142,35 @@ pub struct PluginDetail {
     pub description: Option<String>,
     /// What it can be asked.
     pub commands: Vec<PluginCommand>,
+    /// Whether it is left alone on the node that answers.
+    pub breaker: PluginBreaker,
+}
+
+/// The circuit breaker of a plugin on one node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct PluginBreaker {
+    /// off, closed, open or `half_open`.
+    pub state: String,
+    /// Failed jobs in a row, while it is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u32>,
+    /// Failed jobs in a row after which it opens; none if it is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<u32>,
+    /// While it is open: when the plugin is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_until: Option<String>,
+}
+
+/// A plugin whose breaker was reset.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct PluginReset {
+    /// The plugin.
+    pub plugin: String,
+    /// How its breaker is now.
+    pub breaker: PluginBreaker,
 }
 
 /// One thing that a plugin can be asked.
@@ -162,6 +193,35 @@ pub struct PluginCommand {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
     pub output_schema: Option<serde_json::Value>,
+}
+
+/// All that can be started, for those who choose by themselves.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct SkillList {
+    /// Commands of plugins first, then pipelines.
+    pub skills: Vec<Skill>,
+}
+
+/// One thing that can be started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct Skill {
+    /// `plugin.<plugin>.<command>` or `pipeline.<name>`.
+    pub name: String,
+    /// plugin or pipeline.
+    pub kind: String,
+    /// Where it is started, by POST.
+    pub endpoint: String,
+    /// READ or WRITE.
+    pub tier: String,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of its payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    pub input_schema: Option<serde_json::Value>,
 }
 
 /// A webhook that was taken in.

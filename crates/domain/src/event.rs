@@ -24,6 +24,8 @@ pub const MAX_DEDUPE_KEY_BYTES: usize = 512;
 pub const MAX_CORRELATION_BYTES: usize = 2_048;
 /// The payload.
 pub const MAX_PAYLOAD_BYTES: usize = 262_144;
+/// Lists and objects in each other in a payload.
+pub const MAX_PAYLOAD_NESTING: usize = 64;
 /// Pipelines that may listen to one type.
 pub const MAX_ROUTES: usize = 100;
 /// Events of one event: how far a chain goes unless a pipeline of it says otherwise.

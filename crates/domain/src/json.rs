@@ -56,6 +56,25 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
+/// How many lists and objects of a JSON text stand in each other.
+pub fn nesting(text: &str) -> usize {
+    let (mut depth, mut deepest, mut within, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if within => escaped = true,
+            b'"' => within = !within,
+            b'{' | b'[' if !within => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !within => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
 /// Reads a value to its end and keeps nothing of it but the first reason to refuse it. The depth is the reader's limit.
 struct Unambiguous<'a> {
     found: &'a mut Option<Refusal>,
@@ -155,7 +174,7 @@ fn compact(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Json;
+    use super::{Json, nesting};
 
     #[test]
     fn white_space_goes_and_everything_else_stays() {
@@ -192,5 +211,12 @@ mod tests {
         assert_eq!(Json::parse(&deep).unwrap_err().code(), "invalid_json");
         let huge = "[123456789012345678901234567890,-9223372036854775808,1e-400]";
         assert_eq!(Json::parse(huge).unwrap().as_str(), huge);
+    }
+
+    #[test]
+    fn nesting_counts_what_stands_in_each_other_and_nothing_that_stands_in_a_text() {
+        for (text, deep) in [("1", 0), ("{}", 1), (r#"[{"a":[]},[[]]]"#, 3), (r#"{"[[\"[":"]{{"}"#, 1)] {
+            assert_eq!(nesting(text), deep, "{text}");
+        }
     }
 }

@@ -5,11 +5,12 @@
 //! randomness and no hash order in this crate: `clippy.toml` beside it refuses them.
 //!
 //! Read in this order: [`job`] (`state.rs`, `command.rs`, `decide.rs`, `apply.rs`), [`operation`], [`event`] and [`run`] (the
-//! same files), [`claim`], [`policy`], [`attention`]; [`peer`] and [`ask`] stand beside the ledger.
+//! same files), [`claim`], [`policy`], [`attention`]; [`peer`], [`ask`] and [`breaker`] stand beside the ledger.
 
 pub mod ask;
 pub mod attention;
 pub mod body;
+pub mod breaker;
 pub mod claim;
 pub mod decision;
 pub mod event;

@@ -174,6 +174,16 @@ impl Attempts {
         limit.saturating_sub(self.running().by_lane.get(lane).copied().unwrap_or_default())
     }
 
+    /// Until when nobody may be asked whose jobs queue in this lane.
+    pub(crate) fn left_alone_until(&self, lane: &str, now: Timestamp) -> Option<Timestamp> {
+        self.executors.left_alone_until(lane, now)
+    }
+
+    /// Whoever was left alone is not any more: the jobs that wait in its lane are looked at.
+    pub fn look_at_lane(&self, lane: &str) {
+        self.wakes.ready(&Arc::from(lane));
+    }
+
     /// Begins an attempt of a job that was taken. It runs by itself and reports by itself.
     pub(crate) fn begin_found(self: &Arc<Self>, lane: &Arc<str>, taken: Taken) {
         self.begin(lane, taken, Origin::Found);

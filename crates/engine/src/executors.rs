@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use domain::RetryPolicy;
+use domain::breaker::all_left_alone;
 use domain::policy::Hint;
+use domain::{RetryPolicy, Timestamp};
 use tokio::sync::Semaphore;
 
 use crate::{CommitWatch, Schema, Specialist};
@@ -166,6 +167,18 @@ impl Executors {
     pub(crate) fn concurrency(&self, name: &str) -> Option<usize> {
         let named = self.by_name.get(name)?;
         Some(named.common.iter().chain(named.by_circle.values()).map(|one| one.concurrency).sum())
+    }
+
+    /// Until when every executor whose jobs queue in this lane is left alone; none if one of them may be asked.
+    pub(crate) fn left_alone_until(&self, lane: &str, now: Timestamp) -> Option<Timestamp> {
+        let until = |one: &Registered| one.specialist.left_alone_until(now);
+        // Nobody is, nearly always.
+        if self.all().all(|(_, one)| until(one).is_none()) {
+            return None;
+        }
+        let queues =
+            |name: &str, one: &Registered| one.specialist.lane().map_or(name == lane, |own| own == lane);
+        all_left_alone(self.all().filter(|(name, one)| queues(name, one)).map(|(_, one)| until(one)))
     }
 
     /// What whoever named an executor that is not here may have meant: `; did you mean "…"?`, or nothing if no name is near.

@@ -8,24 +8,45 @@ use store::{NewBody, body_ref};
 
 use crate::{Failure, OrderBody, Output};
 
+/// Bodies that go with an order, each of the record that it is kept for.
+#[derive(Debug, Default)]
+pub(crate) struct Bodies(Vec<OrderBody>);
+
+impl Bodies {
+    /// Keeps these bytes.
+    pub(crate) fn keep(&mut self, record: impl Into<RecordId>, name: BodyName, bytes: Vec<u8>) -> BodyRef {
+        let body = body_ref(name, &bytes);
+        let new = NewBody { body, bytes: Arc::from(bytes) };
+        self.0.push(OrderBody { record: record.into(), body: new });
+        body
+    }
+
+    /// Also these.
+    pub(crate) fn extend(&mut self, more: Self) {
+        self.0.extend(more.0);
+    }
+
+    /// All of them.
+    pub(crate) fn into_vec(self) -> Vec<OrderBody> {
+        self.0
+    }
+}
+
 /// Bodies that go with an order, all of one record.
 pub(crate) struct Kept {
     record: RecordId,
-    bodies: Vec<OrderBody>,
+    bodies: Bodies,
 }
 
 impl Kept {
     /// None yet.
     pub(crate) fn of(record: impl Into<RecordId>) -> Self {
-        Self { record: record.into(), bodies: Vec::new() }
+        Self { record: record.into(), bodies: Bodies::default() }
     }
 
     /// Keeps these bytes.
     pub(crate) fn keep(&mut self, name: BodyName, bytes: Vec<u8>) -> BodyRef {
-        let body = body_ref(name, &bytes);
-        let new = NewBody { body, bytes: Arc::from(bytes) };
-        self.bodies.push(OrderBody { record: self.record.clone(), body: new });
-        body
+        self.bodies.keep(self.record.clone(), name, bytes)
     }
 
     /// Keeps a result.
@@ -55,6 +76,6 @@ impl Kept {
 
     /// All of them.
     pub(crate) fn into_bodies(self) -> Vec<OrderBody> {
-        self.bodies
+        self.bodies.into_vec()
     }
 }

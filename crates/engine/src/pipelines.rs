@@ -25,7 +25,7 @@ use domain::run::Shape;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use baggage::{Baggage, BaggageError, MAX_CONTEXT_BYTES};
+pub use baggage::{Baggage, BaggageError, CORRELATION, MAX_CONTEXT_BYTES, is_own};
 pub use graph::{Format, graph};
 pub use load::{Loaded, load, parse};
 pub use path::Roots;
@@ -59,6 +59,9 @@ pub struct Pipeline {
     pub timeout_seconds: u64,
     /// How long the key of an event is remembered.
     pub dedupe_window_seconds: u64,
+    /// What its steps are given besides what they claim.
+    #[serde(default)]
+    pub carry: Carry,
     /// What follows what.
     pub shape: Shape,
     /// What is done.
@@ -75,6 +78,17 @@ pub enum Mode {
     Synchronous,
 }
 
+/// What of the event that starts a pipeline is carried to all of its steps, besides what they claim.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Carry {
+    /// Nothing.
+    #[default]
+    Claimed,
+    /// Its whole payload: what a step claims later adds to it and changes nothing of it.
+    Payload,
+}
+
 impl Pipeline {
     /// The version that belongs to what it says: the same on every host and after every start.
     fn version_of(&self) -> String {
@@ -83,7 +97,12 @@ impl Pipeline {
             (self.mode, self.timeout_seconds, self.dedupe_window_seconds),
             (&self.shape, &self.plan),
         );
-        let json = serde_json::to_vec(&says).expect("a pipeline is texts, numbers, lists and objects");
+        let mut json = serde_json::to_vec(&says).expect("a pipeline is texts, numbers, lists and objects");
+        match self.carry {
+            // What was not there to be said does not change what has not changed.
+            Carry::Claimed => {}
+            Carry::Payload => json.extend(b"carry: payload"),
+        }
         let first = Sha256::digest(&json).first_chunk().copied().map_or(0, u64::from_be_bytes);
         format!("{first:016x}")
     }

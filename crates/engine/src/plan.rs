@@ -167,7 +167,7 @@ impl Planner<'_> {
                 Decision::Refused { refusal, .. } => return Err(EngineError::from(refusal).into()),
             }
         }
-        let mut plan = self.finish(order, records, told.bodies, refusal)?;
+        let mut plan = self.finish(order, records, told.bodies.into_vec(), refusal)?;
         if let (Some(update), Plan::Write { commit, answer: Ok(_) }) = (&order.plugin_state, &mut plan) {
             let before = self.store.plugin_state(&update.plugin).await.map_err(EngineError::from)?;
             commit.plugin_states.push(update.applied(before.as_ref()).map_err(EngineError::from)?);

@@ -1,5 +1,6 @@
 //! What comes of an attempt, and of a question about work outside.
 
+use domain::Json;
 use domain::job::{AfterExternal, Retryable};
 use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
 use domain::policy::Hint;
@@ -105,6 +106,8 @@ pub struct Emitted {
     pub payload: Vec<u8>,
     /// What names the same thing.
     pub dedupe_key: Option<String>,
+    /// What is carried with everything that follows from it: a JSON object. What was carried so far, if it says nothing.
+    pub correlation: Option<Json>,
 }
 
 /// A failure.

@@ -15,16 +15,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::event::{EventCommand, NewEvent};
 use domain::{BodyName, Consequence, EventId, RecordId};
-use store::{NewBody, Store, body_ref};
+use store::Store;
 
+use crate::kept::Bodies;
 use crate::pipelines::Routes;
-use crate::{EngineError, Executors, Order, OrderBody};
+use crate::{EngineError, Executors, Order};
 
 pub use derived::{event_id_of_key, run_id_of};
 pub(crate) use follow::{Finished, Followed};
 pub(crate) use settle::Moves;
 pub(crate) use signal::Signals;
-pub use signal::ran_out_of_time;
 
 /// What knows the pipelines, and asks them.
 pub struct Router {
@@ -36,7 +36,7 @@ pub struct Router {
 #[derive(Debug, Default)]
 pub(crate) struct Also {
     pub(crate) consequences: Vec<Consequence>,
-    pub(crate) bodies: Vec<OrderBody>,
+    pub(crate) bodies: Bodies,
 }
 
 impl Router {
@@ -57,10 +57,10 @@ impl Router {
 
     /// The order that writes an event down. It is settled by whoever takes it: see `workers/route.rs`.
     pub fn publishing(id: &EventId, mut new: NewEvent, payload: Vec<u8>, actor: Arc<str>) -> Order {
-        let (body, order_body) = payload_of(id, payload);
-        new.payload = body;
+        let mut bodies = Bodies::default();
+        new.payload = bodies.keep(id.clone(), BodyName::Payload, payload);
         let mut order = Order::new(id.clone(), EventCommand::Publish(Box::new(new)), actor);
-        order.bodies.push(order_body);
+        order.bodies = bodies.into_vec();
         order
     }
 
@@ -86,23 +86,10 @@ impl Router {
 impl Also {
     pub(crate) fn into_order(self, order: &mut Order) {
         order.also.extend(self.consequences);
-        order.bodies.extend(self.bodies);
+        order.bodies.extend(self.bodies.into_vec());
     }
 
     fn then(&mut self, record: impl Into<RecordId>, command: impl Into<domain::Command>) {
         self.consequences.push(Consequence { record: record.into(), command: command.into() });
     }
-
-    fn keep(&mut self, record: impl Into<RecordId>, name: BodyName, bytes: Vec<u8>) -> domain::BodyRef {
-        let body = body_ref(name, &bytes);
-        let new = NewBody { body, bytes: Arc::from(bytes) };
-        self.bodies.push(OrderBody { record: record.into(), body: new });
-        body
-    }
-}
-
-fn payload_of(id: &EventId, payload: Vec<u8>) -> (domain::BodyRef, OrderBody) {
-    let body = body_ref(BodyName::Payload, &payload);
-    let record = RecordId::from(id.clone());
-    (body, OrderBody { record, body: NewBody { body, bytes: Arc::from(payload) } })
 }

@@ -48,6 +48,18 @@ pub trait Specialist: Send + Sync {
         None
     }
 
+    /// Lets an attempt that a worker found in. If it is left alone for now, says until when its job waits: it is not attempted.
+    fn let_in(&self, now: Timestamp) -> Result<Admission, Timestamp> {
+        let _ = now;
+        Ok(Admission::default())
+    }
+
+    /// Until when it is left alone; none if an attempt would be let in.
+    fn left_alone_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let _ = now;
+        None
+    }
+
     /// Whether its input is an event with its context, as plugins are given it, and not a plain payload.
     fn takes_events(&self) -> bool {
         false
@@ -102,6 +114,19 @@ pub trait Specialist: Send + Sync {
         let _ = outside;
         let why = "this executor cannot stop what it left outside".to_owned();
         Box::pin(async { CancelReply::not_asked(CancelAnswer::Refused(why)) })
+    }
+}
+
+/// That an attempt may begin. Kept until the attempt is over, however it ends.
+#[derive(Default)]
+pub struct Admission {
+    _held: Option<Box<dyn Send + Sync>>,
+}
+
+impl Admission {
+    /// With something that is dropped when the attempt is over.
+    pub fn holding(held: impl Send + Sync + 'static) -> Self {
+        Self { _held: Some(Box::new(held)) }
     }
 }
 

@@ -9,8 +9,8 @@ use api::{FieldError, Problem, ProblemCode};
 use axum::http::HeaderMap;
 
 use crate::gate::Principal;
+use crate::operation::Operation;
 use crate::problem::read;
-use crate::routes::Operation;
 
 /// A request that was let in and whose body is fit to be kept.
 pub(crate) struct Asked {

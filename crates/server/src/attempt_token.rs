@@ -11,8 +11,8 @@ use engine::mac::same;
 use crate::callback::CallbackKey;
 use crate::gate::Principal;
 use crate::jobs::job_of;
+use crate::operation::Operation;
 use crate::problem::of_store;
-use crate::routes::Operation;
 use crate::serve::Server;
 
 /// How such a token begins.

@@ -6,7 +6,7 @@ use engine::Approval;
 
 use crate::attempt_token;
 use crate::gate::Principal;
-use crate::routes::Operation;
+use crate::operation::Operation;
 
 /// What an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

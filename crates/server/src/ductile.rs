@@ -1,9 +1,11 @@
 //! Ductile's own face of plugins, pipelines and jobs: its routes, its statuses, its errors. The jobs behind it are like all others.
 
+mod breaker;
 mod job;
 mod payload;
 mod pipeline;
 mod plugin;
+mod skills;
 mod status;
 mod tree;
 mod waited;
@@ -13,9 +15,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
+pub(crate) use breaker::reset_breaker;
 pub(crate) use job::read_job;
 pub(crate) use pipeline::trigger_pipeline;
 pub(crate) use plugin::{list_plugins, read_plugin, trigger_plugin};
+pub(crate) use skills::{list_skills, read_plugin_document};
 pub(crate) use tree::read_tree;
 
 use crate::{answer, problem};

@@ -10,8 +10,8 @@ use store::{IdempotencyKey, KeptKey, Store};
 
 use crate::answer::{self, Given};
 use crate::gate::Principal;
+use crate::operation::Operation;
 use crate::problem::{key_reused, of_engine, of_store};
-use crate::routes::Operation;
 
 /// Keys are kept at least this long: a day. The store keeps them as long as their record, if that is longer.
 const KEPT_SECONDS: u64 = 86_400;

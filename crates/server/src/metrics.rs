@@ -11,8 +11,8 @@ use axum::response::Response;
 use domain::job::JobStateName;
 
 use crate::answer::{self, Given};
+use crate::operation::Operation;
 use crate::problem::of_store;
-use crate::routes::Operation;
 use crate::serve::Server;
 
 /// The upper bounds of the duration histogram, in seconds.

@@ -12,7 +12,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::answer::{self, Given};
 use crate::authorise::Access;
-use crate::routes::{Body, Operation, ROUTES, Route, Verb};
+use crate::operation::Operation;
+use crate::routes::{Body, ROUTES, Route, Verb};
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 
@@ -228,6 +229,9 @@ fn parameters(route: &Route) -> Value {
         | Operation::ListPipelines
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
+        | Operation::ResetPlugin
+        | Operation::ReadPluginDocument
+        | Operation::ListSkills
         | Operation::ReadRun
         | Operation::RetryRun
         | Operation::ReadMetrics
@@ -397,6 +401,9 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ListPipelines
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
+        | Operation::ResetPlugin
+        | Operation::ReadPluginDocument
+        | Operation::ListSkills
         | Operation::ListRuns
         | Operation::ReadRun
         | Operation::RetryRun
@@ -467,6 +474,9 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         }
         Operation::ListPlugins => schemas.add::<api::ductile::PluginList>(),
         Operation::ReadPlugin => schemas.add::<api::ductile::PluginDetail>(),
+        Operation::ResetPlugin => schemas.add::<api::ductile::PluginReset>(),
+        Operation::ReadPluginDocument => json!({ "type": "object" }),
+        Operation::ListSkills => schemas.add::<api::ductile::SkillList>(),
         Operation::TakeWebhook => schemas.add::<api::ductile::WebhookTaken>(),
         Operation::CreateToken => schemas.add::<api::TokenCreated>(),
         Operation::ListTokens => schemas.add::<api::TokenList>(),

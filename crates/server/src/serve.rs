@@ -27,7 +27,8 @@ use crate::authorise::{self, Access};
 use crate::callback::{CallbackKey, WaitingCallbacks};
 use crate::gate::{self, Gate, Principal};
 use crate::metrics::Metrics;
-use crate::routes::{Body, Operation, ROUTES, Route, Verb};
+use crate::operation::Operation;
+use crate::routes::{Body, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
 use crate::webhooks::Webhooks;
 use crate::{
@@ -380,6 +381,9 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::ReadPluginTree => Box::pin(ductile::read_tree(server, asked)),
         Operation::ListPlugins => Box::pin(ready(Ok(ductile::list_plugins(server, &asked)))),
         Operation::ReadPlugin => Box::pin(ready(ductile::read_plugin(server, &asked))),
+        Operation::ReadPluginDocument => Box::pin(ready(ductile::read_plugin_document(server, &asked))),
+        Operation::ListSkills => Box::pin(ready(Ok(ductile::list_skills(server, &asked)))),
+        Operation::ResetPlugin => Box::pin(ready(ductile::reset_breaker(server, &asked))),
         Operation::TakeWebhook => Box::pin(webhooks::take(server, asked)),
         Operation::CreateToken => Box::pin(tokens::create(server, asked)),
         Operation::ListTokens => Box::pin(tokens::list(server)),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use api::{Problem, ProblemCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::routes::Operation;
+use crate::operation::Operation;
 
 /// The bounds of the door.
 #[derive(Clone, Copy, Debug)]
@@ -143,6 +143,9 @@ impl Slots {
             | Operation::ReadPipeline
             | Operation::StartPipeline
             | Operation::ReloadPipelines
+            | Operation::ResetPlugin
+            | Operation::ReadPluginDocument
+            | Operation::ListSkills
             | Operation::ListRuns
             | Operation::ReadRun
             | Operation::CancelRun

@@ -47,22 +47,20 @@ impl std::fmt::Debug for Webhooks {
 }
 
 impl Webhooks {
-    /// These endpoints, or why not.
-    pub fn new(endpoints: Vec<Endpoint>) -> Result<Self, String> {
-        if endpoints.len() > MAX_ENDPOINTS {
+    /// Also this endpoint, or why not.
+    pub fn add(&mut self, endpoint: Endpoint) -> Result<(), String> {
+        endpoint.check()?;
+        if self.by_path.len() == MAX_ENDPOINTS {
             return Err(format!("there may be at most {MAX_ENDPOINTS} webhooks"));
         }
-        let mut webhooks = Self::default();
-        for endpoint in endpoints {
-            endpoint.check()?;
-            if webhooks.by_path.values().any(|other| other.name == endpoint.name) {
-                return Err(format!("there are two webhooks named {:?}", endpoint.name));
-            }
-            if let Some(other) = webhooks.by_path.insert(endpoint.path.clone(), endpoint) {
-                return Err(format!("there are two webhooks at the path {:?}", other.path));
-            }
+        if self.by_path.values().any(|other| other.name == endpoint.name) {
+            return Err(format!("there are two webhooks named {:?}", endpoint.name));
         }
-        Ok(webhooks)
+        if let Some(other) = self.by_path.get(&endpoint.path) {
+            return Err(format!("{:?} has the path {:?} of {:?}", endpoint.name, other.path, other.name));
+        }
+        self.by_path.insert(endpoint.path.clone(), endpoint);
+        Ok(())
     }
 }
 
@@ -138,15 +136,10 @@ fn remembered(
 }
 
 fn new_event(endpoint: &Endpoint, payload: &[u8]) -> NewEvent {
+    let origin = Origin::Webhook { endpoint: endpoint.name.clone() };
     NewEvent {
-        kind: endpoint.event.clone(),
-        payload: body_ref(BodyName::Payload, payload),
-        origin: Origin::Webhook { endpoint: endpoint.name.clone() },
         source: Some(source_of(endpoint)),
-        dedupe_key: None,
         circle: endpoint.circle.clone(),
-        depth: 0,
-        max_depth: None,
-        correlation: None,
+        ..NewEvent::new(&endpoint.event, body_ref(BodyName::Payload, payload), origin)
     }
 }

@@ -119,6 +119,21 @@ pub enum RouteAnswer {
 }
 
 impl NewEvent {
+    /// From outside, in nobody's circle, about nothing else.
+    pub fn new(kind: &str, payload: BodyRef, origin: Origin) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            payload,
+            origin,
+            source: None,
+            dedupe_key: None,
+            circle: None,
+            depth: 0,
+            max_depth: None,
+            correlation: None,
+        }
+    }
+
     /// Refuses what is over a limit.
     pub fn check(&self) -> Result<(), Refusal> {
         if self.kind.is_empty() || self.kind.chars().any(char::is_control) {

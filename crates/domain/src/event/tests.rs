@@ -5,17 +5,8 @@ use crate::body::{BodyName, BodyRef, Digest};
 use crate::{Decision, EventId, Refusal, Timestamp};
 
 fn new(kind: &str) -> NewEvent {
-    NewEvent {
-        kind: kind.to_owned(),
-        payload: BodyRef { name: BodyName::Payload, sha256: Digest([0; 32]), size: 2 },
-        origin: Origin::Published { by: None },
-        source: None,
-        dedupe_key: None,
-        circle: None,
-        depth: 0,
-        max_depth: None,
-        correlation: None,
-    }
+    let payload = BodyRef { name: BodyName::Payload, sha256: Digest([0; 32]), size: 2 };
+    NewEvent::new(kind, payload, Origin::Published { by: None })
 }
 
 fn published() -> Event {

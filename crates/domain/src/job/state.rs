@@ -14,6 +14,9 @@ use crate::body::BodyRef;
 use crate::time::earliest;
 use crate::{JobId, Json, OperationId, Timestamp};
 
+/// Reasons of a job that failed because the time of its attempt was over: what the host says, what executors say, and what a plugin's is called.
+const TIMED_OUT: [&str; 3] = ["timed_out", "attempt_timed_out", "timeout"];
+
 /// Where a job is in its life.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -180,6 +183,12 @@ impl Job {
     /// The attempt that holds the job or held it last. Once there is one, the job is fenced for ever.
     pub fn last_attempt(&self) -> Option<&Attempt> {
         self.attempts.last()
+    }
+
+    /// Whether it failed because the time of its attempt was over.
+    pub fn ran_out_of_time(&self) -> bool {
+        let over = |reason: &str| TIMED_OUT.contains(&reason);
+        self.state == JobState::Failed && self.state_reason.as_deref().is_some_and(over)
     }
 
     /// When it expires: the earlier of deadline and lifetime.

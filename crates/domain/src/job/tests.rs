@@ -16,6 +16,7 @@ mod pulled;
 mod report;
 mod retry;
 mod submit;
+mod why;
 
 use super::*;
 use crate::body::{BodyName, BodyRef, Digest};

@@ -38,6 +38,11 @@ pub enum ExecutorHere {
         /// From then on the job fails.
         until: Timestamp,
     },
+    /// It has, and leaves it alone because its jobs fail.
+    LeftAlone {
+        /// When it is tried again.
+        until: Timestamp,
+    },
 }
 
 /// Whether the peer that a job is assigned to is there.
@@ -309,6 +314,17 @@ fn queued(
                 format!(
                     "this node has no executor named {executor:?}: add it to the config and start again, or cancel the job; \
                      if nobody has it by then the job fails"
+                ),
+                Some(from),
+            ));
+        }
+        (ExecutorHere::LeftAlone { until }, _) => {
+            from = from.max(until);
+            reasons.push(reason(
+                "circuit_open",
+                format!(
+                    "{executor:?} has failed too often and is left alone until this time; no try is used up meanwhile. \
+                     `longhaul plugin reset {executor}` lets it be tried at once, and so does a run of this job"
                 ),
                 Some(from),
             ));

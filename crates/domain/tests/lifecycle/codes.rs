@@ -106,17 +106,7 @@ fn claims() -> [Refusal; 2] {
 fn routing() -> Vec<Refusal> {
     let event = Event::new(
         EventId::new("event-1"),
-        &NewEvent {
-            kind: "tide".to_owned(),
-            payload: body_ref(BodyName::Payload),
-            origin: Origin::Published { by: None },
-            source: None,
-            dedupe_key: None,
-            circle: None,
-            depth: 0,
-            max_depth: None,
-            correlation: None,
-        },
+        &NewEvent::new("tide", body_ref(BodyName::Payload), Origin::Published { by: None }),
         NOW,
     );
     let tolerant = Node {

@@ -19,7 +19,9 @@ use super::asked::Origin;
 use super::tenure::{Tenure, Work};
 use super::{Attempts, replace};
 use crate::link::{Asked, FarEnd};
-use crate::{Assignment, EngineError, Failure, Intended, Link, Order, Produced, Progress, Registered, Stop};
+use crate::{
+    Admission, Assignment, EngineError, Failure, Intended, Link, Order, Produced, Progress, Registered, Stop,
+};
 
 /// Words of progress that may wait; more are dropped.
 pub(super) const PROGRESS_WAITING: usize = 64;
@@ -27,6 +29,8 @@ pub(super) const PROGRESS_WAITING: usize = 64;
 const PROGRESS_EVERY_SECONDS: u64 = 1;
 /// How long work may take to stop when its time is over.
 const STOPS_WITHIN_SECONDS: u64 = 30;
+/// How long a job whose executor is left alone is put off at most before it is looked at again: a reset must not wait for long.
+const PUT_OFF_SECONDS: u64 = 60;
 /// Work that takes longer than this is shown as running.
 const SHOWN_AS_RUNNING_AFTER_SECONDS: u64 = 1;
 
@@ -42,6 +46,15 @@ pub(super) struct Attempt {
     pub(super) intended: Option<Intended>,
     pub(super) stopper: watch::Sender<Stop>,
     tenure: Arc<Tenure>,
+    /// Kept to the end of the attempt.
+    admission: Admission,
+}
+
+/// How an attempt begins.
+enum Beginning {
+    Begun(Arc<Job>, AttemptId),
+    /// Not at all: its executor is left alone until then.
+    LeftAlone(Timestamp),
 }
 
 impl Attempt {
@@ -50,7 +63,20 @@ impl Attempt {
         let FarEnd { told, intents, stopper } = far_end;
         let tenure = Tenure::until(attempts.stops_at(taken.claim.heartbeat_at));
         let (fence, id) = (taken.claim.fence(), taken.id);
-        Self { attempts, id, fence, renew_at, link, told, intents, intended: None, stopper, tenure }
+        let admission = Admission::default();
+        Self {
+            attempts,
+            id,
+            fence,
+            renew_at,
+            link,
+            told,
+            intents,
+            intended: None,
+            stopper,
+            tenure,
+            admission,
+        }
     }
 
     /// Runs it to its end. Nothing is left to the caller.
@@ -78,7 +104,14 @@ impl Attempt {
     }
 
     async fn carry_out(&mut self, origin: Origin) -> Result<(), EngineError> {
-        let (job, attempt_id) = self.begin(origin).await?;
+        let (job, attempt_id) = match self.begin(origin).await? {
+            Beginning::Begun(job, attempt_id) => (job, attempt_id),
+            Beginning::LeftAlone(until) => {
+                let soon = self.attempts.timer.now().plus_seconds(PUT_OFF_SECONDS);
+                self.hand_back_until(until.min(soon)).await;
+                return Ok(());
+            }
+        };
         self.attempts.dispatched(&job.id, &attempt_id, &self.stopper);
         let Some(executor) = &job.spec.executor else {
             return self.report(&job, &attempt_id, Produced::Unavailable(nobody_to_do(&job))).await;
@@ -203,10 +236,14 @@ impl Attempt {
     }
 
     /// A new attempt, or the same one again after an answer. Whoever asked for it is told.
-    async fn begin(&self, origin: Origin) -> Result<(Arc<Job>, AttemptId), EngineError> {
+    async fn begin(&mut self, origin: Origin) -> Result<Beginning, EngineError> {
         match origin {
             Origin::Found => {
-                let command = self.next_command().await?;
+                let (admission, command) = self.next_command().await?;
+                match admission {
+                    Ok(admission) => self.admission = admission,
+                    Err(until) => return Ok(Beginning::LeftAlone(until)),
+                }
                 begun(&*self.dispatch(self.order(command)).await?)
             }
             Origin::Asked { trigger, order, told } => {
@@ -220,16 +257,24 @@ impl Attempt {
         }
     }
 
-    async fn next_command(&self) -> Result<Command, EngineError> {
+    /// What begins an attempt of a job that was found, and whether its executor lets it in. Whoever asks for one by hand is let in.
+    async fn next_command(&self) -> Result<(Result<Admission, Timestamp>, Command), EngineError> {
         let engine = &self.attempts.engine;
         let loaded = engine.store().load(&self.id).await?.ok_or(Refusal::UnknownRecord)?;
         let Record::Job(job) = &*loaded.record else { return Err(Refusal::WrongRecordKind.into()) };
-        Ok(match (&job.state, job.last_attempt()) {
+        let executors = &self.attempts.executors;
+        let executor =
+            job.spec.executor.as_deref().and_then(|name| executors.find(job.spec.circle.as_deref(), name));
+        let now = self.attempts.timer.now();
+        let admission =
+            executor.map_or_else(|| Ok(Admission::default()), |executor| executor.specialist.let_in(now));
+        let command = match (&job.state, job.last_attempt()) {
             (JobState::Running, Some(attempt)) if job.resume_pending => {
                 Command::Job(JobCommand::Resume { attempt_id: attempt.id.clone() })
             }
             _ => self.attempts.dispatch_command(Trigger::Automatic),
-        })
+        };
+        Ok((admission, command))
     }
 
     async fn dispatch(&self, order: Order) -> Result<Arc<Record>, EngineError> {
@@ -318,9 +363,14 @@ impl Attempt {
     }
 
     pub(super) async fn hand_back(&self) {
+        self.hand_back_until(self.attempts.timer.now()).await;
+    }
+
+    /// Gives the claim back; the record is due then.
+    async fn hand_back_until(&self, due_at: Timestamp) {
         let now = self.attempts.timer.now();
-        match self.attempts.engine.store().hand_back(&self.id, self.fence.clone(), now, now).await {
-            Ok(()) => self.attempts.wakes.due(now),
+        match self.attempts.engine.store().hand_back(&self.id, self.fence.clone(), now, due_at).await {
+            Ok(()) => self.attempts.wakes.due(due_at),
             Err(error) => {
                 tracing::debug!(record = %self.id, code = error.code(), "not handed back: {error}");
             }
@@ -329,10 +379,10 @@ impl Attempt {
 }
 
 /// The job and its current attempt.
-fn begun(record: &Record) -> Result<(Arc<Job>, AttemptId), EngineError> {
+fn begun(record: &Record) -> Result<Beginning, EngineError> {
     let Record::Job(job) = record else { return Err(Refusal::WrongRecordKind.into()) };
     let attempt = job.last_attempt().ok_or(Refusal::StaleAttempt)?;
-    Ok((Arc::new((**job).clone()), attempt.id.clone()))
+    Ok(Beginning::Begun(Arc::new((**job).clone()), attempt.id.clone()))
 }
 
 /// Why a job that names no executor cannot be run by us.

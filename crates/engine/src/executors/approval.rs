@@ -12,7 +12,9 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Assignment, CancelReply, Failure, Link, Outside, Polled, Produced, SignedWebhook, Specialist};
+use crate::{
+    Admission, Assignment, CancelReply, Failure, Link, Outside, Polled, Produced, SignedWebhook, Specialist,
+};
 
 /// Whether a person has to approve what an executor does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +74,14 @@ impl Specialist for Gated {
 
     fn lane(&self) -> Option<Cow<'_, str>> {
         self.inner.lane()
+    }
+
+    fn let_in(&self, now: Timestamp) -> Result<Admission, Timestamp> {
+        self.inner.let_in(now)
+    }
+
+    fn left_alone_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.inner.left_alone_until(now)
     }
 
     fn read_callback(&self, body: &[u8]) -> Option<Polled> {

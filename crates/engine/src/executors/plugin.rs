@@ -17,7 +17,6 @@ mod settings;
 mod trust;
 mod workspace;
 
-pub use breaker::{BreakerSettings, BreakerState};
 pub use discover::{Discovered, Found, look_at};
 pub use input::{JsonObject, PluginEvent, PluginInput};
 pub use manifest::{Effect, FactOutput, FactView, MANIFEST, Manifest, PluginCommand, is_plugin_name};

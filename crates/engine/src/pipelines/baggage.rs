@@ -16,6 +16,13 @@ pub const MAX_CONTEXT_BYTES: usize = 1_048_576;
 
 /// The names that the host itself puts into the context of a step.
 const OWN: &str = "ductile";
+/// Where the object is that is carried with everything that follows from an event.
+pub const CORRELATION: &str = "correlation";
+
+/// Whether only the host puts something under this name into a context.
+pub fn is_own(name: &str) -> bool {
+    name == OWN || name == CORRELATION || name.starts_with("ductile_")
+}
 
 /// What a step claims: where it shall be from now on, and where it is now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -173,8 +180,8 @@ fn extend(place: &mut String, name: &str) {
 fn place(written: &str) -> Result<String, String> {
     let names = segments(written, written.split('.'))?;
     match names.first() {
-        Some(first) if first == OWN || first.starts_with("ductile_") => {
-            Err(format!("{written:?}: names that begin with {OWN} are the host's own"))
+        Some(first) if is_own(first) => {
+            Err(format!("{written:?}: {CORRELATION} and names that begin with {OWN} are the host's own"))
         }
         Some(_) | None => Ok(written.to_owned()),
     }

@@ -46,6 +46,7 @@ pub(super) fn compile(definition: &Definition, callable: &Callable<'_>) -> Resul
         mode: definition.mode,
         timeout_seconds: definition.timeout_seconds,
         dedupe_window_seconds: definition.dedupe_window_seconds,
+        carry: definition.carry,
         shape,
         plan,
     };

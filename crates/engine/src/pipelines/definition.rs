@@ -2,7 +2,7 @@
 
 use serde_saphyr::Location;
 
-use super::{Detail, Mode, Predicate, Trigger};
+use super::{Carry, Detail, Mode, Predicate, Trigger};
 
 /// A pipeline by itself.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ pub(super) struct Definition {
     pub(super) mode: Mode,
     pub(super) timeout_seconds: u64,
     pub(super) dedupe_window_seconds: u64,
+    pub(super) carry: Carry,
     pub(super) steps: Vec<Step>,
     /// What runs when a step fails that says nothing itself.
     pub(super) on_error: Vec<Step>,

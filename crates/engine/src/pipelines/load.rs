@@ -127,7 +127,7 @@ pub fn parse(texts: &[(&str, &str)]) -> Loaded {
 }
 
 fn read_file(file: &str, written: &Written, read: &mut Vec<Read>, mistakes: &mut Vec<Mistake>) {
-    let (keys, unknown) = match written.keys_and_unknown(&["pipelines"]) {
+    let (keys, unknown) = match written.keys_and_unknown(&["pipelines", "carry"]) {
         Ok(found) => found,
         Err(wrong) => return mistakes.push(wrong.in_file(file)),
     };
@@ -141,12 +141,16 @@ fn read_file(file: &str, written: &Written, read: &mut Vec<Read>, mistakes: &mut
         None => &Vec::new(),
     };
     mistakes.extend(unknown.into_iter().map(|wrong| wrong.in_file(file)));
+    let carry = match keys.find("carry").map(read::carry).transpose() {
+        Ok(carry) => carry.unwrap_or_default(),
+        Err(wrong) => return mistakes.push(wrong.in_file(file)),
+    };
     for item in items {
         if read.len() == MAX_PIPELINES {
             let told = format!("there are more than {MAX_PIPELINES} pipelines");
             return mistakes.push(item.wrong(told).in_file(file));
         }
-        read.push(read::pipeline(file, item));
+        read.push(read::pipeline(file, carry, item));
     }
 }
 

@@ -8,7 +8,7 @@ use serde_saphyr::Location;
 use super::definition::Definition;
 use super::duration::seconds;
 use super::written::{Keys, Written, Wrong};
-use super::{Mode, Predicate, Signal, Trigger};
+use super::{Carry, Mode, Predicate, Signal, Trigger};
 use crate::{Mistake, hint};
 use steps::Ids;
 
@@ -20,7 +20,7 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 const MAX_DEDUPE_WINDOW_SECONDS: u64 = 604_800;
 const DEFAULT_DEDUPE_WINDOW_SECONDS: u64 = 86_400;
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "name",
     "on",
     "on-hook",
@@ -30,6 +30,7 @@ const KEYS: [&str; 11] = [
     "execution_mode",
     "timeout",
     "dedupe_window",
+    "carry",
     "on_error",
     "steps",
 ];
@@ -43,9 +44,9 @@ pub(super) struct Read {
     pub(super) mistakes: Vec<Mistake>,
 }
 
-/// Reads one pipeline.
-pub(super) fn pipeline(file: &str, written: &Written) -> Read {
-    let mut reader = Reader { file, mistakes: Vec::new() };
+/// Reads one pipeline of a file that says this of all its pipelines.
+pub(super) fn pipeline(file: &str, carry: Carry, written: &Written) -> Read {
+    let mut reader = Reader { file, carry, mistakes: Vec::new() };
     let (name, definition) = reader.pipeline(written);
     let definition = definition.filter(|_| reader.mistakes.is_empty());
     Read { file: file.to_owned(), name, definition, mistakes: reader.mistakes }
@@ -53,6 +54,8 @@ pub(super) fn pipeline(file: &str, written: &Written) -> Read {
 
 struct Reader<'f> {
     file: &'f str,
+    /// What its pipelines carry that do not say so themselves.
+    carry: Carry,
     mistakes: Vec<Mistake>,
 }
 
@@ -71,6 +74,7 @@ impl Reader<'_> {
         let timeout = self.optional(keys, "timeout", |time| seconds(time, 1, MAX_TIMEOUT_SECONDS));
         let window =
             self.optional(keys, "dedupe_window", |window| seconds(window, 0, MAX_DEDUPE_WINDOW_SECONDS));
+        let carry = self.optional(keys, "carry", carry).unwrap_or(self.carry);
         let mut ids = Ids::default();
         let steps = self.required(written, keys, "steps").map(|steps| self.sequence(steps, &mut ids, 1));
         let on_error = keys.find("on_error").map(|steps| self.handlers(steps, &mut ids, 1));
@@ -86,6 +90,7 @@ impl Reader<'_> {
                 mode: mode.unwrap_or(Mode::Async),
                 timeout_seconds: timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS),
                 dedupe_window_seconds: window.unwrap_or(DEFAULT_DEDUPE_WINDOW_SECONDS),
+                carry,
                 steps,
                 on_error: on_error.unwrap_or_default(),
             });
@@ -159,6 +164,18 @@ fn mode(written: &Written) -> Result<Mode, Wrong> {
         other => {
             let hint = hint(other, &["async", "synchronous"]);
             Err(written.wrong(format!("{other:?} is not one of: async, synchronous{hint}")))
+        }
+    }
+}
+
+/// What the steps of a pipeline are given besides what they claim.
+pub(super) fn carry(written: &Written) -> Result<Carry, Wrong> {
+    match written.text()? {
+        "claimed" => Ok(Carry::Claimed),
+        "payload" => Ok(Carry::Payload),
+        other => {
+            let hint = hint(other, &["claimed", "payload"]);
+            Err(written.wrong(format!("{other:?} is not one of: claimed, payload{hint}")))
         }
     }
 }

@@ -64,6 +64,16 @@ impl Signal {
     }
 }
 
+impl Trigger {
+    /// The type of the event that starts it.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::On(kind) => kind,
+            Self::OnHook(signal) => signal.as_str(),
+        }
+    }
+}
+
 impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -3,9 +3,10 @@
 use domain::event::{EventCommand, NewEvent, Origin};
 use domain::job::Job;
 use domain::run::{Left, Run, RunCommand, StepEnd};
-use domain::{BodyName, Decision, Record, RecordId, Timestamp};
+use domain::{BodyName, Decision, Json, Record, RecordId, Timestamp};
 use store::Store;
 
+use super::given::correlation_in;
 use super::prepare::{Ending, Preparing};
 use super::settle::Moves;
 use super::{Also, Router, derived};
@@ -46,9 +47,10 @@ impl Router {
         let moves = if run.is_some() { Moves::ItsRun } else { Moves::Nothing };
         let mut settling = self.settling(store, now);
         let mut is_too_deep = false;
+        let carried = self.carried_to(store, job).await?;
         for (emitted, ordinal) in emitted.iter().zip(0..) {
             let id = derived::event_id(&job.id, ordinal);
-            let event = event_of(job, run.as_ref(), emitted, ordinal, settling.also());
+            let event = event_of(job, run.as_ref(), emitted, ordinal, carried.as_ref(), settling.also());
             let settle = settling.settle(&id, &event, &emitted.payload, moves).await?;
             is_too_deep |= event.is_too_deep() && is_listened_to(&settle);
             // First the events themselves; what they start was kept before them.
@@ -63,6 +65,15 @@ impl Router {
         }
         settling.into_order(order);
         Ok(if is_too_deep { Followed::TooDeep } else { Followed::GoesOn })
+    }
+
+    /// What is carried with everything, as it came to a job.
+    async fn carried_to(&self, store: &dyn Store, job: &Job) -> Result<Option<Json>, EngineError> {
+        let context = job.bodies.iter().find(|body| body.name == BodyName::Context);
+        let Some(context) = context.filter(|_| job.spec.step.is_some()) else { return Ok(None) };
+        let bytes = store.body(&job.id.clone().into(), *context).await?;
+        let context = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(context.as_ref().and_then(correlation_in))
     }
 
     async fn run_of(&self, store: &dyn Store, job: &Job) -> Result<Option<Run>, EngineError> {
@@ -97,7 +108,8 @@ impl Router {
         }
         let plan = self.plan_of(store, &run).await?;
         let run_id = run.id.clone();
-        let ending = Ending { job_id: job.id.clone(), result: finished.data.clone() };
+        let (result, emitted) = (finished.data.clone(), finished.emitted.clone());
+        let ending = Ending { job_id: job.id.clone(), result, emitted };
         let preparing = Preparing::new(store, &self.executors, run, plan, now).ending(ending);
         let (prepared, bodies) = preparing.all().await?;
         if !prepared.is_empty() {
@@ -127,25 +139,30 @@ impl Router {
         let plan = self.plan_of(store, run).await?;
         let (prepared, bodies) = Preparing::new(store, &self.executors, run.clone(), plan, now).all().await?;
         let mut order = Order::new(run.id.clone(), RunCommand::Advance(prepared), actor);
-        order.bodies = bodies;
+        order.bodies = bodies.into_vec();
         Ok(order)
     }
 }
 
-/// An event that a job emitted.
-fn event_of(job: &Job, run: Option<&Run>, emitted: &Emitted, ordinal: u32, also: &mut Also) -> NewEvent {
+/// An event that a job emitted. It carries on what was carried to the job, unless it says otherwise.
+fn event_of(
+    job: &Job,
+    run: Option<&Run>,
+    emitted: &Emitted,
+    ordinal: u32,
+    carried: Option<&Json>,
+    also: &mut Also,
+) -> NewEvent {
     let id = derived::event_id(&job.id, ordinal);
-    let payload = also.keep(id, BodyName::Payload, emitted.payload.clone());
+    let payload = also.bodies.keep(id, BodyName::Payload, emitted.payload.clone());
     NewEvent {
-        kind: emitted.kind.clone(),
-        payload,
-        origin: Origin::Emitted { job_id: job.id.clone(), ordinal },
         source: job.spec.executor.clone(),
         dedupe_key: emitted.dedupe_key.clone(),
         circle: job.spec.circle.clone(),
         depth: run.map_or(0, |run| run.begun.depth.saturating_add(1)),
         max_depth: run.and_then(|run| run.begun.max_depth),
-        correlation: run.and_then(|run| run.begun.correlation.clone()),
+        correlation: emitted.correlation.as_ref().or(carried).cloned(),
+        ..NewEvent::new(&emitted.kind, payload, Origin::Emitted { job_id: job.id.clone(), ordinal })
     }
 }
 

@@ -5,6 +5,8 @@ use domain::{EventId, Json, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::pipelines::{CORRELATION, Carry, is_own};
+
 /// An event as a step sees it, and what is carried with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Given {
@@ -30,13 +32,21 @@ pub(crate) struct SeenEvent {
 }
 
 impl Given {
-    /// The event that starts a run.
+    /// The event that starts a run, and what its pipeline carries of it.
     pub(crate) fn of_event(
         id: &EventId,
         event: &NewEvent,
         payload: Map<String, Value>,
+        carry: Carry,
         now: Timestamp,
     ) -> Self {
+        let mut context = match carry {
+            Carry::Claimed => Map::new(),
+            Carry::Payload => payload.clone(),
+        };
+        // What is the host's own is never taken from a payload.
+        context.retain(|name, _| !is_own(name));
+        carry_correlation(&mut context, event.correlation.as_ref());
         let event = SeenEvent {
             kind: event.kind.clone(),
             payload,
@@ -45,7 +55,7 @@ impl Given {
             timestamp: Some(rfc3339(now)),
             event_id: Some(id.as_str().to_owned()),
         };
-        Self { event, context: Map::new() }
+        Self { event, context }
     }
 
     pub(crate) fn to_json(&self) -> Vec<u8> {
@@ -65,9 +75,16 @@ pub(crate) fn told(kind: &str, payload: Map<String, Value>, at: Timestamp) -> Se
     }
 }
 
-/// What is carried with everything, as a value.
-pub(crate) fn carried(correlation: Option<&Json>) -> Option<Value> {
-    correlation.and_then(|json| serde_json::from_str(json.as_str()).ok())
+/// From here on this is carried with everything; what was carried before, if there is nothing.
+pub(crate) fn carry_correlation(context: &mut Map<String, Value>, correlation: Option<&Json>) {
+    if let Some(value) = correlation.and_then(|json| serde_json::from_str(json.as_str()).ok()) {
+        context.insert(CORRELATION.to_owned(), value);
+    }
+}
+
+/// What is carried with everything.
+pub(crate) fn correlation_in(context: &Map<String, Value>) -> Option<Json> {
+    Json::parse(&context.get(CORRELATION)?.to_string()).ok()
 }
 
 fn rfc3339(at: Timestamp) -> String {

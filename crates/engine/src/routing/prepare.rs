@@ -10,14 +10,15 @@ use domain::limits::{MAX_LABEL_BYTES, cut};
 use domain::run::{
     Cause, MAX_PREPARED, NodeKind, Prepared, Readiness, Run, RunCommand, StepEnd, StepLink, Visit, VisitIndex,
 };
-use domain::{BodyName, BodyRef, Decision, JobId, Record, RecordId, Timestamp};
+use domain::{BodyName, Decision, JobId, Json, Record, RecordId, Timestamp};
 use serde_json::{Map, Value, json};
-use store::{NewBody, Store, body_ref};
+use store::Store;
 
 use super::derived;
-use super::given::{Given, SeenEvent, carried, told};
-use crate::pipelines::{Detail, Plan, Roots};
-use crate::{EngineError, Executors, OrderBody};
+use super::given::{Given, SeenEvent, carry_correlation, told};
+use crate::kept::Bodies;
+use crate::pipelines::{CORRELATION, Detail, Plan, Roots};
+use crate::{Emitted, EngineError, Executors};
 
 /// Prepares what waits in one run.
 pub(crate) struct Preparing<'a> {
@@ -30,13 +31,14 @@ pub(crate) struct Preparing<'a> {
     input: Option<Given>,
     /// The result of a job that is just ending, which the store does not have yet.
     ending: Option<Ending>,
-    bodies: Vec<OrderBody>,
+    bodies: Bodies,
 }
 
 /// A job as its end leaves it.
 pub(crate) struct Ending {
     pub(crate) job_id: JobId,
     pub(crate) result: Option<Vec<u8>>,
+    pub(crate) emitted: Vec<Emitted>,
 }
 
 /// Why a step cannot be given anything: its failure.
@@ -52,7 +54,7 @@ impl<'a> Preparing<'a> {
         plan: Plan,
         now: Timestamp,
     ) -> Self {
-        Self { store, executors, run, plan, now, input: None, ending: None, bodies: Vec::new() }
+        Self { store, executors, run, plan, now, input: None, ending: None, bodies: Bodies::default() }
     }
 
     /// The same, of a run that begins with this.
@@ -68,7 +70,7 @@ impl<'a> Preparing<'a> {
     }
 
     /// Prepares what waits, and what waits then, up to a bound.
-    pub(crate) async fn all(mut self) -> Result<(Vec<Prepared>, Vec<OrderBody>), EngineError> {
+    pub(crate) async fn all(mut self) -> Result<(Vec<Prepared>, Bodies), EngineError> {
         let mut all = Vec::new();
         while all.len() < MAX_PREPARED {
             let next = self.run.waiting().next();
@@ -124,7 +126,10 @@ impl<'a> Preparing<'a> {
         let mut event = given.event;
         let circle = self.run.begun.circle.as_deref();
         let executor = detail.executor.as_deref().and_then(|name| self.executors.find(circle, name));
-        if executor.is_some_and(|executor| executor.specialist.runs_its_input()) {
+        let takes_events = executor.is_some_and(|executor| executor.specialist.takes_events());
+        let runs_its_input = executor.is_some_and(|executor| executor.specialist.runs_its_input());
+        // Whoever takes no event is given what the file says, and would not know what to do with the rest of a payload.
+        if runs_its_input || (detail.with.is_some() && !takes_events) {
             event.payload.clear();
         }
         match detail.with.as_ref().map(|with| with.render(&roots)) {
@@ -174,10 +179,10 @@ impl<'a> Preparing<'a> {
         };
         let job_id = derived::job_id(&self.run.id, at);
         let record = RecordId::from(job_id.clone());
-        let mut bodies = vec![self.keep(&record, BodyName::Input, input)];
+        let mut bodies = vec![self.bodies.keep(record.clone(), BodyName::Input, input)];
         if !given.context.is_empty() {
             let context = serde_json::to_vec(&given.context).expect("a context has only texts as keys");
-            bodies.push(self.keep(&record, BodyName::Context, context));
+            bodies.push(self.bodies.keep(record, BodyName::Context, context));
         }
         let job = NewJob { spec, due_at: None, bodies };
         match job.check() {
@@ -213,16 +218,7 @@ impl<'a> Preparing<'a> {
         ] {
             context.insert(key.to_owned(), value);
         }
-        if let Some(correlation) = carried(begun.correlation.as_ref()) {
-            context.insert("correlation".to_owned(), correlation);
-        }
         context
-    }
-
-    fn keep(&mut self, record: &RecordId, name: BodyName, bytes: Vec<u8>) -> BodyRef {
-        let body = body_ref(name, &bytes);
-        self.bodies.push(OrderBody { record: record.clone(), body: NewBody { body, bytes: bytes.into() } });
-        body
     }
 
     fn visit(&self, at: VisitIndex) -> Result<&Visit, EngineError> {
@@ -289,8 +285,12 @@ impl<'a> Preparing<'a> {
             return Ok(vec![Given { event, context }]);
         }
         let events = result.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
-        let seen = events.into_iter().zip(0..).map(|(event, ordinal)| {
-            let payload = event.get("payload").and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut outputs = Vec::with_capacity(events.len());
+        for (event, ordinal) in events.into_iter().zip(0..) {
+            let payload = match event.get("payload").and_then(Value::as_object) {
+                Some(payload) => payload.clone(),
+                None => self.payload_of(job.as_deref(), ordinal).await?,
+            };
             let text = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
             let event_id = job.as_ref().map(|job| derived::event_id(&job.id, ordinal).as_str().to_owned());
             let seen = SeenEvent {
@@ -299,9 +299,29 @@ impl<'a> Preparing<'a> {
                 event_id,
                 ..told(&text("type").unwrap_or_default(), payload, at_time)
             };
-            Given { event: seen, context: context.clone() }
-        });
-        Ok(seen.collect())
+            let mut context = context.clone();
+            let own = event.get(CORRELATION).and_then(|own| Json::parse(&own.to_string()).ok());
+            carry_correlation(&mut context, own.as_ref());
+            outputs.push(Given { event: seen, context });
+        }
+        Ok(outputs)
+    }
+
+    /// The payload of an event that a result names without it, because all of them together are too large: the event has it.
+    async fn payload_of(&self, job: Option<&Job>, ordinal: u32) -> Result<Map<String, Value>, EngineError> {
+        let Some(job) = job else { return Ok(Map::new()) };
+        let bytes = if let Some(ending) = self.ending.as_ref().filter(|ending| ending.job_id == job.id) {
+            ending.emitted.get(ordinal as usize).map(|emitted| emitted.payload.clone())
+        } else {
+            let id = RecordId::from(derived::event_id(&job.id, ordinal));
+            let loaded = self.store.load(&id).await?;
+            match loaded.as_ref().map(|loaded| &*loaded.record) {
+                Some(Record::Event(event)) => self.store.body(&id, event.said.payload).await?,
+                Some(Record::Job(_) | Record::Operation(_) | Record::Run(_)) | None => None,
+            }
+        };
+        let bytes = bytes.ok_or_else(|| broken(&self.run, "the payload of an event is gone"))?;
+        serde_json::from_slice(&bytes).map_err(|error| broken(&self.run, error))
     }
 
     /// The ends of the branches of a group, together; a single one as it is.

@@ -177,9 +177,9 @@ impl Settling<'_> {
         pipeline: &Pipeline,
         run_id: RunId,
     ) -> Result<RouteAnswer, EngineError> {
-        let given = Given::of_event(id, event, payload.clone(), self.now);
-        let plan = self.also.keep(run_id.clone(), BodyName::Plan, pipeline.plan.to_json());
-        let input = self.also.keep(run_id.clone(), BodyName::Input, given.to_json());
+        let given = Given::of_event(id, event, payload.clone(), pipeline.carry, self.now);
+        let plan = self.also.bodies.keep(run_id.clone(), BodyName::Plan, pipeline.plan.to_json());
+        let input = self.also.bodies.keep(run_id.clone(), BodyName::Input, given.to_json());
         let run = NewRun {
             pipeline: pipeline.name.clone(),
             version: pipeline.version.clone(),

@@ -11,9 +11,6 @@ use serde_json::{Value, json};
 use super::{Also, Router, derived};
 use crate::pipelines::Signal;
 
-/// Reasons of a job that failed because its time was over.
-const TIMED_OUT: [&str; 3] = ["timed_out", "timeout", "attempt_timed_out"];
-
 /// Who is asked what the end of a record means.
 pub(crate) trait Signals: Send + Sync {
     /// What is published because this record has ended, at this version of its stream.
@@ -49,31 +46,17 @@ fn published(
 ) -> Also {
     let id = derived::ended_event_id(ended, version);
     let mut also = Also::default();
-    let payload = also.keep(id.clone(), BodyName::Payload, payload.to_string().into_bytes());
-    let event = NewEvent {
-        kind: signal.as_str().to_owned(),
-        payload,
-        origin: Origin::JobEnded { job_id: job_id.clone() },
-        source: None,
-        dedupe_key: None,
-        circle,
-        depth: 0,
-        max_depth: None,
-        correlation: None,
-    };
+    let payload = also.bodies.keep(id.clone(), BodyName::Payload, payload.to_string().into_bytes());
+    let origin = Origin::JobEnded { job_id: job_id.clone() };
+    let event = NewEvent { circle, ..NewEvent::new(signal.as_str(), payload, origin) };
     also.then(id, EventCommand::Publish(Box::new(event)));
     also
-}
-
-/// Whether the reason of a job that failed is that its time was over.
-pub fn ran_out_of_time(job: &Job) -> bool {
-    job.state_reason.as_deref().is_some_and(|reason| TIMED_OUT.contains(&reason))
 }
 
 fn of_job(job: &Job) -> Option<Signal> {
     Some(match job.state {
         JobState::Completed => Signal::JobCompleted,
-        JobState::Failed if ran_out_of_time(job) => Signal::JobTimedOut,
+        JobState::Failed if job.ran_out_of_time() => Signal::JobTimedOut,
         JobState::Failed => Signal::JobFailed,
         JobState::Cancelled => Signal::JobCancelled,
         JobState::Expired => Signal::JobExpired,

@@ -74,6 +74,12 @@ impl DispatchJobs {
                     }
                 }
             }
+            if let Some(until) = self.attempts.left_alone_until(lane, now) {
+                // The end of an attempt and a reset wake us too.
+                self.lanes().maybe_ready.insert(lane.clone());
+                next = sooner(next, Next::At(until));
+                continue;
+            }
             let limit = self.attempts.free_slots(lane).min(BATCH);
             if limit == 0 {
                 // A slot that becomes free wakes us.

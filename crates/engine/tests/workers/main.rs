@@ -2,10 +2,12 @@
 
 mod asked;
 mod called_back;
+mod carried;
 mod circles;
 mod contract;
 mod due;
 mod given;
+mod left_alone;
 mod logged;
 mod outside;
 mod outside_bounds;

@@ -13,6 +13,7 @@ use crate::show::{Table, plain, say};
 const EXAMPLES: &str = "Examples:
   longhaul events publish tide.changed --payload '{\"level\": 2140}'
   longhaul events publish tide.changed --payload @tide.json --dedupe-key tide-7
+  longhaul events publish agentic.start --payload @goal.json --correlation '{\"request\": \"r-1\"}'
   longhaul events list --type tide.changed --status declined
   longhaul events show event-0123          what came of it for every pipeline that listens
   longhaul events tail                     every event as it is published and settled
@@ -87,6 +88,9 @@ struct Publish {
     /// What names the same thing
     #[arg(long, value_name = "KEY")]
     dedupe_key: Option<String>,
+    /// What is carried with everything that follows from it: a JSON object of up to 2 KiB, or @FILE
+    #[arg(long, value_name = "JSON")]
+    correlation: Option<String>,
     /// The circle that sees it
     #[arg(long, short, value_name = "NAME")]
     circle: Option<String>,
@@ -109,15 +113,20 @@ pub fn run(arguments: EventsArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was given as JSON, or is in the file that was named.
+/// What was given as the payload.
 pub(super) fn payload(given: Option<&str>) -> Result<Option<JsonObject>> {
+    object("--payload", given)
+}
+
+/// What was given as JSON, or is in the file that was named.
+fn object(flag: &str, given: Option<&str>) -> Result<Option<JsonObject>> {
     let Some(given) = given else { return Ok(None) };
     let text = match given.strip_prefix('@') {
         Some(file) => std::fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?,
         None => given.to_owned(),
     };
     let object = JsonObject::parse(text.trim());
-    object.map(Some).map_err(|error| Failed::usage(format!("--payload is no JSON object: {error}")).into())
+    object.map(Some).map_err(|error| Failed::usage(format!("{flag} is no JSON object: {error}")).into())
 }
 
 /// The parts of a query that were given.
@@ -182,7 +191,7 @@ fn send(client: &Client, publish: Publish) -> Result<()> {
         kind: publish.kind,
         payload: payload(publish.payload.as_deref())?,
         dedupe_key: publish.dedupe_key,
-        correlation: None,
+        correlation: object("--correlation", publish.correlation.as_deref())?,
         circle: publish.circle,
     };
     let mut call = Call::post("/events", &sent);

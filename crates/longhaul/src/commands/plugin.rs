@@ -1,19 +1,23 @@
 //! `longhaul plugin`: what plugins there are, whether they can be used, a new one, and one job of one.
 //!
-//! All but `run` work on the configuration and the files alone, without a daemon.
+//! All but `run` and `reset` work on the configuration and the files alone; what a daemon that answers says of breakers is shown with them.
 
+mod breaker;
 mod new;
 mod run;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use api::ductile::PluginBreaker;
 use clap::{Args, Subcommand};
-use engine::plugin::{Discovered, MANIFEST, Plugin, Symlinks, lane, look_at};
+use engine::plugin::{Discovered, MANIFEST, Plugin, Symlinks, look_at};
 use serde_json::json;
 
 use super::serve::CONFIG_FILE;
+use crate::client::Connection;
 use crate::config::Config;
 use crate::exit::{FAILED, Failed};
 use crate::show::{Table, plain, say};
@@ -28,6 +32,7 @@ Examples:
   echo 'plugin_roots: [plugins]' > longhaul.yaml
   longhaul plugin list                                    what the daemon would have
   longhaul plugin run greet --payload '{\"name\": \"you\"}'  one job of it, followed to its end
+  longhaul plugin reset greet                             it failed too often and is left alone: try it again
 
 Exit codes: 0 it can be used, or the job has completed; 1 it cannot, or the job failed; 4 there is no such plugin.";
 
@@ -38,6 +43,9 @@ pub struct PluginArguments {
     #[command(subcommand)]
     verb: Verb,
 }
+
+/// What a daemon says of the breakers of its plugins, by their names.
+type Breakers = BTreeMap<String, PluginBreaker>;
 
 /// Where the configuration is.
 #[derive(Args)]
@@ -52,6 +60,8 @@ enum Verb {
     /// The plugins that the daemon would have with this configuration
     List {
         #[command(flatten)]
+        connection: Connection,
+        #[command(flatten)]
         config: ConfigArgument,
         /// Print JSON for machines
         #[arg(long)]
@@ -61,6 +71,8 @@ enum Verb {
     Show {
         /// Its name
         name: String,
+        #[command(flatten)]
+        connection: Connection,
         #[command(flatten)]
         config: ConfigArgument,
         /// Print JSON for machines
@@ -77,16 +89,20 @@ enum Verb {
     },
     New(new::New),
     Run(run::Run),
+    Reset(breaker::Reset),
 }
 
 pub fn run(arguments: PluginArguments) -> Result<ExitCode> {
     match arguments.verb {
-        Verb::List { config, json } => list(&config.read()?, json),
-        Verb::Show { name, config, json } => show(&config.read()?, &name, json),
+        Verb::List { connection, config, json } => list(&config.read()?, &breaker::known(&connection), json),
+        Verb::Show { name, connection, config, json } => {
+            show(&config.read()?, &name, &breaker::known(&connection), json)
+        }
         Verb::Check { directory: Some(directory), .. } => check(&directory),
         Verb::Check { directory: None, config } => Ok(check_all(&config.read()?)),
         Verb::New(new) => new::run(&new),
         Verb::Run(run) => run::run(&run),
+        Verb::Reset(reset) => breaker::reset(&reset),
     }
 }
 
@@ -96,28 +112,29 @@ impl ConfigArgument {
     }
 }
 
-fn list(config: &Config, as_json: bool) -> Result<ExitCode> {
+fn list(config: &Config, breakers: &Breakers, as_json: bool) -> Result<ExitCode> {
     for told in &config.loaded_plugins.told {
         eprintln!("warning: {told}");
     }
     let plugins = &config.loaded_plugins.plugins;
     if as_json {
-        let list: Vec<_> = plugins.list().map(|plugin| described(plugin)).collect();
+        let list: Vec<_> = plugins.list().map(|plugin| described(plugin, breakers)).collect();
         say(format_args!("{}", serde_json::to_string(&json!({ "plugins": list }))?));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = Table::new(&["Plugin", "Version", "Enabled", "Commands", "Directory"]);
+    let mut table = Table::new(&["Plugin", "Version", "Enabled", "Commands", "Breaker", "Directory"]);
     for plugin in plugins.list() {
         let enabled = if plugin.is_enabled() { "yes" } else { "no" };
         let version = plugin.manifest.version.as_deref().unwrap_or_default();
         let directory = plugin.directory.display().to_string();
-        table.row(&[&plugin.name, version, enabled, &plugin.manifest.command_names(), &directory]);
+        let breaker = breaker::told(breakers.get(&plugin.name));
+        table.row(&[&plugin.name, version, enabled, &plugin.manifest.command_names(), &breaker, &directory]);
     }
     say(format_args!("{}", table.text()));
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(config: &Config, name: &str, as_json: bool) -> Result<ExitCode> {
+fn show(config: &Config, name: &str, breakers: &Breakers, as_json: bool) -> Result<ExitCode> {
     let plugins = &config.loaded_plugins.plugins;
     let Some(plugin) = plugins.find(name) else {
         let known: Vec<&str> = plugins.list().map(|plugin| plugin.name.as_str()).collect();
@@ -128,7 +145,7 @@ fn show(config: &Config, name: &str, as_json: bool) -> Result<ExitCode> {
         return Err(Failed::missing(format!("no plugin is named {name:?}{near}")).into());
     };
     if as_json {
-        say(format_args!("{}", serde_json::to_string(&described(plugin))?));
+        say(format_args!("{}", serde_json::to_string(&described(plugin, breakers))?));
         return Ok(ExitCode::SUCCESS);
     }
     let manifest = &plugin.manifest;
@@ -139,8 +156,9 @@ fn show(config: &Config, name: &str, as_json: bool) -> Result<ExitCode> {
         ("uses", plugin.settings.uses.clone().unwrap_or_default()),
         ("enabled", if plugin.is_enabled() { "yes" } else { "no" }.to_owned()),
         ("starts", plugin.entrypoint.display().to_string()),
-        ("lane", lane(&plugin.name, plugin.settings.parallelism)),
+        ("lane", plugin.lane()),
         ("attempts", plugin.settings.retry.max_attempts.to_string()),
+        ("breaker", breaker::told(breakers.get(&plugin.name))),
         ("config", plugin.settings.config.keys().cloned().collect::<Vec<_>>().join(", ")),
         ("secrets", plugin.settings.secrets.keys().cloned().collect::<Vec<_>>().join(", ")),
     ];
@@ -158,7 +176,7 @@ fn show(config: &Config, name: &str, as_json: bool) -> Result<ExitCode> {
 }
 
 /// A plugin for machines. Of its secrets only the names, of its configuration only the keys: values may be private too.
-fn described(plugin: &Plugin) -> serde_json::Value {
+fn described(plugin: &Plugin, breakers: &Breakers) -> serde_json::Value {
     let manifest = &plugin.manifest;
     let commands: Vec<_> = manifest
         .commands
@@ -182,8 +200,9 @@ fn described(plugin: &Plugin) -> serde_json::Value {
         "enabled": plugin.is_enabled(),
         "directory": plugin.directory,
         "entrypoint": plugin.entrypoint,
-        "lane": lane(&plugin.name, plugin.settings.parallelism),
+        "lane": plugin.lane(),
         "commands": commands,
+        "breaker": breakers.get(&plugin.name),
         "config_keys": plugin.settings.config.keys().collect::<Vec<_>>(),
         "secrets": plugin.settings.secrets.keys().collect::<Vec<_>>(),
     })

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use domain::RetryPolicy;
+use domain::breaker::BreakerPolicy;
 use engine::Mistake;
 use engine::http::SecretSource;
-use engine::plugin::{
-    Activity, BreakerSettings, Discovered, Misconfigured, PluginSettings, Plugins, Strictness, Symlinks,
-};
+use engine::plugin::{Activity, Discovered, Misconfigured, PluginSettings, Plugins, Strictness, Symlinks};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -161,12 +160,12 @@ impl PluginConfig {
             },
             timeouts: self.timeouts.iter().map(|(name, limit)| (name.clone(), seconds(limit))).collect(),
             parallelism: self.parallelism.map(Bounded::as_usize),
-            breaker: BreakerSettings {
+            breaker: BreakerPolicy {
                 threshold: self.circuit_breaker.threshold.map_or(usual.breaker.threshold, Bounded::as_u32),
-                reset_after: self
+                reset_after_seconds: self
                     .circuit_breaker
                     .reset_after_seconds
-                    .map_or(usual.breaker.reset_after, |seconds| Duration::from_secs(seconds.value())),
+                    .map_or(usual.breaker.reset_after_seconds, Bounded::value),
             },
             env_passthrough: self.env_passthrough.clone(),
             strictness: if self.strict { Strictness::Strict } else { Strictness::Lenient },

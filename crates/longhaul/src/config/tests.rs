@@ -182,3 +182,48 @@ fn executors_and_connectors_are_named_once_for_everybody_and_once_for_each_circl
     let told = Config::read(&dir.path().join("longhaul.yaml")).unwrap_err().to_string();
     assert!(told.contains(r#"there are two executors named "press""#), "{told}");
 }
+
+#[test]
+fn mistakes_about_webhooks_are_told_with_their_place() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("secret"), "a secret of both").unwrap();
+    std::fs::write(directory.path().join("short"), "abc\n").unwrap();
+    let file = directory.path().join("f.yaml");
+    let told = |webhooks: &str| {
+        std::fs::write(&file, format!("listen: 127.0.0.1:0\nwebhooks:\n{webhooks}")).unwrap();
+        let mistake = Config::read(&file).expect_err(webhooks).to_string();
+        mistake.replace(&format!("{}/", directory.path().display()), "")
+    };
+    let one = |more: &str| {
+        format!(
+            "- {{ name: press, path: /hooks/press, event: called, secret: {{ file: secret }}, signature_header: X-S{more} }}\n"
+        )
+    };
+    std::fs::write(&file, format!("webhooks:\n{}", one(""))).unwrap();
+    assert!(Config::read(&file).is_ok());
+    for (webhooks, expected) in [
+        (one(", sekret: 1"), "unknown key \"sekret\"; did you mean \"secret\"?"),
+        (one(", max_age_seconds: 60"), "f.yaml:3:3: max_age_seconds of \"press\" needs a timestamp_header"),
+        (one(", timestamp_header: X-T, max_age_seconds: 0"), "f.yaml:3:"),
+        (one(", max_body_bytes: 2000000"), "f.yaml:3:"),
+        (one(", dedupe_header: 'X Y'"), "f.yaml:3:3: \"X Y\" of \"press\" is no name of a header"),
+        (one(", circle: ''"), "f.yaml:3:3: "),
+        (one("").replace("/hooks/press", "/hooks/a/b"), "f.yaml:3:3: the path \"a/b\" of a webhook"),
+        (one("").replace("event: called", "event: ''"), "f.yaml:3:3: the event of \"press\" has 1 to"),
+        (one("").replace("file: secret", "file: nowhere"), "nowhere"),
+        (one("").replace("file: secret", "file: short"), "has fewer than 8 bytes"),
+        (
+            one("").replace("{ file: secret }", "{ env: NO_SUCH_VARIABLE_ANYWHERE }"),
+            "NO_SUCH_VARIABLE_ANYWHERE",
+        ),
+        (one("").replace(", signature_header: X-S", ""), "the key \"signature_header\" is missing"),
+        (one("") + &one(""), "f.yaml:4:3: there are two webhooks named \"press\""),
+        (
+            one("") + &one("").replace("name: press", "name: other"),
+            "f.yaml:4:3: \"other\" has the path \"press\" of \"press\"",
+        ),
+    ] {
+        let told = told(&webhooks);
+        assert!(told.starts_with("f.yaml:") && told.contains(expected), "{webhooks}: {told}");
+    }
+}

@@ -45,15 +45,13 @@ impl Config {
     /// Sets the webhooks of this file up, and reads their secrets. Files are seen from this one.
     pub(super) fn open_webhooks(&mut self, path: &Path) -> Result<(), Mistake> {
         let beside = path.parent().unwrap_or(Path::new(""));
-        let mut endpoints = Vec::new();
+        let mut opened = Webhooks::default();
         for webhook in &self.webhooks {
             let wrong = |told: String| Mistake::at(path.display(), &webhook.defined, told);
             let endpoint = webhook.value.endpoint(beside).map_err(wrong)?;
-            endpoint.check().map_err(wrong)?;
-            endpoints.push(endpoint);
+            opened.add(endpoint).map_err(wrong)?;
         }
-        self.opened_webhooks =
-            Webhooks::new(endpoints).map_err(|told| Mistake::somewhere(path.display(), told))?;
+        self.opened_webhooks = opened;
         Ok(())
     }
 }

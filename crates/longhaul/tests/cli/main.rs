@@ -1,5 +1,6 @@
 //! The command line against the real binary: every daemon in a directory of its own, on a port of its own, ended by its guard.
 
+mod agentic_routes;
 mod backends;
 mod broken_disk;
 mod called_back;
@@ -18,6 +19,7 @@ mod hasty_service;
 mod jobs;
 mod killed_pipelines;
 mod kills;
+mod one_at_a_time;
 mod outside;
 mod peers;
 mod pipelines;

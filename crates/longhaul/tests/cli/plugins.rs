@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::given::{Daemon, create, ended, expect, json, longhaul, show, stderr, within};
 
 /// A daemon with one plugin, `zoo`, that is tried once.
 struct Zoo {
     dir: tempfile::TempDir,
-    _daemon: Daemon,
+    daemon: Daemon,
 }
 
 impl Zoo {
@@ -30,11 +30,15 @@ impl Zoo {
         put(&file, config);
         let file = file.to_str().expect("it is text").to_owned();
         let daemon = Daemon::verb(dir.path(), &["serve", "--listen", "127.0.0.1:0", "--config", &file]);
-        Self { dir, _daemon: daemon }
+        Self { dir, daemon }
     }
 
     fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    fn config(&self) -> String {
+        self.path().join("longhaul.yaml").to_str().expect("it is text").to_owned()
     }
 
     fn job(&self, input: &str) -> String {
@@ -132,10 +136,31 @@ fn exit_codes_say_only_whether_it_failed_and_whether_it_is_tried_again() {
 }
 
 #[test]
-fn plugin_whose_jobs_fail_one_after_the_other_is_left_alone_where_the_operator_says_so() {
-    let zoo = Zoo::start(&script("exit 78"), "circuit_breaker: { threshold: 2, reset_after_seconds: 600 }");
-    let codes: Vec<_> = (0..3).map(|_| zoo.error()["code"].clone()).collect();
-    assert_eq!(codes, ["exit_code_78", "exit_code_78", "circuit_open"]);
+fn plugin_whose_jobs_fail_is_left_alone_its_jobs_wait_without_an_attempt_and_a_reset_lets_them_go_on() {
+    let says = format!("[ -e \"$(dirname \"$0\")/mended\" ] || exit 78; {OK}");
+    let zoo = Zoo::start(&script(&says), "circuit_breaker: { threshold: 2, reset_after_seconds: 600 }");
+    let breaker =
+        || json(zoo.path(), &["plugin", "show", "zoo", "--config", &zoo.config()])["breaker"].clone();
+    assert_eq!(breaker(), json!({ "state": "closed", "failures": 0, "threshold": 2 }));
+    for _ in 0..2 {
+        assert_eq!(zoo.error()["code"], "exit_code_78");
+    }
+    assert_eq!(breaker()["state"], "open");
+    let listed = expect(0, &longhaul(zoo.path(), &["plugin", "list", "--config", &zoo.config()]));
+    assert!(listed.contains("open until "), "{listed}");
+    let id = zoo.job("{}");
+    // Another lane is asked after it: whoever should have taken it would have.
+    ended(zoo.path(), &create(zoo.path(), &["other", "--executor", "noop"]), "completed");
+    let waiting = show(zoo.path(), &id);
+    assert_eq!((&waiting["state"], &waiting["runner"]["attempt_count"]), (&json!("queued"), &Value::Null));
+    let why = json(zoo.path(), &["jobs", "why", &id]);
+    assert_eq!(why["reasons"][0]["code"], "circuit_open", "{why}");
+    put(&zoo.path().join("plugins/zoo/mended"), "");
+    let told = expect(0, &longhaul(zoo.path(), &["plugin", "reset", "zoo"]));
+    assert_eq!(told, "zoo may be started again: its breaker is closed\n");
+    ended(zoo.path(), &id, "completed");
+    assert_eq!(show(zoo.path(), &id)["runner"]["attempt_count"], 1);
+    expect(4, &longhaul(zoo.path(), &["plugin", "reset", "zooo"]));
 }
 
 #[test]
@@ -239,7 +264,7 @@ fn what_a_plugin_remembers_survives_the_daemon_and_each_name_remembers_for_itsel
     assert_eq!(run(&zoo, &["greet"])["summary"], "hello world, number 2");
     assert_eq!(run(&zoo, &["also"])["summary"], "hello world, number 1");
     run(&zoo, &["tally", "--command", "handle", "--payload", r#"{"text": "one two"}"#]);
-    let Zoo { dir, _daemon: daemon } = zoo;
+    let Zoo { dir, daemon } = zoo;
     drop(daemon);
     let zoo = Zoo::with(dir, &config);
     assert_eq!(run(&zoo, &["greet"])["summary"], "hello world, number 3");
@@ -263,4 +288,110 @@ fi"#;
     assert!(error["message"].as_str().unwrap().contains("state of a plugin"), "{error}");
     let last = ended(zoo.path(), &zoo.job("{}"), "completed");
     assert!(last["summary"].as_str().unwrap().contains("\"seen\""), "{last}");
+}
+
+#[test]
+fn entrypoint_that_is_just_being_written_is_started_when_its_writer_is_done() {
+    let zoo = Zoo::start(&script(OK), "");
+    let entrypoint = zoo.path().join("plugins/zoo/run");
+    let writer = std::fs::OpenOptions::new().append(true).open(&entrypoint).expect("it is ours");
+    let id = zoo.job("{}");
+    within("it was busy", || zoo.daemon.log().contains("being written").then_some(()));
+    drop(writer);
+    assert_eq!(ended(zoo.path(), &id, "completed")["summary"], "done");
+    assert_eq!(show(zoo.path(), &id)["runner"]["attempt_count"], 1);
+}
+
+#[test]
+fn snapshot_of_a_plugin_replaces_its_state_and_stays_as_a_fact() {
+    let says = r#"jq -c '{status: "ok", result: (.state | tojson), state_updates: .payload}'"#;
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = "name: zoo\nprotocol: 2\nentrypoint: run\ncommands: [poll, note]\nfact_outputs:\n- { when: { command: poll }, \
+                    from: state_updates, fact_type: zoo.snapshot, compatibility_view: mirror_object }\n";
+    put(&dir.path().join("plugins/zoo/manifest.yaml"), manifest);
+    put(&dir.path().join("plugins/zoo/run"), &script(says));
+    let zoo = Zoo::with(dir, "plugin_roots: [plugins]\n");
+    let run = |command: &str, payload: &str| {
+        let id = zoo.job(&format!(r#"{{"command": "{command}", "payload": {payload}}}"#));
+        let state = ended(zoo.path(), &id, "completed")["summary"].clone();
+        serde_json::from_str::<Value>(state.as_str().expect("it is text")).expect("it is JSON")
+    };
+    // What a command without a rule says is merged; a snapshot is all that there is.
+    assert_eq!(run("note", r#"{"a": 1}"#), json!({}));
+    assert_eq!(run("note", r#"{"b": 2}"#), json!({ "a": 1 }));
+    assert_eq!(run("poll", r#"{"level": 2}"#), json!({ "a": 1, "b": 2 }));
+    assert_eq!(run("poll", r#"{"level": 3}"#), json!({ "level": 2 }));
+    assert_eq!(run("note", "{}"), json!({ "level": 3 }));
+    let Zoo { dir, daemon } = zoo;
+    drop(daemon);
+    let options = store_sql::SqliteOptions::at(dir.path().join("longhaul.sqlite"));
+    let store = store_sql::SqliteStore::open(&options).expect("the daemon is gone");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
+    let kept = runtime.block_on(store::PluginStore::plugin_facts(&store, "zoo", 0, 10)).expect("it reads");
+    let kept: Vec<(&str, &str)> = kept.iter().map(|kept| (&*kept.fact.fact_type, &*kept.fact.json)).collect();
+    assert_eq!(kept, [("zoo.snapshot", r#"{"level":2}"#), ("zoo.snapshot", r#"{"level":3}"#)]);
+}
+
+#[test]
+fn plugin_that_forks_without_end_is_ended_with_all_of_them_and_the_rest_goes_on() {
+    // Each child makes two more and stays: a hundred of them are many enough to be sure, and few enough for the others here.
+    let forks = r#"home=$(dirname "$0"); count() { ls "$home/children" | wc -l; }
+bomb() { [ "$(count)" -ge 100 ] && return; touch "$home/children/$BASHPID"; (bomb) & (setsid bash -c 'sleep 600') & sleep 600; }
+mkdir -p "$home/children"; bomb & bomb & sleep 600"#;
+    let zoo = Zoo::start(&script(forks), "timeouts: { poll: 3 }");
+    let id = zoo.job("{}");
+    ended(zoo.path(), &create(zoo.path(), &["other", "--executor", "noop"]), "completed");
+    assert_eq!(ended(zoo.path(), &id, "failed")["error"]["code"], "timeout");
+    let children = std::fs::read_dir(zoo.path().join("plugins/zoo/children")).expect("it made some");
+    let children: Vec<_> = children.map(|child| child.unwrap().file_name()).collect();
+    assert!(children.len() > 5, "{children:?}");
+    within("all are gone", || {
+        children.iter().all(|child| !Path::new("/proc").join(child).exists()).then_some(())
+    });
+}
+
+#[test]
+fn events_of_a_plugin_that_are_too_large_too_deep_or_none_are_told_and_many_large_ones_reach_the_next_step() {
+    let says = r#"request=$(cat); kind=$(jq -r '.event.payload.kind // "none"' <<< "$request")
+large() { head -c "$1" /dev/zero | tr '\0' y; }
+deep() { printf '{"a":%.0s' $(seq 1 200); echo -n 1; printf '}%.0s' $(seq 1 200); }
+one() { echo -n '{"type":"large","payload":{"x":"'"$(large "$1")"'"}}'; }
+case $kind in
+    too_large) echo '{"status":"ok","result":"r","events":['"$(one 262200)"']}' ;;
+    too_deep) echo '{"status":"ok","result":"r","events":[{"type":"t","payload":'"$(deep)"'}]}' ;;
+    no_object) echo '{"status":"ok","result":"r","events":[{"type":"t","payload":[1]}]}' ;;
+    many) echo '{"status":"ok","result":"r","events":['"$(one 250000),$(one 250001),$(one 250002),$(one 250003),$(one 250004)"']}' ;;
+    *) jq -c '{status: "ok", result: (.event.payload.x | length | tostring)}' <<< "$request" ;;
+esac"#;
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = "name: zoo\nprotocol: 2\nentrypoint: run\ncommands: [handle]\n";
+    put(&dir.path().join("plugins/zoo/manifest.yaml"), manifest);
+    put(&dir.path().join("plugins/zoo/run"), &script(says));
+    let pipelines = "pipelines: [{ name: p, on: go, steps: [{ id: a, uses: zoo }, { id: b, uses: zoo }] }]\n";
+    put(&dir.path().join("p.yaml"), pipelines);
+    let config =
+        "plugin_roots: [plugins]\npipelines: [p.yaml]\nplugins: { zoo: { retry: { max_attempts: 1 } } }\n";
+    let zoo = Zoo::with(dir, config);
+    for (kind, code, told) in [
+        ("too_large", "bad_event", "more than 262144 bytes"),
+        ("no_object", "bad_event", "is not an object"),
+        ("too_deep", "bad_event", "nested deeper than 64"),
+    ] {
+        let input = format!(r#"{{"event": {{"type": "t", "payload": {{"kind": "{kind}"}}}}}}"#);
+        let error = ended(zoo.path(), &zoo.job(&input), "failed")["error"].clone();
+        assert_eq!(error["code"], code, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(told), "{error}");
+    }
+    let run = ["pipeline", "run", "p", "--payload", r#"{"kind": "many"}"#, "--wait", "30"];
+    let ran = json(zoo.path(), &run)["run"].clone();
+    assert_eq!(ran["state"], "completed", "{ran}");
+    let second = ran["visits"].as_array().unwrap().iter().filter(|visit| visit["step"] == "b");
+    let mut lengths: Vec<String> = second
+        .map(|visit| {
+            let result = json(zoo.path(), &["jobs", "result", visit["job_id"].as_str().unwrap()]);
+            result["summary"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    lengths.sort();
+    assert_eq!(lengths, ["250000", "250001", "250002", "250003", "250004"]);
 }

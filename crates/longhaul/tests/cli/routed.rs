@@ -1,10 +1,12 @@
 //! Events and runs on the command line, and through kill -9 of the real binary.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::given::{Daemon, expect, json as json_of, longhaul, verify, within};
+use crate::given::{Daemon, binary, ended, expect, json as json_of, longhaul, verify, within};
 
 const PIPELINES: &str = "
 pipelines:
@@ -63,4 +65,94 @@ fn pipeline_is_run_by_name_and_read_anew_and_a_mistake_takes_nothing_away() {
     std::fs::write(dir.path().join("tides.yaml"), "pipelines: []\n").unwrap();
     expect(0, &longhaul(dir.path(), &["pipeline", "reload"]));
     assert_eq!(json_of(dir.path(), &["pipeline", "list"])["pipelines"], json!([]));
+}
+
+#[test]
+fn tail_tells_of_every_event_as_it_is_published_and_settled() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = configured(dir.path());
+    let _daemon = Daemon::start_with(dir.path(), &["--config", &config]);
+    let mut tail = binary(&["events", "tail"])
+        .env("LONGHAUL_DATA_DIR", dir.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut lines = BufReader::new(tail.stdout.take().expect("it is ours")).lines();
+    let mut next = || lines.next().expect("it goes on").expect("it is text");
+    for kind in ["nobody.listens", "tide"] {
+        let publish = ["events", "publish", kind, "--payload", r#"{"seconds":0}"#];
+        let id = json_of(dir.path(), &publish)["event_id"].as_str().unwrap().to_owned();
+        for happened in ["published", "settled"] {
+            let line = next();
+            assert!(line.contains(happened) && line.ends_with(&id), "{line}");
+        }
+    }
+    tail.kill().expect("it follows until then");
+    tail.wait().expect("it is ours");
+    let shown = expect(0, &longhaul(dir.path(), &["events", "list", "--status", "no_route"]));
+    assert!(shown.contains("nobody.listens") && !shown.contains("tide"), "{shown}");
+}
+
+#[test]
+fn run_is_cancelled_with_what_it_began_and_retried_from_the_step_that_failed() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = configured(dir.path());
+    let mended = dir.path().join("mended");
+    let yaml = format!(
+        "{PIPELINES}- {{ name: mill, on: grain, steps: [{{ id: first, uses: noop }}, {{ id: grind, uses: command, retry: {{ max_attempts: 1 }}, \
+         with: {{ argv: [test, -e, '{}'] }} }}, {{ id: last, uses: noop }}] }}\n",
+        mended.display()
+    );
+    std::fs::write(dir.path().join("tides.yaml"), yaml).unwrap();
+    let _daemon = Daemon::start_with(dir.path(), &["--config", &config]);
+    let begun = json_of(dir.path(), &["pipeline", "run", "tides", "--payload", r#"{"seconds":600}"#]);
+    let id = begun["run_id"].as_str().unwrap().to_owned();
+    run_of(dir.path(), |run| run["visits"][1]["state"] == "open");
+    let told = expect(0, &longhaul(dir.path(), &["runs", "cancel", &id, "--reason", "no longer needed"]));
+    assert!(told.starts_with(&format!("{id}: tides is ")), "{told}");
+    let run = run_of(dir.path(), |run| run["state"] == "cancelled");
+    ended(dir.path(), run["visits"][1]["job_id"].as_str().unwrap(), "cancelled");
+    assert_eq!(run["visits"].as_array().map(Vec::len), Some(2), "nothing follows: {run}");
+
+    let failed = longhaul(dir.path(), &["pipeline", "run", "mill", "--wait", "30"]);
+    let told = expect(1, &failed);
+    let id = told.split(':').next().unwrap();
+    assert!(told.contains("mill is failed"), "{told}");
+    std::fs::write(&mended, "").unwrap();
+    let told = expect(0, &longhaul(dir.path(), &["runs", "retry", id]));
+    assert!(told.starts_with("Tried again: "), "{told}");
+    let run = run_of(dir.path(), |run| run["pipeline"] == "mill" && run["state"] == "completed");
+    let steps: Vec<&str> =
+        run["visits"].as_array().unwrap().iter().map(|visit| visit["step"].as_str().unwrap()).collect();
+    assert_eq!(
+        steps,
+        ["first", "grind", "last"],
+        "what was done is not done again, what follows is done once"
+    );
+    expect(1, &longhaul(dir.path(), &["runs", "retry", id]));
+    expect(4, &longhaul(dir.path(), &["runs", "cancel", "run-0"]));
+}
+
+#[test]
+fn run_that_goes_on_keeps_its_definition_while_its_pipeline_is_read_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = configured(dir.path());
+    let _daemon = Daemon::start_with(dir.path(), &["--config", &config]);
+    json_of(dir.path(), &["events", "publish", "tide", "--payload", r#"{"seconds":1}"#]);
+    let before = run_of(dir.path(), |run| run["visits"][1]["state"] == "open");
+    let other = "pipelines: [{ name: tides, on: tide, steps: [{ id: another, uses: noop }] }]\n";
+    std::fs::write(dir.path().join("tides.yaml"), other).unwrap();
+    let told = json_of(dir.path(), &["pipeline", "reload"]);
+    assert_eq!((&told["pipelines"], &told["mistakes"]), (&json!(["tides"]), &json!([])), "{told}");
+    let after = json_of(dir.path(), &["pipeline", "run", "tides", "--wait", "30"])["run"].clone();
+    assert_eq!(after["visits"].as_array().map(Vec::len), Some(1), "{after}");
+    let id = before["run_id"].as_str().unwrap();
+    let ended = within("the first run is over", || {
+        let run = json_of(dir.path(), &["runs", "show", id])["run"].clone();
+        (run["state"] == "completed").then_some(run)
+    });
+    let last: Vec<&str> =
+        ended["visits"].as_array().unwrap().iter().map(|visit| visit["step"].as_str().unwrap()).collect();
+    assert_eq!(last, ["first", "slow", "last"]);
+    assert_ne!(ended["version"], after["version"], "{ended} {after}");
 }

@@ -13,6 +13,7 @@ mod lists;
 mod losses;
 mod proxy;
 mod repeats;
+mod routing;
 mod together;
 mod workers;
 mod workspaces;

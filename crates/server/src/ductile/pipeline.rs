@@ -10,13 +10,13 @@ use axum::response::Response;
 use domain::event::{NewEvent, Origin};
 use domain::run::{Readiness, RunCommand};
 use domain::{BodyName, Command, EventId, RunId};
-use engine::pipelines::{Mode, Pipeline, Trigger};
+use engine::pipelines::{Mode, Pipeline};
 use engine::{EngineError, Order, event_id_of_key, hint, run_id_of};
 use store::body_ref;
 
 use super::accepted;
 use super::payload::payload_of;
-use super::waited::{self, Waiting};
+use super::waited;
 use crate::answer::{self, Given};
 use crate::asked::Asked;
 use crate::authorise;
@@ -34,14 +34,13 @@ pub(crate) async fn trigger_pipeline(
     let is_waited_for =
         pipeline.mode == Mode::Synchronous && asked.parameter("async").as_deref() != Some("true");
     let place = if is_waited_for { Some(server.slots.wait()?) } else { None };
-    let waiting = Waiting::begin(server);
     let (triggered, given) = start(server, &asked, &pipeline).await?;
     let Some(place) = place else {
         return Ok(accepted(answer::bytes(answer::render(&triggered), given)));
     };
     // The place of the request is free while it waits.
     drop(slot);
-    let answered = waited::outcome(server, triggered, &pipeline, waiting).await;
+    let answered = waited::outcome(server, triggered, &pipeline).await;
     drop(place);
     answered
 }
@@ -112,22 +111,11 @@ fn earlier(answer: &[u8]) -> Result<(DuctileTriggered, Given), Problem> {
 }
 
 fn new_event(asked: &Asked, pipeline: &Pipeline, payload: &[u8]) -> Result<NewEvent, Problem> {
-    let kind = match &pipeline.trigger {
-        Trigger::On(kind) => kind.clone(),
-        Trigger::OnHook(signal) => signal.as_str().to_owned(),
-    };
+    let kind = pipeline.trigger.kind();
     let by = Some(asked.principal.actor.to_string());
-    Ok(NewEvent {
-        kind,
-        payload: body_ref(BodyName::Payload, payload),
-        origin: Origin::Asked { pipeline: pipeline.name.clone(), by },
-        source: None,
-        dedupe_key: None,
-        circle: authorise::circle_of_new(&asked.principal, None)?,
-        depth: 0,
-        max_depth: None,
-        correlation: None,
-    })
+    let origin = Origin::Asked { pipeline: pipeline.name.clone(), by };
+    let circle = authorise::circle_of_new(&asked.principal, None)?;
+    Ok(NewEvent { circle, ..NewEvent::new(kind, body_ref(BodyName::Payload, payload), origin) })
 }
 
 /// The job that the run begins with; the run itself if there is none, because a condition does not hold or a template fails.

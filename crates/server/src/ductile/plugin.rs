@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use store::{NewBody, body_ref};
 
 use super::accepted;
+use super::breaker;
 use super::payload::payload_of;
 use crate::answer::{self, Given};
 use crate::asked::Asked;
@@ -77,6 +78,7 @@ pub(crate) fn list_plugins(server: &Server, asked: &Asked) -> Response {
         version: plugin.manifest.version.clone(),
         description: plugin.manifest.description.clone(),
         commands: plugin.manifest.commands.iter().map(|command| command.name.clone()).collect(),
+        breaker: breaker::shown(plugin, server.now()),
     });
     answer::json(&PluginList { plugins: plugins.collect() })
 }
@@ -96,17 +98,21 @@ pub(crate) fn read_plugin(server: &Server, asked: &Asked) -> Result<Response, Pr
         version: plugin.manifest.version.clone(),
         description: plugin.manifest.description.clone(),
         commands: commands.collect(),
+        breaker: breaker::shown(plugin, server.now()),
     }))
 }
 
 /// The plugins that jobs may name: one whose secrets cannot be read is no executor.
-fn usable<'s>(server: &'s Server, circle: Option<&'s str>) -> impl Iterator<Item = &'s Arc<Plugin>> {
+pub(super) fn usable<'s>(
+    server: &'s Server,
+    circle: Option<&'s str>,
+) -> impl Iterator<Item = &'s Arc<Plugin>> {
     let executors = server.daemon.executors();
     let is_usable = move |name: &str| executors.find(circle, name).is_some();
     server.plugins.list().filter(move |plugin| plugin.is_enabled() && is_usable(&plugin.name))
 }
 
-fn plugin_named<'s>(
+pub(super) fn plugin_named<'s>(
     server: &'s Server,
     circle: Option<&'s str>,
     name: &str,
@@ -150,7 +156,7 @@ fn new_job(server: &Server, asked: &Asked, circle: Option<String>, input: &[u8])
 }
 
 /// A schema as JSON Schema: one without a `type` names its fields and their types.
-fn expanded(schema: &Value) -> Value {
+pub(super) fn expanded(schema: &Value) -> Value {
     let Value::Object(fields) = schema else { return schema.clone() };
     if fields.contains_key("type") {
         return schema.clone();

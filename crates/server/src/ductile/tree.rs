@@ -87,7 +87,7 @@ pub(super) async fn tree(server: &Server, run: &Run) -> Result<Vec<DuctileJob>, 
 }
 
 /// The run with this id.
-pub(super) async fn load_run(server: &Server, id: &RecordId) -> Result<Option<Box<Run>>, Problem> {
+async fn load_run(server: &Server, id: &RecordId) -> Result<Option<Box<Run>>, Problem> {
     let loaded = server.store().load(id).await.map_err(|error| of_store(&error))?;
     match loaded.as_ref().map(|loaded| &*loaded.record) {
         Some(Record::Run(run)) => Ok(Some(run.clone())),

@@ -62,17 +62,13 @@ fn new_event(asked: &Asked, sent: PublishEvent, payload: &[u8]) -> Result<NewEve
         return Err(at_field("dedupe_key", "value_error", "an empty key names nothing; leave it out"));
     }
     let correlation = sent.correlation.as_ref().map(|correlation| Json::parse(correlation.as_str()));
+    let origin = Origin::Published { by: Some(asked.principal.actor.to_string()) };
+    // Without a source: nobody who publishes passes for a plugin.
     let new = NewEvent {
         circle: authorise::circle_of_new(&asked.principal, sent.circle)?,
-        kind: sent.kind,
-        payload: body_ref(BodyName::Payload, payload),
-        origin: Origin::Published { by: Some(asked.principal.actor.to_string()) },
-        // Nobody who publishes passes for a plugin.
-        source: None,
         dedupe_key: sent.dedupe_key,
-        depth: 0,
-        max_depth: None,
         correlation: correlation.transpose().map_err(|refusal| of_refusal(&refusal, ""))?,
+        ..NewEvent::new(&sent.kind, body_ref(BodyName::Payload, payload), origin)
     };
     new.check().map_err(|refusal| of_refusal(&refusal, ""))?;
     Ok(new)

@@ -13,8 +13,8 @@ use super::create::{accept, key_of};
 use crate::answer;
 use crate::asked::Asked;
 use crate::keyed::Keyed;
+use crate::operation::Operation;
 use crate::problem::{at_field, of_engine, read};
-use crate::routes::Operation;
 use crate::serve::Server;
 
 pub(crate) async fn create_batch(server: &Server, asked: Asked) -> Result<Response, Problem> {

@@ -15,9 +15,9 @@ use crate::answer::{self, Given};
 use crate::asked::{Asked, check_key};
 use crate::gate::Principal;
 use crate::keyed::{self, Keyed};
+use crate::operation::Operation;
 use crate::peers;
 use crate::render::{Bodies, Extent, status};
-use crate::routes::Operation;
 use crate::serve::Server;
 
 pub(crate) async fn create(server: &Server, asked: Asked) -> Result<Response, Problem> {

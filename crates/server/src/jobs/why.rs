@@ -132,7 +132,10 @@ fn executor_here(server: &Server, job: &Job, outside: Option<&Operation>) -> Exe
     let circle = job.spec.circle.as_deref();
     let name = outside.map(|operation| operation.link.kind.as_str()).or(job.spec.executor.as_deref());
     match name.and_then(|name| server.daemon.executors().find(circle, name)) {
-        Some(_) => ExecutorHere::Registered,
+        Some(executor) => match executor.specialist.left_alone_until(server.now()) {
+            Some(until) => ExecutorHere::LeftAlone { until },
+            None => ExecutorHere::Registered,
+        },
         None => ExecutorHere::Missing { until: server.daemon.attempts().strangers_from() },
     }
 }

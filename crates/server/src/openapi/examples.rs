@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::routes::Operation;
+use crate::operation::Operation;
 
 /// A request that is accepted as it stands.
 pub(super) fn request(operation: Operation) -> Option<Value> {
@@ -119,6 +119,9 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ListPipelines
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
+        | Operation::ResetPlugin
+        | Operation::ReadPluginDocument
+        | Operation::ListSkills
         | Operation::ListRuns
         | Operation::ReadRun
         | Operation::RetryRun
@@ -214,6 +217,9 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::ReadPipeline
         | Operation::StartPipeline
         | Operation::ReloadPipelines
+        | Operation::ResetPlugin
+        | Operation::ReadPluginDocument
+        | Operation::ListSkills
         | Operation::ListRuns
         | Operation::ReadRun
         | Operation::CancelRun

@@ -7,7 +7,7 @@ use api::{PipelineStarted, Problem, StartPipeline};
 use axum::response::Response;
 use domain::event::{NewEvent, Origin};
 use domain::{BodyName, EventId, Record, RunId};
-use engine::pipelines::{Pipeline, Trigger};
+use engine::pipelines::Pipeline;
 use engine::run_id_of;
 use store::body_ref;
 
@@ -80,22 +80,11 @@ fn new_event(
     sent: StartPipeline,
     payload: &[u8],
 ) -> Result<NewEvent, Problem> {
-    let kind = match &pipeline.trigger {
-        Trigger::On(kind) => kind.clone(),
-        Trigger::OnHook(signal) => signal.as_str().to_owned(),
-    };
+    let kind = pipeline.trigger.kind();
     let by = Some(asked.principal.actor.to_string());
-    let new = NewEvent {
-        kind,
-        payload: body_ref(BodyName::Payload, payload),
-        origin: Origin::Asked { pipeline: pipeline.name.clone(), by },
-        source: None,
-        dedupe_key: None,
-        circle: authorise::circle_of_new(&asked.principal, sent.circle)?,
-        depth: 0,
-        max_depth: None,
-        correlation: None,
-    };
+    let origin = Origin::Asked { pipeline: pipeline.name.clone(), by };
+    let circle = authorise::circle_of_new(&asked.principal, sent.circle)?;
+    let new = NewEvent { circle, ..NewEvent::new(kind, body_ref(BodyName::Payload, payload), origin) };
     new.check().map_err(|refusal| of_refusal(&refusal, ""))?;
     Ok(new)
 }

@@ -36,6 +36,8 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::ReadPluginTree
         | Operation::ListPlugins
         | Operation::ReadPlugin
+        | Operation::ReadPluginDocument
+        | Operation::ListSkills
         | Operation::StreamFacts => true,
         Operation::CreateJob
         | Operation::CreateBatch
@@ -71,6 +73,7 @@ fn expected(role: Role, operation: Operation) -> bool {
         Operation::PurgeJob
         | Operation::SettleOrphan
         | Operation::ReloadPipelines
+        | Operation::ResetPlugin
         | Operation::DrainNode
         | Operation::UndrainNode => {
             matches!(role, Role::Admin | Role::Operator)
@@ -160,6 +163,7 @@ async fn token_of_a_circle_does_not_reach_what_spans_circles() {
         ("GET", "/nodes"),
         ("POST", "/nodes/x/drain"),
         ("POST", "/pipelines/reload"),
+        ("POST", "/plugin/echo/breaker/reset"),
         ("GET", "/tokens"),
         ("DELETE", "/tokens/token-0"),
     ] {

@@ -59,6 +59,7 @@ async fn no_route_takes_in_what_cannot_be_kept() {
                 Operation::DrainNode,
                 Operation::UndrainNode,
                 Operation::ReloadPipelines,
+                Operation::ResetPlugin,
                 Operation::RetryRun,
             ];
             if by_path.contains(&route.operation) && code == "invalid_request" {

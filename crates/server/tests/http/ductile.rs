@@ -148,6 +148,51 @@ async fn plugins_are_listed_and_shown_with_whole_schemas() {
 }
 
 #[tokio::test]
+async fn all_that_can_be_started_is_listed_with_where_and_a_plugin_is_told_as_openapi() {
+    let world = world().await;
+    world.pipelines(TWO_STEPS);
+    let skills = world.get("/skills").send().await.ok()["skills"].as_array().unwrap().clone();
+    let of = |name: &str| skills.iter().find(|skill| skill["name"] == name).cloned().unwrap_or_default();
+    let schema = json!({ "type": "object", "properties": { "station": { "type": "string" } } });
+    assert_eq!(
+        of("plugin.echo.poll"),
+        json!({
+            "name": "plugin.echo.poll", "kind": "plugin", "endpoint": "/plugin/echo/poll", "tier": "READ",
+            "input_schema": schema,
+        })
+    );
+    assert_eq!(
+        (&of("plugin.echo.handle")["tier"], &of("pipeline.two")["tier"]),
+        (&json!("WRITE"), &json!("WRITE"))
+    );
+    for skill in &skills {
+        // Nobody works here: what is synchronous is not waited for.
+        let path = format!("{}?async=true", text(&skill["endpoint"]));
+        accepted(&world.post(&path, json!({ "payload": {} })).send().await);
+    }
+    let document = world.get("/plugin/echo/openapi.json").send().await.ok();
+    assert_eq!(document["openapi"], "3.1.0");
+    let asked = &document["paths"]["/plugin/echo/poll"]["post"]["requestBody"]["content"]["application/json"];
+    assert_eq!(asked["schema"]["properties"]["payload"], schema);
+    error(&world.get("/plugin/nobody/openapi.json").send().await, 404);
+}
+
+#[tokio::test]
+async fn breaker_of_a_plugin_is_shown_and_reset_by_whoever_manages_nodes() {
+    let world = world().await;
+    let off = json!({ "state": "off" });
+    let closed = json!({ "state": "closed", "failures": 0, "threshold": 3 });
+    let listed = world.get("/plugins").send().await.ok();
+    assert_eq!((&listed["plugins"][0]["breaker"], &listed["plugins"][1]["breaker"]), (&off, &closed));
+    assert_eq!(world.get("/plugin/fails").send().await.ok()["breaker"], closed);
+    let reset = world.call("POST", "/plugin/fails/breaker/reset").send().await.ok();
+    assert_eq!(reset, json!({ "plugin": "fails", "breaker": closed }));
+    let unknown = world.call("POST", "/plugin/failz/breaker/reset").send().await;
+    let told = unknown.problem(404, "not_found")["detail"].to_string();
+    assert!(told.contains("fails"), "{told}");
+}
+
+#[tokio::test]
 async fn whoever_starts_a_synchronous_pipeline_is_answered_with_its_end_and_its_jobs() {
     let world = working_world().await;
     world.pipelines(TWO_STEPS);

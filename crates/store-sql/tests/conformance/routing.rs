@@ -20,17 +20,9 @@ fn run(name: &str) -> RecordId {
 }
 
 fn published(kind: &str, circle: Option<&str>) -> Fact {
-    Fact::Event(EventFact::Published(Box::new(NewEvent {
-        kind: kind.to_owned(),
-        payload: new_body(BodyName::Payload, b"{}").body,
-        origin: Origin::Published { by: None },
-        source: None,
-        dedupe_key: None,
-        circle: circle.map(str::to_owned),
-        depth: 0,
-        max_depth: None,
-        correlation: None,
-    })))
+    let (payload, circle) = (new_body(BodyName::Payload, b"{}").body, circle.map(str::to_owned));
+    let new = NewEvent::new(kind, payload, Origin::Published { by: None });
+    Fact::Event(EventFact::Published(Box::new(NewEvent { circle, ..new })))
 }
 
 fn settled() -> Fact {

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::Timestamp;
+use domain::breaker::BreakerState;
 
-use super::breaker::{Breaker, BreakerState};
+use super::breaker::PluginBreaker;
 use super::discover::{Discovered, Found};
 use super::manifest::{Manifest, is_plugin_name};
 use super::settings::{Activity, PluginSettings};
@@ -31,7 +32,7 @@ pub struct Plugin {
     pub entrypoint: PathBuf,
     /// What the operator says of it.
     pub settings: PluginSettings,
-    pub(super) breaker: Breaker,
+    pub(super) breaker: Arc<PluginBreaker>,
 }
 
 /// All plugins of a daemon.
@@ -76,7 +77,7 @@ impl Plugins {
                 manifest: found.manifest.clone(),
                 directory: found.directory.clone(),
                 entrypoint: found.entrypoint.clone(),
-                breaker: Breaker::new(settings.breaker),
+                breaker: PluginBreaker::new(settings.breaker),
                 settings,
             };
             match plugin.misses() {
@@ -98,25 +99,27 @@ impl Plugins {
     pub fn find(&self, name: &str) -> Option<&Arc<Plugin>> {
         self.by_name.get(name)
     }
-
-    /// Whether the plugin of this name is left alone on this node.
-    pub fn breaker(&self, name: &str, now: Timestamp) -> Option<BreakerState> {
-        self.find(name).map(|plugin| plugin.breaker.state(now))
-    }
-
-    /// Lets the plugin of this name be started again as if nothing had failed; false if there is none.
-    pub fn reset_breaker(&self, name: &str) -> bool {
-        self.find(name).is_some_and(|plugin| {
-            plugin.breaker.reset();
-            true
-        })
-    }
 }
 
 impl Plugin {
     /// Whether jobs may name it.
     pub fn is_enabled(&self) -> bool {
         self.settings.activity == Activity::Enabled
+    }
+
+    /// Whether it is left alone on this node.
+    pub fn breaker(&self, now: Timestamp) -> BreakerState {
+        self.breaker.state(now)
+    }
+
+    /// Lets it be started again on this node as if nothing had failed.
+    pub fn reset_breaker(&self) {
+        self.breaker.reset();
+    }
+
+    /// The lane that its jobs queue in, unless they name one.
+    pub fn lane(&self) -> String {
+        super::lane(&self.name, self.settings.parallelism)
     }
 
     /// Why it would not work with its configuration.

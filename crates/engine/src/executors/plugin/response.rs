@@ -2,6 +2,9 @@
 //!
 //! Numbers stay as they were written, in state and in payloads.
 
+use domain::Json;
+use domain::event::{MAX_CORRELATION_BYTES, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_NESTING};
+use domain::json::nesting;
 use domain::limits::cut;
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,7 +18,6 @@ use crate::{Emitted, Failure};
 /// Events of one answer.
 const MAX_EVENTS: usize = 100;
 const MAX_EVENT_TYPE_BYTES: usize = 256;
-const MAX_PAYLOAD_BYTES: usize = 262_144;
 const MAX_DEDUPE_KEY_BYTES: usize = 512;
 /// Logs of one answer that are kept.
 pub(super) const MAX_LOGS: usize = 100;
@@ -63,6 +65,7 @@ struct WrittenEvent {
     #[serde(default)]
     payload: Option<Box<RawValue>>,
     dedupe_key: Option<String>,
+    correlation: Option<Box<RawValue>>,
 }
 
 /// Why an answer is none.
@@ -144,6 +147,10 @@ fn emitted(event: WrittenEvent, result: &str, mask: &Mask) -> Result<Emitted, St
     let text = event.payload.as_deref().map_or("null", RawValue::get);
     let payload: Option<JsonObject> =
         serde_json::from_str(text).map_err(|_| format!("the payload of {kind:?} is not an object"))?;
+    // What follows is read with the payload inside of it, by readers that go only so deep.
+    if nesting(text) > MAX_PAYLOAD_NESTING {
+        return Err(format!("the payload of {kind:?} is nested deeper than {MAX_PAYLOAD_NESTING}"));
+    }
     let mut payload = masked(payload.unwrap_or_default(), mask)?;
     if !result.trim().is_empty() && !payload.contains_key("result") {
         let result = serde_json::value::to_raw_value(result).map_err(|error| error.to_string())?;
@@ -157,7 +164,18 @@ fn emitted(event: WrittenEvent, result: &str, mask: &Mask) -> Result<Emitted, St
     if dedupe_key.as_ref().is_some_and(|key| key.len() > MAX_DEDUPE_KEY_BYTES) {
         return Err(format!("the dedupe_key of {kind:?} has more than {MAX_DEDUPE_KEY_BYTES} bytes"));
     }
-    Ok(Emitted { kind, payload, dedupe_key })
+    let correlation = event.correlation.map(|written| correlation(&kind, &written, mask)).transpose()?;
+    Ok(Emitted { kind, payload, dedupe_key, correlation })
+}
+
+/// What is carried with everything that follows from an event.
+fn correlation(kind: &str, written: &RawValue, mask: &Mask) -> Result<Json, String> {
+    let told =
+        || format!("the correlation of {kind:?} is not an object of at most {MAX_CORRELATION_BYTES} bytes");
+    let object: JsonObject = serde_json::from_str(written.get()).map_err(|_| told())?;
+    let text = serde_json::to_string(&masked(object, mask)?).map_err(|_| told())?;
+    let json = Json::parse(&text).map_err(|_| told())?;
+    if json.as_str().len() > MAX_CORRELATION_BYTES { Err(told()) } else { Ok(json) }
 }
 
 /// The same object without secrets: a plugin is given them anew each time, and nobody else is.

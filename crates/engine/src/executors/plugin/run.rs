@@ -6,9 +6,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::breaker::Ended;
 use domain::job::Retryable;
 use domain::limits::{MAX_BODY_BYTES, MAX_SUMMARY_BYTES, cut};
-use domain::policy::Hint;
+use domain::{Json, Timestamp};
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -20,10 +21,9 @@ use super::super::process::{
     Collected, Ending, Exit, Heard, HeardLimits, ProcessHost, ProcessSettings, Program, collect,
     keep_artifact,
 };
-use super::breaker::Ended;
+use super::breaker;
 use super::envelope::{Given, request};
 use super::input::{JsonObject, PluginInput};
-use super::lane;
 use super::manifest::{FactOutput, FactView};
 use super::outcome::{Verdict, is_being_written, judge};
 use super::registry::Plugin;
@@ -31,8 +31,8 @@ use super::response::{Answer, Log};
 use super::workspace::{Leavings, Workspace};
 use crate::plugin_state::written as written_object;
 use crate::{
-    Assignment, Clock, Emitted, Executor, Failure, Link, Modes, Output, Produced, Reach, Specialist,
-    StateChange, StateUpdate, Workspaces,
+    Admission, Assignment, Clock, Emitted, Executor, Failure, Link, Modes, Output, Produced, Reach,
+    Specialist, StateChange, StateUpdate, Workspaces,
 };
 
 const MAX_STDOUT_BYTES: usize = 10 * 1_048_576;
@@ -86,15 +86,8 @@ impl PluginExecutor {
         Executor { specialist: Arc::new(self), concurrency, retry, modes: Modes::default() }
     }
 
-    /// Leaves it alone while its breaker is open, and counts what comes of it otherwise.
+    /// Tells its breaker what came of it.
     async fn work(&self, assignment: Assignment, link: Link) -> Produced {
-        let now = self.clock.now();
-        if let Err(until) = self.plugin.breaker.admit(now) {
-            let seconds = until.micros().saturating_sub(now.micros()) / 1_000_000 + 1;
-            let told = format!("{:?} has failed too often and is left alone for now", self.plugin.name);
-            let failure = Failure::transient("circuit_open", told);
-            return Produced::Failed(Failure { retry_after: Hint::Seconds(seconds), ..failure });
-        }
         // A future that is dropped says nothing more: then the next attempt may find out.
         let mut trial = Trial { plugin: &self.plugin, clock: &*self.clock, ended: Ended::Unknown };
         let (number, most) = (assignment.attempt_number, assignment.job.spec.retry.max_attempts);
@@ -207,6 +200,7 @@ impl PluginExecutor {
             if !is_being_written(&collected.ending) {
                 return Ok(self.named(collected));
             }
+            tracing::info!(job = %assignment.job.id, "{program} is being written: it is started again in a moment");
             tokio::time::sleep(wait).await;
             wait *= 2;
         }
@@ -315,7 +309,15 @@ impl Specialist for PluginExecutor {
     }
 
     fn lane(&self) -> Option<Cow<'_, str>> {
-        Some(Cow::Owned(lane(&self.plugin.name, self.plugin.settings.parallelism)))
+        Some(Cow::Owned(self.plugin.lane()))
+    }
+
+    fn let_in(&self, now: Timestamp) -> Result<Admission, Timestamp> {
+        breaker::let_in(&self.plugin.breaker, now)
+    }
+
+    fn left_alone_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.plugin.breaker.left_alone_until(now)
     }
 
     fn takes_events(&self) -> bool {
@@ -327,7 +329,7 @@ impl Specialist for PluginExecutor {
     }
 }
 
-/// An attempt that the breaker was asked about: it is told of its end, whatever that is.
+/// An attempt whose breaker is told of its end, whatever that is.
 struct Trial<'a> {
     plugin: &'a Plugin,
     clock: &'a dyn Clock,
@@ -391,6 +393,8 @@ struct DataEvent<'a> {
     payload: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dedupe_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correlation: Option<&'a Json>,
 }
 
 /// The result's data. Where all of it would be too large, the payloads are left out: they went out with their events.
@@ -422,6 +426,7 @@ fn written<'a>(
             kind: &event.kind,
             payload: payload(event),
             dedupe_key: event.dedupe_key.as_deref(),
+            correlation: event.correlation.as_ref(),
         })
         .collect();
     let left_out = events.iter().any(|event| event.payload.is_none());

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::RetryPolicy;
+use domain::breaker::BreakerPolicy;
 use serde_json::{Map, Value};
 
 use super::super::http::SecretSource;
-use super::breaker::BreakerSettings;
 
 /// What plugins have from the daemon's environment.
 const INHERITED: [&str; 19] = [
@@ -50,7 +50,7 @@ pub struct PluginSettings {
     /// Jobs at the same time on this node; one at a time on all nodes together if nothing is said.
     pub parallelism: Option<usize>,
     /// When it is left alone because its jobs fail.
-    pub breaker: BreakerSettings,
+    pub breaker: BreakerPolicy,
     /// Variables that it has from the daemon's environment besides the usual ones.
     pub env_passthrough: Vec<String>,
     /// What an answer of an older era is.
@@ -110,7 +110,7 @@ impl Default for PluginSettings {
             retry: Self::DEFAULT_RETRY,
             timeouts: BTreeMap::new(),
             parallelism: None,
-            breaker: BreakerSettings::default(),
+            breaker: BreakerPolicy::default(),
             env_passthrough: Vec::new(),
             strictness: Strictness::default(),
         }

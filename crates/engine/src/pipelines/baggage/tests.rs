@@ -87,7 +87,14 @@ fn every_mistake_is_told_with_its_place() {
             "a..b: payload.x\n",
             "1:1: \"a..b\": a path is names with dots between them; a name has letters, digits, _ and -",
         ),
-        ("ductile.x: payload.x\n", "1:1: \"ductile.x\": names that begin with ductile are the host's own"),
+        (
+            "ductile.x: payload.x\n",
+            "1:1: \"ductile.x\": correlation and names that begin with ductile are the host's own",
+        ),
+        (
+            "correlation: payload.x\n",
+            "1:1: \"correlation\": correlation and names that begin with ductile are the host's own",
+        ),
         ("from: payload\n", "1:1: baggage has both from and namespace, or none of them"),
         (
             "from: payload\nnamespace: 'a b'\n",

@@ -40,7 +40,7 @@ fn mistakes_of_a_pipeline_are_told_with_their_place() {
         ),
         (
             "name: p\non: e\nschedule: x\nsteps: [{ uses: x }]",
-            "4:3: unknown key \"schedule\"; known here: name, on, on-hook, from_plugin, if, max_depth, execution_mode, timeout, dedupe_window, on_error, steps",
+            "4:3: unknown key \"schedule\"; known here: name, on, on-hook, from_plugin, if, max_depth, execution_mode, timeout, dedupe_window, carry, on_error, steps",
         ),
         (
             "name: p\non: e\nmax_depth: -1\nsteps: [{ uses: x }]",

@@ -194,5 +194,26 @@ fn version_changes_with_what_a_pipeline_says_and_not_with_how_it_is_written() {
     assert_eq!(version(one), version(same));
     assert_ne!(version(one), version(&other));
     assert_ne!(version(one), version(&one.replace("on: e", "on: f")));
+    assert_ne!(version(one), version(&one.replace("on: e", "on: e, carry: payload")));
+    assert_eq!(version(one), version(&one.replace("on: e", "on: e, carry: claimed")));
     assert_eq!(version(one), "71cf69018eba6e97");
+}
+
+#[test]
+fn file_says_what_its_pipelines_carry_unless_they_say_it_themselves() {
+    let text = "
+carry: payload
+pipelines:
+- { name: p, on: e, steps: [{ uses: x }] }
+- { name: q, on: e, carry: claimed, steps: [{ uses: x }] }
+";
+    let loaded =
+        parse(&[("f.yaml", text), ("g.yaml", "pipelines: [{ name: r, on: e, steps: [{ uses: x }] }]")]);
+    assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
+    let carried: Vec<Carry> = loaded.pipelines.iter().map(|pipeline| pipeline.carry).collect();
+    assert_eq!(carried, [Carry::Payload, Carry::Claimed, Carry::Claimed]);
+    let wrong = parse(&[("f.yaml", "carry: playload\npipelines: []\n")]).mistakes;
+    let told = wrong.first().map(ToString::to_string);
+    let expected = r#"f.yaml:1:8: "playload" is not one of: claimed, payload; did you mean "payload"?"#;
+    assert_eq!(told.as_deref(), Some(expected));
 }

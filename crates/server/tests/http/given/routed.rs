@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::plugin::{Discovered, Found, Manifest, Plugins};
+use domain::breaker::BreakerPolicy;
+use engine::plugin::{Discovered, Found, Manifest, PluginSettings, Plugins};
 use server::{Endpoint, SignedTime, Webhooks};
 
 /// What webhooks are signed with.
@@ -23,7 +24,10 @@ pub fn plugins() -> Arc<Plugins> {
         let found = Found { directory: PathBuf::new(), entrypoint: PathBuf::new(), manifest };
         discovered.plugins.insert(name.to_owned(), found);
     }
-    Arc::new(Plugins::assemble(&discovered, &BTreeMap::new()).expect("they are named well").0)
+    let breaker = BreakerPolicy { threshold: 3, ..BreakerPolicy::default() };
+    let settings =
+        BTreeMap::from([("fails".to_owned(), PluginSettings { breaker, ..PluginSettings::default() })]);
+    Arc::new(Plugins::assemble(&discovered, &settings).expect("they are named well").0)
 }
 
 /// `plain`, `timed` and `named`, each at a path of its own name.
@@ -40,10 +44,13 @@ pub fn webhooks() -> Webhooks {
         dedupe_header: dedupe_header.map(str::to_owned),
         circle: None,
     };
-    let endpoints = vec![
+    let mut webhooks = Webhooks::default();
+    for one in [
         endpoint("plain", None, None),
         endpoint("timed", time(), None),
         endpoint("named", time(), Some("x-id")),
-    ];
-    Webhooks::new(endpoints).expect("they can be used")
+    ] {
+        webhooks.add(one).expect("it can be used");
+    }
+    webhooks
 }

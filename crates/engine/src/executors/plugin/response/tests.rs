@@ -121,6 +121,33 @@ fn events_keep_to_their_limits() {
 }
 
 #[test]
+fn event_may_say_what_is_carried_from_it_on_in_an_object_within_its_limit() {
+    let event = |correlation: &str| {
+        format!(r#"{{"status":"ok","result":"r","events":[{{"type":"a","correlation":{correlation}}}]}}"#)
+    };
+    let carried =
+        ok(&event(r#"{ "run_id": "R1", "step": 18446744073709551615 }"#)).events.remove(0).correlation;
+    assert_eq!(carried.unwrap().as_str(), r#"{"run_id":"R1","step":18446744073709551615}"#);
+    assert_eq!(ok(&event("null")).events[0].correlation, None);
+    let large = format!(r#"{{"x":"{}"}}"#, "y".repeat(2_048));
+    for wrong in ["[1]", "\"R1\"", r#"{"a":{"b":1,"b":2}}"#, &large] {
+        let told = refusal(&event(wrong));
+        assert!(told.starts_with("bad_event: event 1: the correlation of \"a\" is not an object"), "{told}");
+    }
+}
+
+#[test]
+fn payload_is_nested_no_deeper_than_what_is_read_later_can_be() {
+    let nested = |deep: usize| {
+        let payload = format!("{}1{}", "{\"a\":".repeat(deep), "}".repeat(deep));
+        format!(r#"{{"status":"ok","result":"r","events":[{{"type":"a","payload":{payload}}}]}}"#)
+    };
+    ok(&nested(MAX_PAYLOAD_NESTING));
+    let told = refusal(&nested(MAX_PAYLOAD_NESTING + 1));
+    assert_eq!(told, "bad_event: event 1: the payload of \"a\" is nested deeper than 64");
+}
+
+#[test]
 fn secrets_are_taken_out_of_everything_that_is_kept() {
     let mask = Mask::of([("token", "s3cr3t-t0ken")]);
     let said = r#"{"status":"ok","result":"s3cr3t-t0ken","events":[{"type":"a","payload":{"x":["s3cr3t-t0ken"]}}],"state_updates":{"t":"s3cr3t-t0ken"},"logs":[{"level":"info","message":"s3cr3t-t0ken"}]}"#;
