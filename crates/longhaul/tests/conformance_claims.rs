@@ -5,7 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+#[path = "support/sources.rs"]
+mod sources;
+
+use sources::{rust_files, test_below};
 
 /// Letter, name, and number of the last rule. Rules are only ever appended.
 const DIALECTS: [(char, &str, u16); 5] = [
@@ -15,8 +20,6 @@ const DIALECTS: [(char, &str, u16); 5] = [
     ('O', "Orbiplex", 126),
     ('R', "Repowire", 107),
 ];
-
-const TEST_ATTRIBUTES: [&str; 3] = ["#[test]", "#[tokio::test]", "#[tokio::test("];
 
 const BLESS: &str = "LONGHAUL_BLESS=1 cargo test -p longhaul --test conformance_claims";
 
@@ -91,33 +94,13 @@ fn a_malformed_claim_is_refused_with_file_and_line() {
     }
 }
 
-/// Every source under `crates/` and `bench/`, relative to the root.
-fn rust_files(root: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut folders = vec![PathBuf::from("crates"), PathBuf::from("bench")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(root.join(&folder)).expect("source folders are readable") {
-            let entry = entry.expect("source folders are readable");
-            let path = folder.join(entry.file_name());
-            if entry.file_type().expect("entries have a type").is_dir() {
-                if entry.file_name() != "target" {
-                    folders.push(path);
-                }
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                files.push(path);
-            }
-        }
-    }
-    files
-}
-
 /// Adds the claims of one file, or says which line is wrong.
 fn collect(claims: &mut Claims, file: &str, source: &str) -> Result<(), String> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     for (index, line) in lines.iter().enumerate().filter(|(_, line)| is_claim(line)) {
         let at = format!("{file}:{}", index + 1);
         let rules = claimed_rules(line).ok_or_else(|| format!("{at}: malformed claim {line:?}"))?;
-        let test = claiming_test(&lines[index + 1..])
+        let test = test_below(&lines[index + 1..])
             .ok_or_else(|| format!("{at}: a claim stands above the attributes of a test"))?;
         for rule in rules {
             claims.entry(rule).or_default().insert(format!("{file}: {test}"));
@@ -144,19 +127,6 @@ fn rule(id: &str) -> Option<Rule> {
     let rule = Rule { dialect, number };
     // One spelling only: not "L+1", not "L01".
     (rule.to_string() == id).then_some(rule)
-}
-
-/// The name of the test that starts below a claim, if the next item is one.
-fn claiming_test<'a>(below: &[&'a str]) -> Option<&'a str> {
-    let mut is_test = false;
-    for line in below.iter().filter(|line| !line.is_empty() && !line.starts_with("//")) {
-        if !line.starts_with("#[") {
-            let (_, from_name) = line.split_once("fn ").filter(|_| is_test)?;
-            return from_name.split(['(', '<']).next();
-        }
-        is_test |= TEST_ATTRIBUTES.iter().any(|attribute| line.starts_with(attribute));
-    }
-    None
 }
 
 fn render(claims: &Claims) -> String {
