@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod connection;
 mod demo;
+mod drill;
 mod ductile;
 mod encrypted_database;
 mod exit_codes;
