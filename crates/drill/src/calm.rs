@@ -1,6 +1,7 @@
 //! The calm after the drill: nothing is broken any more, every question is answered, and everything that was accepted must be over in
 //! bounded time. Whatever is not says why.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -16,20 +17,32 @@ use crate::wire::Request;
 
 pub const OVER: &str = "nothing is open after calm";
 /// A lease that is lost twice, a service that does not let go, and some.
-const OVER_WITHIN: Duration = Duration::from_secs(3 * LEASE_SECONDS + 30);
+pub const OVER_WITHIN: Duration = Duration::from_secs(3 * LEASE_SECONDS + 30);
+/// What nobody pulls and no other node takes over is over sooner: a cancel that nobody confirms takes as long as a lease.
+pub const ALONE_OVER_WITHIN: Duration = Duration::from_secs(2 * LEASE_SECONDS);
+/// A client has one more thing to finish.
+const CLIENTS_WITHIN: Duration = Duration::from_mins(2);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+const CLIENT_LOOK: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Of so many that are stuck it is told why.
 const TOLD: usize = 20;
 
-/// Waits until everything is over; how long that took, and what is not.
+/// Waits until everything is over, for at most so long; how long that took, and what is not.
 pub fn wait(
     stage: &Stage,
     inspector: &mut Inspector<'_>,
+    within: Duration,
     mut look: impl FnMut(usize),
 ) -> Result<(Duration, Vec<Finding>)> {
     let began = Instant::now();
-    for key in stage.oracle().unknown() {
+    while stage.clients.load(Ordering::SeqCst) > 0 && !stage.is_over() && began.elapsed() < CLIENTS_WITHIN {
+        std::thread::sleep(CLIENT_LOOK);
+    }
+    let began = Instant::now();
+    // Taken out first: the oracle is asked again for each of them.
+    let unknown = stage.oracle().unknown();
+    for key in unknown {
         client::create(stage, &key, Sending::Whole);
     }
     loop {
@@ -39,7 +52,7 @@ pub fn wait(
         if open == 0 || stage.is_over() {
             return Ok((began.elapsed(), Vec::new()));
         }
-        if began.elapsed() > OVER_WITHIN {
+        if began.elapsed() > within {
             return Ok((began.elapsed(), stuck(stage, inspector)));
         }
         answer_all(stage, inspector);

@@ -71,6 +71,9 @@ pub fn at_most_one_job_per_key(history: &History) -> Vec<Finding> {
             ids.entry(key).or_default().push(id);
         }
     }
+    for ids in ids.values_mut() {
+        ids.sort_unstable();
+    }
     let doubled = ids.into_iter().filter(|(_, ids)| ids.len() > 1);
     doubled.map(|(key, ids)| Finding::new(ONE_JOB, key, format!("it has {}", ids.join(" and ")))).collect()
 }

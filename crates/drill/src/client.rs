@@ -1,5 +1,6 @@
 //! A client: asks for work under keys, asks again when it is not answered, steers, looks. Whatever it learns the oracle keeps.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -13,9 +14,13 @@ use crate::wire::{Answer, Request, Sent};
 
 pub const VISIBLE: &str = "what was acknowledged can be read";
 /// How long a client goes on with one thing: longer than all nodes are down.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// How long it goes on asking for what is of no use to anybody when it fails.
 const LITTLE_PATIENCE: Duration = Duration::from_secs(10);
+/// Nobody asks for more while so much is open.
+const MAX_OPEN: usize = 400;
+/// So many of the last ones are late.
+const LATE: u64 = 40;
 const ENDS: [&str; 5] = ["completed", "failed", "cancelled", "expired", "unavailable"];
 
 /// One client and the keys that it has used.
@@ -24,12 +29,24 @@ pub struct Client<'a> {
     number: usize,
     steps: Steps,
     keys: Vec<String>,
+    /// Those that wait for an answer, and those that fail until they are retried.
+    asks: Vec<String>,
+    failing: Vec<String>,
     steers: u64,
 }
 
 impl<'a> Client<'a> {
     pub fn new(stage: &'a Stage, number: usize, kinds: &[Kind]) -> Self {
-        Self { stage, number, steps: Steps::new(stage.seed, number, kinds), keys: Vec::new(), steers: 0 }
+        stage.clients.fetch_add(1, Ordering::SeqCst);
+        Self {
+            stage,
+            number,
+            steps: Steps::new(stage.seed, number, kinds),
+            keys: Vec::new(),
+            asks: Vec::new(),
+            failing: Vec::new(),
+            steers: 0,
+        }
     }
 
     /// Goes on until it is calm.
@@ -38,31 +55,25 @@ impl<'a> Client<'a> {
             let (think, step) = self.steps.next();
             self.stage.think(think);
             match step {
+                // What is open has to be over soon after the calm begins.
+                Step::Create { .. } if self.stage.open.load(Ordering::SeqCst) > MAX_OPEN => {}
                 Step::Create { kind, detail, sending } => self.create(kind, &detail, sending),
                 Step::Repeat { which } => self.with(which, Self::repeat),
                 Step::OtherBody { which } => self.with(which, Self::other_body),
                 Step::Cancel { which, sending } => {
                     self.with(which, |client, key| client.cancel(key, sending));
                 }
-                Step::Retry { which } => self.with(which, Self::retry),
-                Step::Answer { which } => self.with(which, Self::answer),
+                Step::Retry { which } => self.retry(which),
+                Step::Answer { which } => self.answer(which),
                 Step::Look { which } => self.with(which, |client, key| look(client.stage, key)),
             }
         }
+        self.stage.clients.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Does it with one of the keys that were used: mostly a late one.
+    /// Does it with one of the keys that were used.
     fn with(&mut self, which: u64, act: impl FnOnce(&mut Self, &str)) {
-        let count = self.keys.len() as u64;
-        let Some(back) = (if which.is_multiple_of(4) {
-            which.checked_rem(count)
-        } else {
-            which.checked_rem(count.min(40))
-        }) else {
-            return;
-        };
-        let place = usize::try_from(count - 1 - back).unwrap_or_default();
-        if let Some(key) = self.keys.get(place).cloned() {
+        if let Some(key) = late(&self.keys, which) {
             act(self, &key);
         }
     }
@@ -71,6 +82,18 @@ impl<'a> Client<'a> {
         let key = format!("drill-{:x}-{}-{}", self.stage.seed, self.number, self.keys.len());
         let body = kind.body(&key, detail, &self.stage.effects).to_string();
         self.keys.push(key.clone());
+        match kind {
+            Kind::Ask => self.asks.push(key.clone()),
+            Kind::Failing => self.failing.push(key.clone()),
+            Kind::Noop
+            | Kind::Command
+            | Kind::Plugin
+            | Kind::Slow
+            | Kind::Service
+            | Kind::Zoo
+            | Kind::Pulled
+            | Kind::Event => {}
+        }
         self.stage.oracle().asks(&key, kind, &body);
         if sending == Sending::Half {
             let request = creation(kind, &key, &body);
@@ -125,17 +148,18 @@ impl<'a> Client<'a> {
         self.steer(key, "cancel", &json!({ "reason": "drilled" }), sending);
     }
 
-    fn retry(&mut self, key: &str) {
-        let Some((Kind::Failing, _)) = self.accepted(key) else { return };
-        if let Some(entry) = self.stage.oracle().entry_mut(key) {
+    /// Another attempt of one that fails; more than once, if chance will have it so.
+    fn retry(&mut self, which: u64) {
+        let Some(key) = late(&self.failing, which) else { return };
+        if let Some(entry) = self.stage.oracle().entry_mut(&key) {
             entry.retry_asked = true;
         }
-        self.steer(key, "retry", &json!({}), Sending::Whole);
+        self.steer(&key, "retry", &json!({}), Sending::Whole);
     }
 
-    fn answer(&mut self, key: &str) {
-        let Some((Kind::Ask, _)) = self.accepted(key) else { return };
-        self.steer(key, "answer", &json!({ "answer": "this way" }), Sending::Whole);
+    fn answer(&mut self, which: u64) {
+        let Some(key) = late(&self.asks, which) else { return };
+        self.steer(&key, "answer", &json!({ "answer": "this way" }), Sending::Whole);
     }
 
     /// A write to a job under a key of its own, asked again until it is answered.
@@ -168,6 +192,14 @@ impl<'a> Client<'a> {
         entry.id()?;
         Some((entry.kind, entry.body.clone()))
     }
+}
+
+/// One of them: mostly a late one.
+fn late(keys: &[String], which: u64) -> Option<String> {
+    let count = keys.len() as u64;
+    let among = if which.is_multiple_of(4) { count } else { count.min(LATE) };
+    let place = count - 1 - which.checked_rem(among)?;
+    keys.get(usize::try_from(place).ok()?).cloned()
 }
 
 /// Asks for what a key stands for until it is answered.

@@ -26,22 +26,29 @@ use crate::stage::{ANSWER_WITHIN, Stage};
 use crate::wire::{Request, Sent, send};
 use crate::worker::Worker;
 
+pub const GOES_ON: &str = "whatever was broken works again";
 const CLIENTS: usize = 4;
 const WORKERS: usize = 2;
 
 /// What a drill is run with.
 pub struct Setting {
+    /// What is drilled.
     pub binary: Binary,
+    /// How long things are broken.
     pub seconds: u64,
+    /// What chance is drawn from.
     pub seed: u64,
+    /// Daemons at the same time.
     pub nodes: usize,
     /// The scratch directory, which is made.
     pub dir: PathBuf,
     /// A schema on a server, instead of a file.
     pub database: Option<Box<dyn Database>>,
+    /// What is asked for.
     pub kinds: Vec<Kind>,
     /// Whether the binary ends itself at named points.
     pub failpoints: bool,
+    /// A lie that must come out red.
     pub plant: Option<Plant>,
     /// Set from outside to end it early.
     pub interrupted: Arc<AtomicBool>,
@@ -61,8 +68,11 @@ pub enum Verdict {
 
 /// What came of a drill.
 pub struct Outcome {
+    /// The one word.
     pub verdict: Verdict,
+    /// What should not be.
     pub findings: Vec<Finding>,
+    /// Whether enough happened.
     pub thresholds: Vec<Threshold>,
     /// For people.
     pub table: String,
@@ -95,7 +105,6 @@ pub fn run(setting: &Setting) -> Result<Outcome> {
     };
     let mut rounds = Rounds {
         stage: &stage,
-        scratch: &scratch,
         nodes,
         inspector: Inspector::new(&setting.binary, &stage, store),
         faults: Faults::new(setting.seed, scene),
@@ -132,7 +141,10 @@ pub fn run(setting: &Setting) -> Result<Outcome> {
         ended
     });
     rounds.nodes.end();
-    ended?;
+    // A daemon that does not come back is what a drill is for, and what was found before it counts too.
+    if let Err(error) = ended {
+        rounds.keep(vec![Finding::new(GOES_ON, "the drill", format!("{error:#}"))]);
+    }
     Ok(outcome(setting, &rounds, &stage))
 }
 
@@ -150,9 +162,10 @@ fn drilled(setting: &Setting, rounds: &mut Rounds<'_>) -> Result<()> {
     rounds.nodes.all_up()?;
     let counted = line(rounds, seconds);
     let stage = rounds.stage;
-    let (calm, stuck) = calm::wait(stage, &mut rounds.inspector, |open| {
-        progress.show(&format!("{counted} · calm: {open} open"))
-    })?;
+    let alone = setting.nodes == 1 && !setting.kinds.contains(&Kind::Pulled);
+    let within = if alone { calm::ALONE_OVER_WITHIN } else { calm::OVER_WITHIN };
+    let show = |open| progress.show(&format!("{counted} · calm: {open} open"));
+    let (calm, stuck) = calm::wait(stage, &mut rounds.inspector, within, show)?;
     rounds.figures.calm = calm;
     rounds.keep(stuck);
     rounds.look(Extent::Last)?;

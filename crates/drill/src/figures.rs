@@ -91,12 +91,16 @@ impl Figures {
 /// One thing of which there must be enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Threshold {
+    /// What is counted.
     pub name: &'static str,
+    /// How many there were.
     pub found: u64,
+    /// How many there must be.
     pub needed: u64,
 }
 
 impl Threshold {
+    /// Whether there were enough.
     pub fn is_met(&self) -> bool {
         self.found >= self.needed
     }

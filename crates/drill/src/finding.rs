@@ -16,6 +16,7 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// What was found of a record, against a rule.
     pub fn new(rule: &'static str, record: impl Into<String>, what: impl Into<String>) -> Self {
         Self { rule, record: record.into(), what: what.into() }
     }

@@ -20,7 +20,7 @@ use crate::wire::{Request, Sent, send};
 
 pub const VIEWS: &str = "views equal replay";
 /// For one look at the whole store.
-const LOOK_WITHIN: Duration = Duration::from_secs(300);
+const LOOK_WITHIN: Duration = Duration::from_mins(5);
 /// Keys that are asked for again after each round, and at the end.
 const SAMPLE: u64 = 6;
 const LAST_SAMPLE: u64 = 600;

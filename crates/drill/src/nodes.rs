@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -12,33 +12,62 @@ use crate::process::{Binary, Process};
 use crate::scratch::{LEASE_SECONDS, Scratch};
 
 /// A daemon that takes longer to be ready does not recover.
-pub const READY_WITHIN: Duration = Duration::from_secs(60);
+pub const READY_WITHIN: Duration = Duration::from_mins(1);
 /// A daemon that was asked to stop lets its work go on for ten seconds, and a question to a service for thirty.
 const STOP_WITHIN: Duration = Duration::from_secs(45);
 const MOST_STARTS: usize = 3;
+const ASK_PAUSED_EVERY: u64 = 16;
 const BETWEEN_STARTS: Duration = Duration::from_millis(100);
 /// Longer than a lease, and than whoever holds it may take to say so.
 pub const PAST_LEASE: Duration = Duration::from_secs(LEASE_SECONDS + 4);
 
 /// Where the nodes are; none for one that is down.
 #[derive(Debug, Default)]
-pub struct Addresses(Mutex<Vec<Option<String>>>);
+pub struct Addresses(Mutex<Vec<Option<Address>>>);
+
+#[derive(Clone, Debug)]
+struct Address {
+    url: String,
+    paused: bool,
+}
 
 impl Addresses {
-    /// A node that should be up, the `turn`th of them.
+    /// A node that should be up, the `turn`th of them. One that is paused is asked now and then only, because whoever asks it waits in
+    /// vain.
     pub fn any(&self, turn: u64) -> Option<String> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let up: Vec<&String> = all.iter().flatten().collect();
-        let place = usize::try_from(turn.checked_rem(up.len() as u64)?).ok()?;
-        up.get(place).map(|url| (*url).clone())
+        let all = self.all();
+        let up: Vec<&Address> = all.iter().flatten().collect();
+        let count = up.len() as u64;
+        let one = up.get(usize::try_from(turn.checked_rem(count)?).ok()?)?;
+        if one.paused && !(turn / count).is_multiple_of(ASK_PAUSED_EVERY) {
+            let awake = up.iter().find(|other| !other.paused);
+            return Some(awake.unwrap_or(one).url.clone());
+        }
+        Some(one.url.clone())
     }
 
     fn set(&self, number: usize, url: Option<String>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all();
         if all.len() <= number {
             all.resize(number + 1, None);
         }
-        all[number] = url;
+        all[number] = url.map(|url| Address { url, paused: false });
+    }
+
+    fn pause(&self, number: usize) {
+        if let Some(Some(address)) = self.all().get_mut(number) {
+            address.paused = true;
+        }
+    }
+
+    fn resume(&self, number: usize) {
+        if let Some(Some(address)) = self.all().get_mut(number) {
+            address.paused = false;
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Option<Address>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -49,7 +78,7 @@ pub struct Nodes<'a> {
     addresses: &'a Addresses,
     /// The database that they share; each has a file of its own without it.
     database: Option<&'a str>,
-    nodes: Vec<Node>,
+    all: Vec<Node>,
     service: Option<Process>,
     service_url: Option<String>,
     /// How many data directories were given up.
@@ -75,7 +104,7 @@ impl<'a> Nodes<'a> {
             scratch,
             addresses,
             database,
-            nodes: Vec::new(),
+            all: Vec::new(),
             service: None,
             service_url: None,
             lost: 0,
@@ -113,30 +142,30 @@ impl<'a> Nodes<'a> {
 
     /// One more node, started.
     pub fn add(&mut self) -> Result<Duration> {
-        let number = self.nodes.len();
+        let number = self.all.len();
         let dir = self.scratch.node(&format!("node-{number}"));
         std::fs::create_dir_all(&dir)?;
-        self.nodes.push(Node { dir, process: None, paused_until: None });
+        self.all.push(Node { dir, process: None, paused_until: None });
         self.start(number)
     }
 
     pub fn count(&self) -> usize {
-        self.nodes.len()
+        self.all.len()
     }
 
     pub fn dir(&self, number: usize) -> &std::path::Path {
-        &self.nodes[number].dir
+        &self.all[number].dir
     }
 
     pub fn url(&self, number: usize) -> Option<&str> {
-        self.nodes[number].process.as_ref()?.url.as_deref()
+        self.all[number].process.as_ref()?.url.as_deref()
     }
 
     /// One that is neither down nor paused: the first of them from this one on.
     pub fn awake(&self, from: usize) -> Option<usize> {
-        let count = self.nodes.len();
+        let count = self.all.len();
         let awake = |number: &usize| {
-            let node = &self.nodes[*number];
+            let node = &self.all[*number];
             node.process.is_some() && node.paused_until.is_none()
         };
         (0..count).map(|step| (from + step) % count).find(awake)
@@ -153,7 +182,7 @@ impl<'a> Nodes<'a> {
             self.kill(number);
             std::thread::sleep(BETWEEN_STARTS);
         }
-        let log = self.nodes[number].dir.join("log");
+        let log = self.all[number].dir.join("log");
         bail!("a daemon does not start again; see {}", log.display())
     }
 
@@ -163,7 +192,7 @@ impl<'a> Nodes<'a> {
         if process.ready(READY_WITHIN) {
             self.is_up(number);
         }
-        let process = self.nodes[number].process.as_mut().context("it was just started")?;
+        let process = self.all[number].process.as_mut().context("it was just started")?;
         let ended = process.ended(within).is_some();
         self.kill(number);
         Ok(ended)
@@ -171,7 +200,7 @@ impl<'a> Nodes<'a> {
 
     /// Starts a node and does not wait.
     pub fn begin(&mut self, number: usize, failpoint: Option<(&str, u64)>) -> Result<&mut Process> {
-        let node = &mut self.nodes[number];
+        let node = &mut self.all[number];
         let mut arguments: Vec<OsString> =
             ["serve", "--listen", "127.0.0.1:0", "--config"].map(OsString::from).into();
         arguments.push(self.scratch.config().into());
@@ -190,14 +219,14 @@ impl<'a> Nodes<'a> {
     /// kill -9.
     pub fn kill(&mut self, number: usize) {
         self.addresses.set(number, None);
-        self.nodes[number].process = None;
-        self.nodes[number].paused_until = None;
+        self.all[number].process = None;
+        self.all[number].paused_until = None;
     }
 
     /// SIGTERM, and at last kill -9. How long it took, if it ended by itself.
     pub fn terminate(&mut self, number: usize) -> Option<Duration> {
         let began = Instant::now();
-        let process = self.nodes[number].process.as_mut()?;
+        let process = self.all[number].process.as_mut()?;
         process.signal(Signal::TERM);
         let ended = process.ended(STOP_WITHIN);
         self.kill(number);
@@ -206,26 +235,29 @@ impl<'a> Nodes<'a> {
 
     /// SIGSTOP. It keeps its address: whoever asks it gets no answer.
     pub fn pause(&mut self, number: usize, lasts: Duration) {
-        if let Some(process) = &self.nodes[number].process {
+        if let Some(process) = &self.all[number].process {
             process.signal(Signal::STOP);
-            self.nodes[number].paused_until = Some(Instant::now() + lasts);
+            self.addresses.pause(number);
+            self.all[number].paused_until = Some(Instant::now() + lasts);
         }
     }
 
-    /// SIGCONT for all whose pause is over, or for all.
-    pub fn resume(&mut self, all: bool) -> usize {
-        let now = Instant::now();
-        let mut resumed = 0;
-        for node in &mut self.nodes {
-            if node.paused_until.is_some_and(|until| all || now >= until) {
+    /// SIGCONT for those whose pause is over.
+    pub fn resume_due(&mut self) {
+        self.resume_paused_until(Instant::now());
+    }
+
+    /// SIGCONT for those whose pause is over by then.
+    fn resume_paused_until(&mut self, now: Instant) {
+        for (number, node) in self.all.iter_mut().enumerate() {
+            if node.paused_until.is_some_and(|until| now >= until) {
                 node.paused_until = None;
-                resumed += 1;
+                self.addresses.resume(number);
                 if let Some(process) = &node.process {
                     process.signal(Signal::CONT);
                 }
             }
         }
-        resumed
     }
 
     /// kill -9 of one whose data directory is never seen again; another begins in its place.
@@ -234,15 +266,15 @@ impl<'a> Nodes<'a> {
         self.lost += 1;
         let dir = self.scratch.node(&format!("node-{number}-{}", self.lost));
         std::fs::create_dir_all(&dir)?;
-        self.nodes[number].dir = dir;
+        self.all[number].dir = dir;
         self.start(number)
     }
 
     /// Every node is up and none is paused.
     pub fn all_up(&mut self) -> Result<()> {
-        self.resume(true);
-        for number in 0..self.nodes.len() {
-            let ended = match &mut self.nodes[number].process {
+        self.resume_paused_until(Instant::now() + PAST_LEASE);
+        for number in 0..self.all.len() {
+            let ended = match &mut self.all[number].process {
                 Some(process) => process.ended(Duration::ZERO).is_some(),
                 None => true,
             };
@@ -259,9 +291,30 @@ impl<'a> Nodes<'a> {
 
     /// Ends every process.
     pub fn end(&mut self) {
-        for number in 0..self.nodes.len() {
+        for number in 0..self.all.len() {
             self.kill(number);
         }
         self.service = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_asked_in_turn_and_one_that_is_paused_now_and_then() {
+        let addresses = Addresses::default();
+        assert_eq!(addresses.any(0), None);
+        for number in 0..3 {
+            addresses.set(number, Some(number.to_string()));
+        }
+        addresses.set(1, None);
+        let asked = || (0..80).filter_map(|turn| addresses.any(turn)).collect::<String>();
+        assert_eq!(asked().matches('2').count(), 40);
+        addresses.pause(2);
+        assert_eq!(asked().matches('2').count(), 3);
+        addresses.resume(2);
+        assert_eq!(asked().matches('2').count(), 40);
     }
 }

@@ -94,7 +94,7 @@ impl Faults {
             (14, 2),
             (6, 3),
             (6, 4),
-            (5 * several * shared, 5),
+            (9 * several * shared, 5),
             (3 * several * shared, 6),
             (7 * shared, 7),
             (3 * u64::from(scene.service), 8),

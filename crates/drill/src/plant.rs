@@ -34,6 +34,7 @@ pub enum Plant {
 }
 
 impl Plant {
+    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::LoseJob,
         Self::ChangeResult,
@@ -44,6 +45,7 @@ impl Plant {
         Self::NeverEnds,
     ];
 
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LoseJob => "lose-job",
@@ -56,6 +58,7 @@ impl Plant {
         }
     }
 
+    /// The one of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|plant| plant.name() == name)
     }

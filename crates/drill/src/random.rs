@@ -1,6 +1,6 @@
 //! The one source of chance: a seed gives the same draws for ever. Nothing else in this crate draws.
 
-/// SplitMix64: small, quick, and the same on every machine.
+/// `SplitMix64`: small, quick, and the same on every machine.
 #[derive(Clone, Debug)]
 pub struct Draw(u64);
 
@@ -37,11 +37,6 @@ impl Draw {
     /// Both ends are possible.
     pub fn between(&mut self, least: u64, most: u64) -> u64 {
         least + self.below(most.saturating_sub(least) + 1)
-    }
-
-    /// True so many times of a hundred.
-    pub fn percent(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
     }
 
     /// One of them.

@@ -3,6 +3,7 @@
 //! To break things in another way is one more variant of `Fault` and one more arm here; to do something else in between (take a
 //! backup and look at it elsewhere, say) is one more step of `between`.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -13,7 +14,6 @@ use crate::inspect::{Extent, Inspector};
 use crate::nodes::{Nodes, PAST_LEASE};
 use crate::plan::{Fault, Faults, Round};
 use crate::plant::Plant;
-use crate::scratch::Scratch;
 use crate::stage::Stage;
 
 /// Everything is looked at every so many rounds.
@@ -39,7 +39,6 @@ pub trait Database: Send + Sync {
 /// Everything that a round needs.
 pub struct Rounds<'a> {
     pub stage: &'a Stage,
-    pub scratch: &'a Scratch,
     pub nodes: Nodes<'a>,
     pub inspector: Inspector<'a>,
     pub faults: Faults,
@@ -57,7 +56,7 @@ impl Rounds<'_> {
             let round = self.faults.next();
             self.wait(round.work.min(until.saturating_duration_since(Instant::now())));
             self.fault(&round, until)?;
-            self.nodes.resume(false);
+            self.nodes.resume_due();
             self.between()?;
             self.figures.rounds += 1;
             let extent =
@@ -72,7 +71,7 @@ impl Rounds<'_> {
     fn wait(&mut self, time: Duration) {
         let until = Instant::now() + time;
         while Instant::now() < until && !self.stage.is_over() {
-            self.nodes.resume(false);
+            self.nodes.resume_due();
             std::thread::sleep(LOOK_AGAIN.min(time));
         }
     }
@@ -205,7 +204,9 @@ impl Rounds<'_> {
         let service = self.nodes.service_url().filter(|_| self.uses_service).map(str::to_owned);
         let found = self.inspector.look(extent, service.as_deref())?;
         self.keep(found);
-        let over = self.inspector.history.jobs.len() - self.inspector.history.open_jobs().len();
+        let open = self.inspector.history.open_jobs().len();
+        self.stage.open.store(open, Ordering::SeqCst);
+        let over = self.inspector.history.jobs.len() - open;
         let accepted = self.stage.oracle().accepted_count() as u64;
         self.figures.progress.push((self.figures.seconds(), accepted, over as u64));
         Ok(())

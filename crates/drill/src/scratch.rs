@@ -126,13 +126,6 @@ impl Scratch {
         self.dir.join(name)
     }
 
-    /// Takes it away.
-    pub fn remove(&self) {
-        if let Err(error) = fs::remove_dir_all(&self.dir) {
-            eprintln!("longhaul: {} is left: {error}", self.dir.display());
-        }
-    }
-
     fn write(&self, name: &str, text: &str) -> Result<()> {
         let path: &Path = &self.dir.join(name);
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))

@@ -1,7 +1,7 @@
 //! What the clients, the workers and whoever breaks things share.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,10 @@ pub struct Stage {
     turns: AtomicU64,
     /// Nobody asks for new work any more.
     pub calm: AtomicBool,
+    /// How much was open when somebody last looked.
+    pub open: AtomicUsize,
+    /// Clients that are not home yet.
+    pub clients: AtomicUsize,
     /// Everybody goes home.
     pub over: AtomicBool,
 }
@@ -41,6 +45,8 @@ impl Stage {
             oracle: Mutex::default(),
             turns: AtomicU64::new(0),
             calm: AtomicBool::new(false),
+            open: AtomicUsize::new(0),
+            clients: AtomicUsize::new(0),
             over: AtomicBool::new(false),
         }
     }

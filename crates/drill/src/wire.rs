@@ -2,7 +2,8 @@
 //!
 //! What comes back tells apart what a client must tell apart: nothing was sent, it was answered, or nobody knows.
 
-use std::io::{ErrorKind, Read, Write};
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -91,10 +92,10 @@ fn bytes_of(host: &str, token: &str, request: &Request<'_>) -> Vec<u8> {
         "{method} {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n"
     );
     if let Some(key) = key {
-        head.push_str(&format!("idempotency-key: {key}\r\n"));
+        let _ = write!(head, "idempotency-key: {key}\r\n");
     }
     if let Some(body) = body {
-        head.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
+        let _ = write!(head, "content-type: application/json\r\ncontent-length: {}\r\n", body.len());
     }
     head.push_str("\r\n");
     head.push_str(body.unwrap_or_default());

@@ -108,7 +108,7 @@ fn plots(page: &mut String, report: &Report<'_>) {
 }
 
 fn section(page: &mut String, title: &str, key: &[(&str, &str)], svg: &str) {
-    let _ = write!(page, "<h2>{title}</h2>\n");
+    let _ = writeln!(page, "<h2>{title}</h2>");
     if !key.is_empty() {
         page.push_str("<p class=\"key\">");
         for (colour, name) in key {

@@ -22,7 +22,7 @@ pub struct Plot {
 impl Plot {
     /// A frame for so many seconds, and values up to `most`.
     pub fn new(seconds: f64, most: f64, unit: &str) -> Self {
-        let (seconds, most) = (seconds.max(1.0), most.max(1.0));
+        let (seconds, most) = (round_up(seconds), round_up(most));
         let mut plot = Self { svg: String::new(), seconds, most };
         let _ = write!(plot.svg, r#"<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">"#);
         for tick in 0..=TICKS {
@@ -107,14 +107,18 @@ pub fn count_as(count: u64) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-fn short(value: f64) -> String {
-    if value >= 10_000.0 {
-        format!("{:.0}k", value / 1_000.0)
-    } else if value >= 10.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.1}")
+/// The next number whose fifths are easy to read.
+fn round_up(value: f64) -> f64 {
+    let mut step = 1.0;
+    while value > step * f64::from(TICKS) {
+        let twice = [2.0, 5.0, 10.0].into_iter().find(|times| value <= step * times * f64::from(TICKS));
+        step *= twice.unwrap_or(10.0);
     }
+    step * f64::from(TICKS)
+}
+
+fn short(value: f64) -> String {
+    if value >= 10_000.0 { format!("{:.0}k", value / 1_000.0) } else { format!("{value:.0}") }
 }
 
 #[cfg(test)]
@@ -128,6 +132,12 @@ mod tests {
         let svg = plot.svg();
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>"));
         assert_eq!(svg.matches(r#"cx="846.0" cy="12.0""#).count(), 2, "{svg}");
+    }
+
+    #[test]
+    fn axes_end_at_a_number_that_is_easy_to_read() {
+        let ends = [0.0, 5.0, 6.0, 11.0, 51.0, 118.0, 922.0, 1_834.0].map(round_up);
+        assert_eq!(ends, [5.0, 5.0, 10.0, 25.0, 100.0, 250.0, 1_000.0, 2_500.0]);
     }
 
     #[test]

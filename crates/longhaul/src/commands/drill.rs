@@ -136,8 +136,13 @@ fn told(drill: &Drill, nodes: u64, seed: u64, dir: &Path, outcome: &Outcome) -> 
             }
             let database = drill.database.as_deref().map(|_| " --database ...").unwrap_or_default();
             println!("red: {} findings; everything is kept in {}", outcome.findings.len(), dir.display());
+            let load = if drill.load.is_empty() {
+                String::new()
+            } else {
+                format!(" --load {}", drill.load.join(","))
+            };
             println!(
-                "again with: longhaul drill --seconds {} --seed {seed} --nodes {nodes}{database}",
+                "again with: longhaul drill --seconds {} --seed {seed} --nodes {nodes}{load}{database}",
                 drill.seconds
             );
             ExitCode::FAILURE

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::given::{binary, expect, stdout, within};
 
 /// What is over at once, so that the calm is short.
-const QUICK: &str = "noop,command,plugin,slow,ask,failing,service,event";
+const QUICK: &str = "noop,command,service";
 
 fn drill(dir: &Path, arguments: &[&str]) -> Output {
     let fixed = ["drill", "--report", "report", "--dir"];
@@ -56,14 +56,14 @@ fn two_nodes_on_a_database_that_are_killed_again_and_again_lose_and_double_nothi
 /// A run with this lie in it is red, by this rule, and everything is kept.
 #[track_caller]
 fn check_red(plant: &str, rule: &str) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("there is room");
     let arguments = ["--seconds", "8", "--seed", "3", "--load", QUICK, "--plant", plant];
     let told = expect(1, &drill(dir.path(), &arguments));
     assert!(told.contains("red: ") && told.contains("--seed 3"), "{told}");
     let report = report(dir.path());
-    let found: Vec<&str> =
-        report["findings"].as_array().unwrap().iter().map(|one| one["rule"].as_str().unwrap()).collect();
-    assert!(found.contains(&rule), "{plant}: {told}");
+    let found = report["findings"].as_array().expect("it is a list");
+    let found = found.iter().any(|one| one["rule"] == rule);
+    assert!(found, "{plant}: {told}");
     assert_eq!(left(dir.path()), 1, "the scratch directory is kept");
 }
 
