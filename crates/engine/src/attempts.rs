@@ -136,7 +136,7 @@ impl Attempts {
         self.standing.stops_at(renewed_at, self.lease)
     }
 
-    /// Whether a lane is named after an executor of ours, or has a limit of its own.
+    /// Whether jobs of an executor of ours queue in a lane, or it has a limit of its own.
     pub fn serves(&self, lane: &str) -> bool {
         let lane = anywhere(lane);
         self.executors.concurrency(lane).is_some() || self.lane_limits.of(lane).is_some()

@@ -82,6 +82,8 @@ pub struct Contract {
 #[derive(Clone, Default)]
 pub struct Executors {
     by_name: BTreeMap<String, Named>,
+    /// Lanes that are not called like the executor whose jobs queue there, and that executor's name.
+    by_lane: BTreeMap<String, String>,
     watches: Vec<Arc<dyn CommitWatch>>,
 }
 
@@ -135,6 +137,9 @@ impl Executors {
         executor: Executor,
         contract: Contract,
     ) {
+        if let Some(lane) = executor.specialist.lane() {
+            self.by_lane.insert(lane.into_owned(), name.to_owned());
+        }
         let slots = Arc::new(Semaphore::new(executor.concurrency));
         let registered = Registered { executor, contract, circle: circle.map(str::to_owned), slots };
         let named = self.by_name.entry(name.to_owned()).or_default();
@@ -163,9 +168,10 @@ impl Executors {
         own.or(named.common.as_ref())
     }
 
-    /// The attempts that all executors of this name together may have at the same time; none if there is none.
-    pub(crate) fn concurrency(&self, name: &str) -> Option<usize> {
-        let named = self.by_name.get(name)?;
+    /// The attempts that all executors whose jobs queue in this lane may have together at the same time; none if there is none.
+    pub(crate) fn concurrency(&self, lane: &str) -> Option<usize> {
+        let own = || self.by_name.get(self.by_lane.get(lane)?);
+        let named = self.by_name.get(lane).or_else(own)?;
         Some(named.common.iter().chain(named.by_circle.values()).map(|one| one.concurrency).sum())
     }
 

@@ -43,6 +43,7 @@ const EXAMPLES: &str = "Examples:
   longhaul peers list                             who pulls work, and who is there
   longhaul pipeline check                         what follows which event
   longhaul events publish tide.changed            starts the pipelines that listen
+  longhaul drill --seconds 60                     kill it again and again on this disk, and see that nothing is lost
   longhaul verify                                 compare every stored row with the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
 
@@ -56,6 +57,7 @@ fn help() -> String {
 enum Command {
     Serve(commands::serve::Serve),
     Demo(commands::demo::Demo),
+    Drill(commands::drill::Drill),
     Run(commands::run::Run),
     Jobs(commands::jobs::Jobs),
     Token(commands::token::TokenArguments),
@@ -70,9 +72,7 @@ enum Command {
     Pipeline(commands::pipeline::PipelineArguments),
     Runs(commands::runs::RunsArguments),
     Events(commands::events::EventsArguments),
-    /// Compare views, agenda, checksums and bodies with what the facts say; may run beside a daemon
-    #[command(after_help = VERIFY)]
-    Verify(Location),
+    Verify(commands::verify::Verify),
     /// Write views and agenda anew from the facts, all or nothing; refused while a daemon has the store
     #[command(after_help = REBUILD)]
     Rebuild(Location),
@@ -83,15 +83,14 @@ enum Command {
     #[command(after_help = PROGRESS)]
     Progress(Progress),
     Completions(commands::completions::Completions),
+    /// The service that a drill gives work to
+    #[command(hide = true)]
+    DrillService(commands::drill_service::DrillService),
     /// Run one command for the daemon and end everything that it starts
     #[command(hide = true)]
     Supervise(Supervise),
 }
 
-const VERIFY: &str = "Example:
-  longhaul verify --data-dir ./longhaul-data
-
-Exit codes: 0 everything agrees, 1 something differs, and is printed.";
 const REBUILD: &str = "Example:
   longhaul rebuild --data-dir ./longhaul-data
 
@@ -167,6 +166,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Drill(drill) => commands::drill::run(drill),
         Command::Run(run) => commands::run::run(run),
         Command::Jobs(jobs) => commands::jobs::run(jobs),
         Command::Token(token) => commands::token::run(token),
@@ -181,7 +181,7 @@ fn main() -> ExitCode {
         Command::Pipeline(pipeline) => commands::pipeline::run(&pipeline),
         Command::Runs(runs) => commands::runs::run(runs),
         Command::Events(events) => commands::events::run(events),
-        Command::Verify(store) => commands::verify::run(&store),
+        Command::Verify(verify) => commands::verify::run(&verify),
         Command::Rebuild(store) => commands::rebuild::run(&store),
         Command::Export(Export::Claims(store)) => commands::export::claims(&store),
         Command::Export(Export::Facts { store, after }) => commands::export::facts(&store, after),
@@ -189,6 +189,7 @@ fn main() -> ExitCode {
             commands::progress::run(note.as_deref(), phase.as_deref(), object.as_deref())
         }
         Command::Completions(completions) => commands::completions::run(&completions, Arguments::command()),
+        Command::DrillService(service) => commands::drill_service::run(&service),
         Command::Supervise(supervise) => {
             let grace = Duration::from_millis(supervise.grace_ms);
             commands::supervise::run(&supervise.argv, grace, &supervise.limits())

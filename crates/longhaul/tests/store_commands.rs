@@ -84,6 +84,22 @@ async fn verify_beside_an_open_store_finds_it_clean() {
 }
 
 #[tokio::test]
+async fn verify_since_a_place_sees_only_what_was_touched_and_says_how_far_it_went() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(filled(dir.path()).await);
+    let told = |since: &str| text(&longhaul(dir.path(), &["verify", "--since", since]).stdout);
+    assert_eq!(
+        told("0"),
+        "15 facts, 5 records, 0 differences\nwhat was touched after position 0, up to position 15\n"
+    );
+    // The last job alone, from its first fact on.
+    assert!(told("14").starts_with("3 facts, 1 records, 0 differences\n"), "{}", told("14"));
+    damage(dir.path(), "UPDATE jobs SET state = 'queued' WHERE rowid = 2");
+    assert!(told("14").contains(" 0 differences"), "{}", told("14"));
+    assert!(told("3").contains("its columns are"), "{}", told("3"));
+}
+
+#[tokio::test]
 async fn verify_names_what_differs_and_rebuild_repairs_it() {
     let dir = tempfile::tempdir().unwrap();
     drop(filled(dir.path()).await);

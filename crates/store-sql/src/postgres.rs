@@ -35,6 +35,7 @@ mod peers;
 mod plugin_state;
 mod pool;
 mod routing;
+mod scratch;
 mod session;
 mod statements;
 mod tally;
@@ -73,6 +74,7 @@ pub use address::PostgresAddress;
 pub use failure::PostgresError;
 pub use figures::PostgresFigures;
 pub use migrate::migrate_postgres_to;
+pub use scratch::{ScratchError, ScratchSchema};
 pub use time::StoreTime;
 
 /// How a store on a database is opened.
@@ -424,6 +426,11 @@ impl PostgresLedger {
     /// Compares every view, column, agenda row, checksum and body with what the facts say.
     pub async fn verify(&self) -> Result<Verified, StoreError> {
         crate::verify::verify(&self.session).await
+    }
+
+    /// The same for the records that facts after this position are about.
+    pub async fn verify_since(&self, position: u64) -> Result<Verified, StoreError> {
+        crate::verify::verify_since(&self.session, position).await
     }
 
     /// Writes every view and the agenda anew, while nodes that run wait. If any stream is damaged nothing is changed, and the error

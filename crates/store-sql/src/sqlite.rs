@@ -113,6 +113,11 @@ pub fn verify(connection: &rusqlite::Connection) -> Result<Verified, StoreError>
     at_once(crate::verify::verify(connection))
 }
 
+/// Verify on a file of what facts after a position are about.
+pub fn verify_since(connection: &rusqlite::Connection, position: u64) -> Result<Verified, StoreError> {
+    at_once(crate::verify::verify_since(connection, position))
+}
+
 /// Rebuild on a file: every view and the agenda anew. If any stream is damaged nothing is changed, and the error names it.
 pub fn rebuild(
     connection: &mut rusqlite::Connection,

@@ -5,6 +5,7 @@
 
 mod compare;
 mod pages;
+mod touched;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,6 +17,7 @@ use crate::database::Database;
 use crate::walk::Stream;
 use compare::{Bodies, Tell};
 use pages::{Message, Page, Stored, StoredBody, read_pages};
+use touched::read_touched;
 
 /// Differences that are kept with their text; more are only counted.
 const KEPT_DIFFERENCES: usize = 100;
@@ -29,6 +31,8 @@ pub struct Verified {
     pub facts: u64,
     /// Records compared.
     pub records: u64,
+    /// How far the ledger was looked at for what was touched; 0 after a walk over everything.
+    pub position: u64,
     /// How many differences there are.
     pub difference_count: u64,
     /// The first of them.
@@ -46,13 +50,9 @@ pub struct Difference {
 
 /// Walks the whole store.
 pub(crate) async fn verify<D: Database>(database: &D) -> Result<Verified, StoreError> {
-    let (send, receive) = mpsc::sync_channel(MESSAGES_AHEAD);
-    let judge = std::thread::Builder::new().name("longhaul-verify".to_owned()).spawn(move || judge(receive));
-    let judge =
-        judge.map_err(|error| StoreError::Unavailable(format!("no thread to compare with: {error}")))?;
-    let read = read_pages(database, &send).await;
-    drop(send);
-    let mut verified = judge.join().expect("comparing does not panic");
+    let judging = Judging::begin()?;
+    let read = read_pages(database, &judging.send).await;
+    let mut verified = judging.end();
     read.map_err(D::read_failed)?;
     // A view that differs is counted where it says that it is: only its own difference is told.
     if verified.difference_count == 0 {
@@ -61,6 +61,39 @@ pub(crate) async fn verify<D: Database>(database: &D) -> Result<Verified, StoreE
         }
     }
     Ok(verified)
+}
+
+/// Compares the records that facts after this position are about, each from its beginning. What stands without any fact, and what
+/// is counted, only the whole walk sees.
+pub(crate) async fn verify_since<D: Database>(database: &D, position: u64) -> Result<Verified, StoreError> {
+    let judging = Judging::begin()?;
+    let read = read_touched(database, position, &judging.send).await;
+    let mut verified = judging.end();
+    verified.position = read.map_err(D::read_failed)?;
+    Ok(verified)
+}
+
+/// The thread that compares, and the way to it.
+struct Judging {
+    send: mpsc::SyncSender<Message>,
+    judge: std::thread::JoinHandle<Verified>,
+}
+
+impl Judging {
+    fn begin() -> Result<Self, StoreError> {
+        let (send, receive) = mpsc::sync_channel(MESSAGES_AHEAD);
+        let judge =
+            std::thread::Builder::new().name("longhaul-verify".to_owned()).spawn(move || judge(receive));
+        let judge =
+            judge.map_err(|error| StoreError::Unavailable(format!("no thread to compare with: {error}")))?;
+        Ok(Self { send, judge })
+    }
+
+    /// What was found in all that was sent.
+    fn end(self) -> Verified {
+        drop(self.send);
+        self.judge.join().expect("comparing does not panic")
+    }
 }
 
 /// Folds page after page and compares each record where its stream ends.

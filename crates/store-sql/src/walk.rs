@@ -87,6 +87,34 @@ pub(crate) async fn next_page<D: Database>(database: &D, place: &mut Place) -> R
     Ok(FactPage { facts, last })
 }
 
+static FACTS_OF_STREAM: Sql = Sql::new(concat!(
+    "SELECT ",
+    fact_columns!(),
+    " FROM facts WHERE stream = $1 AND version > $2 ORDER BY version LIMIT $3"
+));
+
+/// The next page of one stream after a version, which goes on with it.
+pub(crate) async fn stream_page<D: Database>(
+    database: &D,
+    stream: &str,
+    version: &mut i64,
+) -> Result<FactPage, D::Error> {
+    let given = [stream.into(), (*version).into(), signed(PAGE as u64).into()];
+    let facts = database
+        .query(&FACTS_OF_STREAM, &given, |row| {
+            if let Ok(Some(read)) = row.integer(2) {
+                *version = read;
+            }
+            Ok(read_fact(row).map_err(|unfit| Unreadable {
+                stream: row.lossy(1),
+                what: format!("a fact cannot be read: {unfit}"),
+            }))
+        })
+        .await?;
+    let last = facts.len() < PAGE;
+    Ok(FactPage { facts, last })
+}
+
 /// One stream as far as it has been folded.
 pub(crate) struct Stream {
     pub(crate) id: RecordId,

@@ -11,6 +11,7 @@ mod codec;
 mod commit;
 mod error;
 mod facts;
+mod failpoint;
 mod keys;
 mod memory;
 mod nodes;
@@ -36,6 +37,7 @@ pub use codec::{CodecError, decode_fact, encode_fact, fact_kind};
 pub use commit::{Change, Commit, Committed, NewBody, NewFact, Removal, Urgency, limits};
 pub use error::StoreError;
 pub use facts::{FactId, StoredFact};
+pub use failpoint::failpoint;
 pub use keys::{IdempotencyKey, KeptKey};
 pub use memory::{KeptAsk, KeptPlugin, MemoryStore, Tables};
 pub use nodes::{

@@ -16,12 +16,14 @@ mod pipelines;
 mod specialist;
 mod submit;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::BodyName;
 use domain::job::{JobCommand, JobStateName};
-use engine::{Failure, Output, Produced, Progress, Stop};
+use engine::{Assignment, Failure, Link, Output, Produced, Progress, Specialist, Stop};
+use futures::future::BoxFuture;
 
 use given::{Given, answer, job, scripted};
 use store::{Store, body_ref};
@@ -390,6 +392,33 @@ async fn an_executor_that_nobody_has_fails_the_job_after_the_grace_period() {
     given.clock.advance_seconds(given::GRACE_SECONDS);
     let failed = given.until(&id, JobStateName::Failed).await;
     assert_eq!(failed.state_reason.as_deref(), Some("specialist_unregistered"));
+}
+
+/// A plugin's jobs queue in a lane that is not called like it: after a start they wait for nobody.
+#[tokio::test]
+async fn the_lane_that_an_executor_says_is_its_own_is_served_from_the_start_and_within_its_places() {
+    struct InItsLane(given::Gate);
+    impl Specialist for InItsLane {
+        fn produce(&self, assignment: Assignment, _: Link) -> BoxFuture<'_, Produced> {
+            Box::pin(async move {
+                self.0.pass(&assignment.job.id).await;
+                Produced::Completed(Output::default())
+            })
+        }
+
+        fn lane(&self) -> Option<Cow<'_, str>> {
+            Some(Cow::Borrowed("plugin:grind"))
+        }
+    }
+    let gate = given::Gate::default();
+    let (name, mut grind) = scripted("grind", 2, |_, _| async { Produced::Stopped });
+    grind.specialist = Arc::new(InItsLane(gate.clone()));
+    let given = Given::new([(name, grind)]);
+    for _ in 0..3 {
+        given.create(job("grind").lane("plugin:grind")).await;
+    }
+    given.settle().await;
+    assert_eq!(gate.inside(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -56,9 +56,15 @@ pub struct Serve {
     /// Take no job by itself; jobs are run only when someone asks
     #[arg(long)]
     no_dispatch: bool,
+    /// End at once when the process with this id, which has started it, ends
+    #[arg(long, hide = true, value_name = "PID")]
+    end_with: Option<u32>,
 }
 
 pub fn run(serve: &Serve) -> Result<ExitCode> {
+    if let Some(parent) = serve.end_with {
+        super::end_with(parent)?;
+    }
     let mut config = config(serve.config.as_deref())?;
     for path in &serve.connector {
         let connector = Connector::read(path)?;

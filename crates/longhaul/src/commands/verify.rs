@@ -3,19 +3,48 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use store_sql::{PostgresLedger, open_for_reading, verify};
+use clap::Args;
+use store_sql::{PostgresLedger, open_for_reading, verify, verify_since};
 
 use crate::database::{Location, Place};
 
-pub fn run(location: &Location) -> Result<ExitCode> {
+const EXAMPLES: &str = "Examples:
+  longhaul verify --data-dir ./longhaul-data
+  longhaul verify --since 1200                    only the records that facts after this position are about
+
+Verified in part, it says how far the ledger went: the next `--since`. Records that have lost all of their facts, and counts, only \
+the whole walk finds.
+
+Exit codes: 0 everything agrees, 1 something differs, and is printed.";
+
+/// Compare views, agenda, checksums and bodies with what the facts say; may run beside a daemon
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Verify {
+    #[command(flatten)]
+    location: Location,
+    /// Only the records that something happened to after this place in the ledger
+    #[arg(long, value_name = "POSITION")]
+    since: Option<u64>,
+}
+
+pub fn run(Verify { location, since }: &Verify) -> Result<ExitCode> {
     let verified = match location.place()? {
         Place::File(path) => {
             let connection = open_for_reading(&path)?;
-            verify(&connection).with_context(|| format!("cannot read {}", path.display()))?
+            let verified = match since {
+                None => verify(&connection),
+                Some(position) => verify_since(&connection, *position),
+            };
+            verified.with_context(|| format!("cannot read {}", path.display()))?
         }
         Place::Server(address) => super::wait_for(async {
             let ledger = PostgresLedger::open(&address).await?;
-            ledger.verify().await.with_context(|| format!("cannot read {address}"))
+            let verified = match since {
+                None => ledger.verify().await,
+                Some(position) => ledger.verify_since(*position).await,
+            };
+            verified.with_context(|| format!("cannot read {address}"))
         })?,
     };
     for difference in &verified.differences {
@@ -29,5 +58,8 @@ pub fn run(location: &Location) -> Result<ExitCode> {
         "{} facts, {} records, {} differences",
         verified.facts, verified.records, verified.difference_count
     );
+    if let Some(position) = since {
+        println!("what was touched after position {position}, up to position {}", verified.position);
+    }
     Ok(if verified.difference_count == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod connection;
 mod demo;
+mod drill;
 mod ductile;
 mod encrypted_database;
 mod exit_codes;

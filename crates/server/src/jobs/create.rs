@@ -27,7 +27,10 @@ pub(crate) async fn create(server: &Server, asked: Asked) -> Result<Response, Pr
     let principal = &asked.principal;
     let keyed = key.map(|key| Keyed::new(principal, Operation::CreateJob, key, "", body));
     match accept(server, principal, keyed.as_ref(), create).await? {
-        Ok(accepted) => Ok(answer::bytes(accepted.answer, Given::Now)),
+        Ok(accepted) => {
+            store::failpoint("answer.before");
+            Ok(answer::bytes(accepted.answer, Given::Now))
+        }
         Err(error) => keyed::refused(keyed.as_ref(), &error, ""),
     }
 }

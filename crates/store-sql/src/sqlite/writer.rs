@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
-use store::{AgendaRow, IdempotencyKey, KeptKey, Loaded, Removal, StoreError};
+use store::{AgendaRow, IdempotencyKey, KeptKey, Loaded, Removal, StoreError, failpoint};
 use tokio::sync::watch;
 
 use super::apply;
@@ -117,6 +117,7 @@ impl Writer {
         }
         let filled = outcome?;
         let mut tally = self.counts.lock();
+        failpoint("commit.before");
         if let Err(error) = self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]))
         {
             tally.doubt();
@@ -124,6 +125,7 @@ impl Writer {
             self.roll_back();
             return Err(Failure::at_commit(error));
         }
+        failpoint("commit.after");
         tally.add(&filled.moved);
         drop(tally);
         self.last_position = position;

@@ -125,7 +125,7 @@ static ROUTING_VIEWS: Sql = Sql::new(
      WHERE id >= $1 AND id < $2",
 );
 
-async fn views<D: Database>(
+pub(super) async fn views<D: Database>(
     database: &D,
     from: &str,
     until: &str,
@@ -148,7 +148,7 @@ static AGENDA: Sql = Sql::new(concat!(
     " FROM agenda WHERE record_id >= $1 AND record_id < $2"
 ));
 
-async fn agenda<D: Database>(
+pub(super) async fn agenda<D: Database>(
     database: &D,
     from: &str,
     until: &str,
@@ -166,7 +166,7 @@ static BODIES: Sql = Sql::new(
 );
 
 /// Sent as they are read: all bodies of a page may be more than memory should hold.
-async fn send_bodies<D: Database>(
+pub(super) async fn send_bodies<D: Database>(
     database: &D,
     from: &str,
     until: &str,

@@ -44,7 +44,10 @@ impl HttpConnector {
         let asks_again = self.connector.idempotent || self.connector.lookup.is_some();
         let resubmit = if asks_again { Resubmit::SameKey } else { Resubmit::Never };
         match link.intend(Intent { request_sha256: digest, resubmit }).await {
-            Ok(intended) => self.submit_intended(&work, intended).await,
+            Ok(intended) => {
+                store::failpoint("submit.intended");
+                self.submit_intended(&work, intended).await
+            }
             // Nothing was sent; whoever stops it knows why.
             Err(_) => Produced::Stopped,
         }
@@ -79,6 +82,7 @@ impl HttpConnector {
             Ok(answer) => answer,
             Err(error) => return self.not_answered(&error),
         };
+        store::failpoint("submit.sent");
         let reading = Reading::new(&answer, call, self.clock.now());
         match interpret::submission(call, answer.status) {
             Submission::Accepted => self.accepted(work, key, base, &reading),

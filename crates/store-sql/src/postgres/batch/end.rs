@@ -1,7 +1,7 @@
 //! The end of a batch: the facts under the lock of the ledger, and the commit.
 
 use domain::Timestamp;
-use store::{Committed, Removal, StoreError};
+use store::{Committed, Removal, StoreError, failpoint};
 
 use super::super::columnar::Columnar;
 use super::super::failure::PostgresError;
@@ -58,6 +58,7 @@ pub(super) async fn end(
         // Rare, and therefore not worth to be sent with the rest.
         floor::keep_time(session, at).await?;
     }
+    failpoint("commit.before");
     let (locked, tallied, forgotten, inserted, removed, ended) =
         futures::join!(lock, tally, forget, insert, remove, session.run("COMMIT"));
     // The first that failed says why; the server refuses what comes after it.
@@ -68,6 +69,7 @@ pub(super) async fn end(
         let in_doubt = matches!(error, PostgresError::Lost(_));
         Undone { error, in_doubt }
     })?;
+    failpoint("commit.after");
     // It is written; a position that cannot be read would be no reason to write it again.
     let positions: Vec<u64> = rows.iter().map(|row| unsigned(row, 0).unwrap_or_default()).collect();
     let mut next = 0;

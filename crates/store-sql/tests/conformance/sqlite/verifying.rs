@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use domain::{BodyName, Fact, RecordId, job::JobFact};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
 use store::{Removal, Store};
-use store_sql::{Verified, open_for_reading, verify};
+use store_sql::{Verified, facts_after, open_for_reading, verify, verify_since};
 
 use super::file::File;
 use crate::given::*;
@@ -424,4 +424,30 @@ async fn record_that_is_retired_during_a_verify_is_no_difference() {
     .await;
     assert_eq!(verified.differences, []);
     assert_eq!(verified.records, 17);
+}
+
+/// The positions of a record's first and last fact.
+fn places(file: &File, stream: &str) -> (u64, u64) {
+    let facts = facts_after(&open_for_reading(&file.path()).unwrap(), 0).unwrap();
+    let places: Vec<u64> =
+        facts.iter().filter(|fact| fact.stream == stream).map(|fact| fact.position).collect();
+    (*places.first().unwrap(), *places.last().unwrap())
+}
+
+#[tokio::test]
+async fn what_was_touched_since_a_place_is_verified_whole_and_nothing_else() {
+    let file = File::lived_in().await;
+    let since = |position| verify_since(&open_for_reading(&file.path()).unwrap(), position).unwrap();
+    let whole = since(0);
+    assert_eq!((whole.records, whole.facts, whole.differences.len()), (7, 19, 0));
+    let end = whole.position;
+    assert_eq!((since(end).records, since(end).position), (0, end));
+    let (first, last) = places(&file, "work-done");
+    // From its first fact on, also when only its last one is newer.
+    let touched = since(last - 1);
+    assert!(touched.records < 7 && touched.facts > end - last, "{touched:?}");
+    file.tamper("UPDATE facts SET actor = 'nobody' WHERE stream = 'work-done' AND version = 1", 1);
+    assert_eq!(since(last - 1).differences[0].record, "work-done");
+    assert_eq!(since(last).difference_count, 0, "it was not touched after its last fact");
+    assert!(first < last);
 }
