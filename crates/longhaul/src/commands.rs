@@ -1,5 +1,6 @@
 //! One file per verb.
 
+pub mod backup;
 pub mod completions;
 pub mod config;
 pub mod connector;
@@ -18,6 +19,7 @@ pub mod plugin;
 pub mod progress;
 pub mod purge;
 pub mod rebuild;
+pub mod restore;
 pub mod run;
 pub mod runs;
 pub mod serve;

@@ -32,6 +32,7 @@ use crate::builtin;
 use crate::client::DaemonFile;
 use crate::config::{Config, Kind, OpenedConnector};
 use crate::database::{DatabaseArgument, Opened, Place};
+pub use files::{kept_callback_key, write_callback_key};
 use signals::Signals;
 
 /// How claims of daemons are named; peers have other names.

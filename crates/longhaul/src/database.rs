@@ -40,6 +40,11 @@ impl Location {
     pub fn place(&self) -> Result<Place> {
         self.database.place(&self.data_dir)
     }
+
+    /// What lies beside the store: artifacts, and the keys of a file.
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
 }
 
 impl DatabaseArgument {

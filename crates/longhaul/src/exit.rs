@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use engine::Mistake;
 use store::StoreError;
-use store_sql::OpenError;
+use store_sql::{BackupError, OpenError};
 
 use crate::client::CallError;
 
@@ -98,6 +98,8 @@ fn code(error: &anyhow::Error) -> &'static str {
     if let Some(error) = error.downcast_ref::<OpenError>() {
         error.code()
     } else if let Some(error) = error.downcast_ref::<StoreError>() {
+        error.code()
+    } else if let Some(error) = error.downcast_ref::<BackupError>() {
         error.code()
     } else if error.is::<Mistake>() {
         "invalid_config"

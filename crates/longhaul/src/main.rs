@@ -46,6 +46,8 @@ const EXAMPLES: &str = "Examples:
   longhaul drill --seconds 60                     kill it again and again on this disk, and see that nothing is lost
   longhaul verify                                 compare every stored row with the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
+  longhaul backup nightly.backup                  everything, beside the running daemon
+  longhaul restore nightly.backup --data-dir new  a store again, on SQLite or PostgreSQL
 
 Every verb has its own --help with examples.";
 
@@ -76,6 +78,8 @@ enum Command {
     /// Write views and agenda anew from the facts, all or nothing; refused while a daemon has the store
     #[command(after_help = REBUILD)]
     Rebuild(Location),
+    Backup(commands::backup::BackupArguments),
+    Restore(commands::restore::RestoreArguments),
     /// Write what is stored to standard output
     #[command(subcommand, after_help = EXPORT)]
     Export(Export),
@@ -183,6 +187,8 @@ fn main() -> ExitCode {
         Command::Events(events) => commands::events::run(events),
         Command::Verify(verify) => commands::verify::run(&verify),
         Command::Rebuild(store) => commands::rebuild::run(&store),
+        Command::Backup(backup) => commands::backup::run(&backup),
+        Command::Restore(restore) => commands::restore::run(&restore),
         Command::Export(Export::Claims(store)) => commands::export::claims(&store),
         Command::Export(Export::Facts { store, after }) => commands::export::facts(&store, after),
         Command::Progress(Progress { note, phase, object }) => {

@@ -6,6 +6,7 @@
 
 mod agenda;
 mod asks;
+mod backup;
 mod checks;
 mod database;
 mod dialect;
@@ -34,6 +35,9 @@ mod verify;
 mod views;
 mod walk;
 
+pub use backup::{
+    BackedUp, BackupError, Contents, Draft, Existing, Restored, SealedBackup, Sizes, Stage, Unpacked, Watch,
+};
 pub use export::ClaimLine;
 pub use migrate::{SCHEMA_VERSION, migrate_to};
 pub use open::OpenError;

@@ -38,6 +38,12 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// The database is a backup.
+    #[error("{path} is a backup; make a store of it with: longhaul restore {path} --data-dir NEW")]
+    Backup {
+        /// The file.
+        path: PathBuf,
+    },
     /// A newer longhaul wrote it.
     #[error("the store has schema {found}, this longhaul knows up to {known}; use a newer longhaul")]
     NewerSchema {
@@ -160,6 +166,14 @@ pub enum OpenError {
         /// What it said.
         reason: String,
     },
+    /// A restore was interrupted, and there is no store.
+    #[error(
+        "a restore was interrupted here and there is no store yet; run `longhaul restore` again, or remove {path} for an empty store"
+    )]
+    HalfRestored {
+        /// What it has left.
+        path: PathBuf,
+    },
     /// The views had to be rebuilt, and could not be.
     #[error("the views cannot be rebuilt: {0}")]
     Rebuild(String),
@@ -198,6 +212,7 @@ impl OpenError {
             Self::Missing { .. } => "store_missing",
             Self::NotADatabase { .. } => "not_a_database",
             Self::Foreign { .. } => "foreign_database",
+            Self::Backup { .. } => "is_a_backup",
             Self::NewerSchema { .. } => "newer_schema",
             Self::OlderSchema { .. } => "older_schema",
             Self::NewerViews { .. } => "newer_views",
@@ -213,6 +228,7 @@ impl OpenError {
             Self::NoStore { .. } => "store_missing",
             Self::ForeignTable { .. } => "foreign_database",
             Self::Server { .. } => "store_refused",
+            Self::HalfRestored { .. } => "half_restored",
             Self::Rebuild(_) => "views_not_rebuilt",
         }
     }

@@ -11,6 +11,7 @@
 //! | `migrate.rs` | the schema, under a lock |
 //! | `pool.rs` | sessions for reading |
 //! | `writer.rs`, `batch.rs`, `claims.rs`, `statements.rs`, `columnar.rs` | batches: repeated, carried out, in one statement per table |
+//! | `backup.rs`, `restore.rs` | the whole of it into a backup, and out of one |
 //! | `artifacts.rs` | what attempts leave, for all nodes |
 //! | `peers.rs`, `asks.rs` | those who pull work, and what they say to each other |
 //! | `tally.rs` | how many jobs are in each state: kept, never counted |
@@ -22,6 +23,7 @@
 mod address;
 mod artifacts;
 mod asks;
+mod backup;
 mod batch;
 mod claims;
 mod columnar;
@@ -34,6 +36,7 @@ mod nodes;
 mod peers;
 mod plugin_state;
 mod pool;
+mod restore;
 mod routing;
 mod scratch;
 mod session;
@@ -74,6 +77,7 @@ pub use address::PostgresAddress;
 pub use failure::PostgresError;
 pub use figures::PostgresFigures;
 pub use migrate::migrate_postgres_to;
+pub(crate) use restore::{Source, restore};
 pub use scratch::{ScratchError, ScratchSchema};
 pub use time::StoreTime;
 

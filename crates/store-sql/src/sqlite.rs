@@ -40,11 +40,13 @@ use crate::{ClaimLine, FactLine, OpenError, Rebuilt, Verified};
 use crate::{export, floor, keys, lists, nodes, operations, reads, tokens};
 use checkpoint::Checkpointer;
 use counts::Counts;
-use lock::FileLock;
 use readers::Readers;
 use recent::Recent;
 use writer::Writer;
 
+pub(crate) use apply::last_position;
+pub(crate) use connect::{APPLICATION_ID as STORE_APPLICATION_ID, writer};
+pub(crate) use lock::FileLock;
 pub use writer::WriterFigures;
 
 /// How a store on a file is opened.
@@ -147,6 +149,9 @@ impl SqliteStore {
             None => Some(FileLock::acquire(&options.path)?),
             Some(_) => None,
         };
+        if let Some(restoring) = lock.as_ref().and_then(|_| crate::backup::interrupted(&options.path)) {
+            return Err(OpenError::HalfRestored { path: restoring });
+        }
         // Connections first, threads last: an open that fails leaves no thread behind that would keep the file.
         let connection = connect::writer(options)?;
         let checkpoint_connection = connect::checkpointer(options)?;

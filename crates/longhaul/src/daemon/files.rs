@@ -40,7 +40,7 @@ pub(super) fn remove_daemon_file(data_dir: &Path) {
 }
 
 /// The key that callback addresses are signed with, if this directory holds one.
-pub(super) fn kept_callback_key(data_dir: &Path) -> Result<Option<[u8; 32]>> {
+pub fn kept_callback_key(data_dir: &Path) -> Result<Option<[u8; 32]>> {
     let path = callback_key_path(data_dir);
     let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
     let no_key = || format!("{} holds no key; remove it to have a new one made", path.display());
@@ -50,8 +50,13 @@ pub(super) fn kept_callback_key(data_dir: &Path) -> Result<Option<[u8; 32]>> {
 /// Makes that key on the first start; it is kept for as long as the store.
 pub(super) fn make_callback_key(data_dir: &Path) -> Result<[u8; 32]> {
     let key = new_key()?;
-    write(&callback_key_path(data_dir), &Digest(key).to_string())?;
+    write_callback_key(data_dir, key)?;
     Ok(key)
+}
+
+/// Keeps that key, instead of any that is there.
+pub fn write_callback_key(data_dir: &Path, key: [u8; 32]) -> Result<()> {
+    write(&callback_key_path(data_dir), &Digest(key).to_string())
 }
 
 /// A key that nobody has.

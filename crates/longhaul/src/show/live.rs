@@ -32,10 +32,28 @@ impl Live {
 
     pub fn show(&mut self, status: &JobStatus<'_>) {
         if self.visible {
-            self.shown = true;
-            eprint!("\r\x1b[K{}", line(status));
-            let _ = std::io::stderr().flush();
+            self.write(&line(status));
         }
+    }
+
+    /// How much of something is done, and of how much, if that is known.
+    pub fn show_share(&mut self, what: &str, done: u64, of: Option<u64>) {
+        if !self.visible {
+            return;
+        }
+        #[allow(clippy::cast_precision_loss, reason = "a bar has few places")]
+        let share = of.filter(|of| *of > 0).map(|of| done as f64 / of as f64);
+        match share {
+            Some(share) => self.write(&format!("{what:<11}  {}", bar(share.clamp(0.0, 1.0)))),
+            None if done > 0 => self.write(&format!("{what:<11}  {done}")),
+            None => self.write(what),
+        }
+    }
+
+    fn write(&mut self, line: &str) {
+        self.shown = true;
+        eprint!("\r\x1b[K{line}");
+        let _ = std::io::stderr().flush();
     }
 
     /// Takes the line away, before anything else is printed.

@@ -122,7 +122,7 @@ static SERVER: Sql = Sql::new(
             current_setting('server_encoding'), current_schema()::text",
 );
 
-async fn check_server(
+pub(super) async fn check_server(
     session: &Session,
     address: &PostgresAddress,
     readiness: Readiness,
@@ -158,11 +158,11 @@ static UNLOCK: Sql =
     Sql::new("SELECT pg_advisory_unlock(hashtextextended('longhaul schema ' || current_schema(), 0))");
 
 /// Alone among all nodes. If this process ends, the lock goes with its connection.
-async fn locked(
+pub(super) async fn locked<T>(
     session: &Session,
     address: &PostgresAddress,
-    work: impl AsyncFnOnce() -> Result<(), OpenError>,
-) -> Result<(), OpenError> {
+    work: impl AsyncFnOnce() -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
     let failed = |error: PostgresError| OpenError::refused(address, &error);
     // Another node may rebuild all views meanwhile.
     session.run("SET statement_timeout = 0; SET lock_timeout = 0").await.map_err(failed)?;
@@ -170,8 +170,26 @@ async fn locked(
     session.wait_for(&statement).await.map_err(failed)?;
     let done = work().await;
     let unlocked = session.query(&UNLOCK, &[], |_| Ok(())).await;
-    done?;
-    unlocked.map(|_| ()).map_err(failed)
+    let done = done?;
+    unlocked.map(|_| done).map_err(failed)
+}
+
+/// Makes the newest schema where there is none, in a transaction that is open.
+pub(super) async fn make_in_transaction(
+    session: &Session,
+    address: &PostgresAddress,
+) -> Result<(), OpenError> {
+    let mut statements: String = MIGRATIONS.iter().map(|migration| migration.up).collect();
+    statements.push_str(&mark(SCHEMA_VERSION));
+    session.run_without_limit(&statements).await.map_err(|error| OpenError::refused(address, &error))
+}
+
+/// Says in the database that the tables are ours, and of which schema.
+fn mark(schema: i64) -> String {
+    format!(
+        "INSERT INTO meta (name, value) VALUES ('application', {APPLICATION_ID}), ('schema', {schema}) \
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value;"
+    )
 }
 
 async fn migrate(session: &Session, address: &PostgresAddress, target: i64) -> Result<(), OpenError> {
@@ -190,14 +208,7 @@ async fn migrate(session: &Session, address: &PostgresAddress, target: i64) -> R
         let migration = &MIGRATIONS[step];
         let reached = if up { found + 1 } else { found - 1 };
         let statements = if up { migration.up } else { migration.down };
-        let mark = if reached == 0 {
-            String::new()
-        } else {
-            format!(
-                "INSERT INTO meta (name, value) VALUES ('application', {APPLICATION_ID}), ('schema', {reached}) \
-                 ON CONFLICT (name) DO UPDATE SET value = excluded.value;"
-            )
-        };
+        let mark = if reached == 0 { String::new() } else { mark(reached) };
         let migrated = session.run_without_limit(&format!("BEGIN; {statements} {mark} COMMIT")).await;
         if let Err(error) = migrated {
             // If even this fails the connection has gone, and the transaction with it.
@@ -216,7 +227,7 @@ static OUR_NAMES: Sql = Sql::new(
 static MARKS: Sql = Sql::new("SELECT name, value FROM meta WHERE name IN ('application', 'schema')");
 
 /// The schema's number; 0 where there is no store yet.
-async fn schema_version(session: &Session, address: &PostgresAddress) -> Result<i64, OpenError> {
+pub(super) async fn schema_version(session: &Session, address: &PostgresAddress) -> Result<i64, OpenError> {
     let failed = |error: PostgresError| OpenError::refused(address, &error);
     let foreign =
         |table: &str| OpenError::ForeignTable { address: address.to_string(), table: table.to_owned() };

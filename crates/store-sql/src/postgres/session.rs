@@ -3,6 +3,7 @@
 //! A session that was lost, or that did not answer in time, is never used again.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,13 +11,15 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt, pin_mut};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, NoTls, Notification, Row, Statement};
 
 use super::address::PostgresAddress;
 use super::failure::PostgresError;
 use super::tls;
 use crate::OpenError;
+use crate::database::Given;
 
 /// The server gives up a statement after this long ...
 const STATEMENT_LIMIT: Duration = Duration::from_secs(30);
@@ -142,6 +145,28 @@ impl Session {
         Ok(found)
     }
 
+    /// The rows of a statement that is asked once, each given on as it comes.
+    pub(super) async fn stream<E: From<PostgresError>>(
+        &self,
+        text: &str,
+        mut take: impl FnMut(&Row) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let statement = self.within(self.client.prepare(text)).await?;
+        let rows = self.client.query_raw(&statement, std::iter::empty::<Parameter<'_>>());
+        let rows = rows.await.map_err(PostgresError::from)?;
+        pin_mut!(rows);
+        while let Some(row) = rows.try_next().await.map_err(PostgresError::from)? {
+            take(&row)?;
+        }
+        Ok(())
+    }
+
+    /// Begins to take rows into a table, however many they are.
+    pub(super) async fn copy_in(&self, text: &str, kinds: &[Type]) -> Result<CopyIn, PostgresError> {
+        let sink = self.within(self.client.copy_in(text)).await?;
+        Ok(CopyIn { writer: Box::pin(BinaryCopyInWriter::new(sink, kinds)) })
+    }
+
     async fn within<T>(
         &self,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
@@ -154,6 +179,23 @@ impl Session {
             self.lost.store(true, Ordering::Relaxed);
         }
         answer
+    }
+}
+
+/// Rows on their way into a table.
+pub(super) struct CopyIn {
+    writer: Pin<Box<BinaryCopyInWriter>>,
+}
+
+impl CopyIn {
+    pub(super) async fn write(&mut self, row: &[Given<'_>]) -> Result<(), PostgresError> {
+        let row = row.iter().map(|value| value as Parameter<'_>);
+        self.writer.as_mut().write_raw(row).await.map_err(PostgresError::from)
+    }
+
+    /// All of them are there.
+    pub(super) async fn finish(mut self) -> Result<(), PostgresError> {
+        self.writer.as_mut().finish().await.map(|_| ()).map_err(PostgresError::from)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Checkpoints on their own thread and connection, so that they never lie between a commit and its answer.
 //!
 //! A passive pass moves most of the log while the writer goes on. If the log is still long, a second pass holds the writer
-//! for the little that is left, so that the log begins anew and stays bounded.
+//! for the little that is left, so that the log begins anew and stays bounded. If much is left, someone reads for long, as a backup
+//! does: the writer is not held for what would be in vain.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -117,11 +118,11 @@ fn run(connection: &Connection, shared: &Shared, stop: &watch::Sender<Option<Str
 }
 
 fn pass(connection: &Connection, shared: &Shared, restart_from: &mut i32) -> rusqlite::Result<()> {
-    checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)")?;
+    let left = checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)")?;
     let pages = shared.pages.load(Ordering::Relaxed);
     if pages < RESTART_PAGES {
         *restart_from = RESTART_PAGES;
-    } else if pages >= *restart_from {
+    } else if pages >= *restart_from && left < PASSIVE_PAGES {
         // If a reader is in the way, the log grows a little more before the writer is held again.
         *restart_from = pages.saturating_add(PASSIVE_PAGES);
         checkpoint(connection, "PRAGMA wal_checkpoint(RESTART)")?;
@@ -130,11 +131,54 @@ fn pass(connection: &Connection, shared: &Shared, restart_from: &mut i32) -> rus
 }
 
 /// A connection that has read nothing yet answers -1 and does nothing; a read comes first. The statement is stepped to its
-/// end, because its error may come after its row.
-fn checkpoint(connection: &Connection, pragma: &str) -> rusqlite::Result<()> {
+/// end, because its error may come after its row. Gives the pages that a reader keeps from being moved.
+fn checkpoint(connection: &Connection, pragma: &str) -> rusqlite::Result<i32> {
     connection.query_row("SELECT count(*) FROM meta", [], |row| row.get::<_, i64>(0))?;
     let mut statement = connection.prepare_cached(pragma)?;
     let mut rows = statement.query([])?;
-    while rows.next()?.is_some() {}
-    Ok(())
+    let mut left = 0;
+    while let Some(row) = rows.next()? {
+        left = row.get::<_, i32>(1)? - row.get::<_, i32>(2)?;
+    }
+    Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn writer_is_not_held_for_the_sake_of_a_log_that_a_long_read_keeps() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || {
+            let connection = Connection::open(directory.path().join("store.sqlite")).unwrap();
+            connection.busy_timeout(Duration::from_mins(1)).unwrap();
+            connection
+        };
+        let (writer, reader, checkpointer) = (open(), open(), open());
+        writer
+            .execute_batch(
+                "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE meta (value BLOB)",
+            )
+            .unwrap();
+        reader.execute_batch("BEGIN; SELECT count(*) FROM meta").unwrap();
+        let pages = RESTART_PAGES + 100;
+        writer.execute("INSERT INTO meta VALUES (zeroblob(?1))", [i64::from(pages) * 4_096]).unwrap();
+        let shared = Shared {
+            pages: AtomicI32::new(pages),
+            asked: Mutex::new(Asked::Nothing),
+            changed: Condvar::new(),
+        };
+        let (mut restart_from, begun) = (RESTART_PAGES, Instant::now());
+        pass(&checkpointer, &shared, &mut restart_from).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(30), "it waited for the reader");
+        reader.execute_batch("ROLLBACK").unwrap();
+        pass(&checkpointer, &shared, &mut restart_from).unwrap();
+        writer.execute_batch("INSERT INTO meta VALUES (1)").unwrap();
+        let log_pages: i32 =
+            writer.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1)).unwrap();
+        assert!(log_pages < 100, "the log did not begin anew: {log_pages} pages");
+    }
 }

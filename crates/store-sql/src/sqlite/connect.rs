@@ -7,12 +7,13 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use store::VIEW_FORMAT;
 
 use super::{Durability, SqliteOptions};
+use crate::backup::BACKUP_APPLICATION_ID;
 use crate::database::at_once;
 use crate::migrate::{SCHEMA_VERSION, migrate_to, schema_version};
 use crate::{OpenError, floor, rebuild};
 
 /// Says in the file that it is ours: "LHLD".
-const APPLICATION_ID: i64 = 0x4c48_4c44;
+pub(crate) const APPLICATION_ID: i64 = 0x4c48_4c44;
 const STATEMENTS_KEPT: usize = 64;
 const BUSY_TIMEOUT_MS: u32 = 30_000;
 const CHECKPOINT_TIMEOUT_MS: u64 = 50;
@@ -131,6 +132,9 @@ fn identify(connection: &Connection, path: &Path) -> Result<Content, OpenError> 
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(|error| unreadable(path, error))?;
+    if application == BACKUP_APPLICATION_ID {
+        return Err(OpenError::Backup { path: path.to_owned() });
+    }
     if application != APPLICATION_ID && (application != 0 || tables > 0) {
         return Err(OpenError::Foreign { path: path.to_owned() });
     }

@@ -35,8 +35,8 @@ const MAX_PARTS: usize = 16;
 /// Read at once of a file that is kept.
 const CHUNK_BYTES: usize = 65_536;
 /// For us alone.
-const DIRECTORY_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
+pub(super) const DIRECTORY_MODE: u32 = 0o700;
+pub(super) const FILE_MODE: u32 = 0o600;
 /// The attempt's, the job's, and the one of all.
 const DIRECTORIES_ABOVE: usize = 3;
 
@@ -99,27 +99,11 @@ impl Artifacts {
         if !is_segment(job_id.as_str()) || !is_segment(attempt_id.as_str()) || !is_name(name) {
             return Ok(None);
         }
-        match self.open_below(job_id.as_str(), attempt_id.as_str(), name) {
+        match open_below(&self.dir, job_id.as_str(), attempt_id.as_str(), name) {
             Ok(file) => Ok(Some(file)),
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => Ok(None),
             Err(error) => Err(error.into()),
         }
-    }
-
-    fn open_below(&self, job: &str, attempt: &str, name: &str) -> rustix::io::Result<File> {
-        let directory = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let (above, name) = name.rsplit_once('/').map_or((None, name), |(above, name)| (Some(above), name));
-        let mut at = openat(CWD, &self.dir, directory, Mode::empty())?;
-        for part in [job, attempt].into_iter().chain(above.into_iter().flat_map(|above| above.split('/'))) {
-            at = openat(&at, part, directory | OFlags::NOFOLLOW, Mode::empty())?;
-        }
-        // A FIFO without a writer would be waited for.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(&at, name, flags, Mode::empty())?;
-        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-            return Err(rustix::io::Errno::NOENT);
-        }
-        Ok(File::from(file))
     }
 
     /// The jobs that have any.
@@ -205,6 +189,23 @@ impl CommitWatch for Artifacts {
     }
 }
 
+/// No link below the directory is followed.
+pub(super) fn open_below(dir: &Path, job: &str, attempt: &str, name: &str) -> rustix::io::Result<File> {
+    let directory = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let (above, name) = name.rsplit_once('/').map_or((None, name), |(above, name)| (Some(above), name));
+    let mut at = openat(CWD, dir, directory, Mode::empty())?;
+    for part in [job, attempt].into_iter().chain(above.into_iter().flat_map(|above| above.split('/'))) {
+        at = openat(&at, part, directory | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    // A FIFO without a writer would be waited for.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(&at, name, flags, Mode::empty())?;
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(rustix::io::Errno::NOENT);
+    }
+    Ok(File::from(file))
+}
+
 async fn keep_all(store: &dyn SharedArtifacts, artifact: ArtifactName<'_>, path: &Path) -> io::Result<()> {
     let mut file = tokio::fs::File::open(path).await?;
     let mut chunk = Vec::with_capacity(ARTIFACT_CHUNK_BYTES);
@@ -253,7 +254,7 @@ fn remove_now(dir: &Path, job_id: &JobId) {
 }
 
 /// One plain name: nothing that leads anywhere else.
-fn is_segment(text: &str) -> bool {
+pub(super) fn is_segment(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=MAX_SEGMENT_BYTES).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(plain)
 }

@@ -1,0 +1,120 @@
+//! `longhaul backup`: everything that a store holds in one file, beside the daemon that runs on it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use engine::process::each_artifact_file;
+use serde_json::json;
+use store_sql::{BackupError, Contents, Draft, Existing, Stage};
+
+use crate::daemon::kept_callback_key;
+use crate::database::{Location, Place};
+use crate::show::{Live, say};
+
+const EXAMPLES: &str = "Examples:
+  longhaul backup nightly.backup                                  of ./longhaul-data, while its daemon runs
+  longhaul backup nightly.backup --data-dir /var/lib/longhaul --force
+  longhaul backup nightly.backup --database postgres://db/longhaul
+  longhaul restore nightly.backup --data-dir ./restored           a store again
+
+A backup is one file, the same for SQLite and PostgreSQL: everything at one position of the ledger, verified before it has its name. \
+It is made beside a running daemon and holds up none of its work. Tokens are in it as digests, so whoever had access has \
+access again, but nobody can read a token from it. Keep it like the data directory all the same: it holds inputs and results of all \
+jobs, and the key that callback addresses are signed with; only its owner can read it.
+
+Not in it: the configuration, connectors, plugins and pipelines, which are your files, and secrets that they refer to.
+
+Exit codes: 0 done, 1 there is no backup, and the reason is printed.";
+
+/// Write everything that the store holds to one file; may run beside a daemon
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct BackupArguments {
+    /// The file to make; there may be none of that name
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    store: Location,
+    /// Leave out what attempts have written: their output, which may be most of it
+    #[arg(long)]
+    without_artifacts: bool,
+    /// Replace a file of that name, once the backup is done
+    #[arg(long)]
+    force: bool,
+    /// Print JSON for machines
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &BackupArguments) -> Result<ExitCode> {
+    let begun = Instant::now();
+    let existing = if arguments.force { Existing::Replaced } else { Existing::Kept };
+    let (place, data_dir) = (arguments.store.place()?, arguments.store.data_dir());
+    let artifacts = data_dir.join("artifacts");
+    let mut live = Live::new();
+    let mut watch = |stage, done, of| live.show_share(in_words(stage), done, of);
+    let artifact_bytes = if arguments.without_artifacts { 0 } else { bytes_in(&artifacts)? };
+    let mut draft = Draft::begin(&arguments.file, existing)?;
+    match &place {
+        Place::File(store) => {
+            draft.copy_file(store, artifact_bytes, &mut watch)?;
+            if let Some(key) = kept_callback_key(data_dir)? {
+                draft.keep_key("callback", &key)?;
+            }
+        }
+        Place::Server(address) => super::wait_for(async {
+            let contents =
+                if arguments.without_artifacts { Contents::WithoutArtifacts } else { Contents::Everything };
+            Ok(draft.copy_server(address, contents, &mut watch).await?)
+        })?,
+    }
+    if !arguments.without_artifacts {
+        let mut done = 0;
+        each_artifact_file(&artifacts, |artifact, mut file| -> Result<()> {
+            done += draft.keep_artifact(artifact, &mut file)?;
+            watch(Stage::Artifacts, done, Some(artifact_bytes));
+            Ok(())
+        })?;
+    }
+    let made = draft.finish(&mut watch)?;
+    live.clear();
+    let (file, seconds) = (arguments.file.display(), begun.elapsed().as_secs_f64());
+    if arguments.json {
+        let printed = json!({
+            "file": file.to_string(), "position": made.position, "records": made.records, "facts": made.facts,
+            "artifacts": made.artifacts, "bytes": made.bytes, "seconds": seconds,
+        });
+        say(format_args!("{printed}"));
+    } else {
+        say(format_args!(
+            "{file}: position {}, {} records, {} facts, {} artifacts, {} bytes, {seconds:.1} s",
+            made.position, made.records, made.facts, made.artifacts, made.bytes
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is being done, for the line that moves.
+pub fn in_words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Copying => "copying",
+        Stage::Artifacts => "artifacts",
+        Stage::Verifying => "verifying",
+        Stage::Sealing => "sealing",
+        Stage::Restoring => "restoring",
+    }
+}
+
+fn bytes_in(artifacts: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    each_artifact_file(artifacts, |_, file| {
+        bytes += file.metadata()?.len();
+        Ok::<_, std::io::Error>(())
+    })
+    .map_err(|source| BackupError::of_file(artifacts, source))
+    .context("cannot read the artifacts")?;
+    Ok(bytes)
+}

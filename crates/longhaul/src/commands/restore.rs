@@ -1,0 +1,106 @@
+//! `longhaul restore`: a backup made a store again, on a file or in a database, all or nothing.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use engine::process::{place_artifact_file, sync_artifact_files};
+use serde_json::json;
+use store_sql::{BackupError, SealedBackup, Sizes, Stage, Watch};
+
+use super::backup::in_words;
+use crate::daemon::write_callback_key;
+use crate::database::{Location, Place};
+use crate::show::{Live, say};
+
+const EXAMPLES: &str = "Examples:
+  longhaul restore nightly.backup --data-dir ./restored                     as a file
+  longhaul restore nightly.backup --database postgres://db/longhaul         into an empty schema
+  longhaul serve --data-dir ./restored                                      goes on with what was open
+  longhaul serve --data-dir ./restored --no-dispatch                        to look at it first
+
+A backup of either database can be restored into either: this is also the way from SQLite to PostgreSQL and back. Every byte is \
+checked before anything is written, and the store is verified before it has its name. Where there is a store already nothing is \
+touched. A restore that was interrupted leaves no store: run it again.
+
+What was open goes on when a daemon is started: if the one that was backed up still runs, work is done twice. Whoever had a token has \
+access again; the administrator's own is made anew at the first start, in admin.token. Callbacks that are under way stay valid.
+
+Exit codes: 0 done, 1 nothing was restored, and the reason is printed.";
+
+/// Make a store of a backup, where there is none
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RestoreArguments {
+    /// The backup
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    store: Location,
+    /// Print JSON for machines
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
+    let begun = Instant::now();
+    let (place, data_dir) = (arguments.store.place()?, arguments.store.data_dir());
+    let mut live = Live::new();
+    let mut watch = |stage, done, of| live.show_share(in_words(stage), done, of);
+    let backup = SealedBackup::open(&arguments.file, &mut watch)?;
+    let restored = match &place {
+        Place::File(store) => {
+            let unpacked = backup.restore_to_file(store, &mut watch)?;
+            place_artifacts(&backup, data_dir, Sizes::All, &mut watch)?;
+            if let Some(key) = backup.key("callback")?.and_then(|key| key.try_into().ok()) {
+                write_callback_key(data_dir, key)?;
+            }
+            unpacked.finish()?
+        }
+        Place::Server(address) => {
+            let restored =
+                super::wait_for(async { Ok(backup.restore_to_server(address, &mut watch).await?) })?;
+            place_artifacts(&backup, data_dir, Sizes::TooLargeToShare, &mut watch)?;
+            restored
+        }
+    };
+    live.clear();
+    let seconds = begun.elapsed().as_secs_f64();
+    if arguments.json {
+        let printed = json!({
+            "position": restored.position, "goes_on_after": restored.goes_on_after,
+            "records": restored.records, "facts": restored.facts, "seconds": seconds,
+        });
+        say(format_args!("{printed}"));
+    } else {
+        say(format_args!(
+            "restored up to position {}, {} records, {} facts, {seconds:.1} s; new positions begin above {}",
+            restored.position, restored.records, restored.facts, restored.goes_on_after
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes artifacts as files, and sees that they stay.
+fn place_artifacts(backup: &SealedBackup, data_dir: &Path, sizes: Sizes, watch: Watch<'_>) -> Result<()> {
+    let dir = data_dir.join("artifacts");
+    let failed = |source| BackupError::of_file(&dir, source);
+    let (mut open, mut done): (Option<File>, u64) = (None, 0);
+    backup.each_artifact(sizes, |artifact, number, bytes| {
+        if number == 0 {
+            open = place_artifact_file(&dir, artifact).map_err(failed)?;
+        }
+        if let Some(file) = &mut open {
+            file.write_all(bytes).map_err(failed)?;
+        }
+        done += bytes.len() as u64;
+        watch(Stage::Artifacts, done, None);
+        Ok(())
+    })?;
+    sync_artifact_files(&dir).map_err(failed)?;
+    Ok(())
+}
