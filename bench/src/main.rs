@@ -7,6 +7,7 @@ mod daemon;
 mod deferred;
 mod disk;
 mod latency;
+mod pipelines;
 mod postgres;
 mod pulled;
 mod raw;
@@ -36,6 +37,7 @@ struct Arguments {
 enum Other {
     Daemon(daemon::Daemon),
     Deferred(deferred::Deferred),
+    Pipelines(pipelines::Pipelines),
     Postgres(postgres::Postgres),
     Pulled(pulled::Pulled),
     #[command(hide = true)]
@@ -52,6 +54,7 @@ fn main() -> Result<()> {
     match &arguments.other {
         Some(Other::Daemon(daemon)) => daemon::run(daemon, scratch()?.path()),
         Some(Other::Deferred(deferred)) => deferred::run(deferred, scratch()?.path()),
+        Some(Other::Pipelines(pipelines)) => pipelines::run(pipelines, scratch()?.path()),
         Some(Other::Postgres(postgres)) => postgres::run(postgres, scratch()?.path()),
         Some(Other::Pulled(pulled)) => pulled::run(pulled, scratch()?.path()),
         Some(Other::PollService(_)) => deferred::serve(),
