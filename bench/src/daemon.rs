@@ -61,7 +61,7 @@ pub struct Place {
 impl Place {
     /// With this daemon, or the one of this source tree.
     pub fn new(binary: Option<PathBuf>, scratch: &Path) -> Result<Self> {
-        let binary = binary.map_or_else(built, Ok)?.canonicalize()?;
+        let binary = binary.map_or_else(|| built("longhaul", "longhaul"), Ok)?.canonicalize()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         Ok(Self { binary, scratch: scratch.canonicalize()?, runtime })
     }
@@ -109,12 +109,13 @@ pub fn run(daemon: &Daemon, scratch: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The daemon of this source tree, with the same settings as this program.
-fn built() -> Result<PathBuf> {
+/// A program of this source tree, with the same settings as this one.
+pub fn built(package: &str, program: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--release", "--package", "longhaul", "--manifest-path"]).arg(manifest);
-    ensure!(command.status().context("cargo cannot be started")?.success(), "the daemon was not built");
-    Ok(std::env::current_exe()?.with_file_name("longhaul"))
+    command.args(["build", "--quiet", "--release", "--package", package, "--bin", program]);
+    command.arg("--manifest-path").arg(manifest);
+    ensure!(command.status().context("cargo cannot be started")?.success(), "{program} was not built");
+    Ok(std::env::current_exe()?.with_file_name(program))
 }

@@ -8,6 +8,7 @@ mod deferred;
 mod disk;
 mod latency;
 mod peers;
+mod pipelines;
 mod postgres;
 mod pulled;
 mod raw;
@@ -37,6 +38,7 @@ struct Arguments {
 enum Other {
     Daemon(daemon::Daemon),
     Deferred(deferred::Deferred),
+    Pipelines(pipelines::Pipelines),
     Postgres(postgres::Postgres),
     Pulled(pulled::Pulled),
     #[command(hide = true)]
@@ -55,6 +57,7 @@ fn main() -> Result<()> {
     match &arguments.other {
         Some(Other::Daemon(daemon)) => daemon::run(daemon, scratch()?.path()),
         Some(Other::Deferred(deferred)) => deferred::run(deferred, scratch()?.path()),
+        Some(Other::Pipelines(pipelines)) => pipelines::run(pipelines, scratch()?.path()),
         Some(Other::Postgres(postgres)) => postgres::run(postgres, scratch()?.path()),
         Some(Other::Pulled(pulled)) => pulled::run(pulled, scratch()?.path()),
         Some(Other::PeersOurs(ours)) => peers::run(ours),

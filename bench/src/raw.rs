@@ -69,12 +69,13 @@ pub fn run(path: &Path, ours: &Path, jobs: usize, requests_per_batch: f64) -> Re
 }
 
 /// As in our store, the log is moved by another connection, at the same length.
-struct Checkpointer(std::thread::JoinHandle<()>);
+pub struct Checkpointer(std::thread::JoinHandle<()>);
 
 impl Checkpointer {
     const PAGES: i32 = 2_048;
 
-    fn beside(connection: &mut Connection, path: &Path) -> Result<Self> {
+    /// Beside a connection to this file; it ends with that connection.
+    pub fn beside(connection: &mut Connection, path: &Path) -> Result<Self> {
         let (grown, told) = std::sync::mpsc::sync_channel(1);
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages| {
             if pages >= Self::PAGES {
@@ -119,7 +120,8 @@ impl Creator {
     }
 }
 
-fn open(path: &Path) -> Result<Connection> {
+/// A connection to a new file, with the settings and the tables of our store.
+pub fn open(path: &Path) -> Result<Connection> {
     let mut connection = Connection::open(path)?;
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;

@@ -38,6 +38,11 @@ impl Connection {
         self.ask("POST", path, body).await
     }
 
+    /// Publishes an event; it is written down.
+    pub async fn publish(&mut self, event: &str) -> Result<()> {
+        self.ask("POST", "/events", event).await.map(|_| ())
+    }
+
     /// Asks for a page of JSON.
     pub async fn read<T: DeserializeOwned>(&mut self, path: &str) -> Result<T> {
         Ok(serde_json::from_slice(self.ask("GET", path, "").await?)?)
@@ -52,7 +57,7 @@ impl Connection {
         self.send(verb, path, body).await?;
         let begin = self.receive().await?;
         let (head, answer) = self.received.split_at(begin);
-        if !head.starts_with(b"HTTP/1.1 200 ") {
+        if !head.starts_with(b"HTTP/1.1 20") {
             let told = String::from_utf8_lossy(&self.received);
             bail!("{verb} {path} was answered: {}", told.chars().take(2_000).collect::<String>());
         }

@@ -83,6 +83,13 @@ impl Link {
         (Self { progress, intents, stop }, FarEnd { told, intents: asked, stopper })
     }
 
+    /// A line on which nobody listens, and what tells it to stop: to call a specialist outside of a job. Whatever it would leave with a
+    /// service is refused, because nobody could write it down.
+    pub fn unattended() -> (Self, watch::Sender<Stop>) {
+        let (link, far_end) = Self::new(1);
+        (link, far_end.stopper)
+    }
+
     /// Tells how it goes. When too much is told at once, the rest is dropped: progress is a courtesy.
     pub fn tell(&self, progress: Progress) {
         let _ = self.progress.try_send(progress);
