@@ -11,12 +11,9 @@ mod exit;
 mod log;
 mod show;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use engine::process::{Limits, NewPrivileges};
 
 use database::Location;
 
@@ -83,9 +80,6 @@ enum Command {
     #[command(after_help = PROGRESS)]
     Progress(Progress),
     Completions(commands::completions::Completions),
-    /// Run one command for the daemon and end everything that it starts
-    #[command(hide = true)]
-    Supervise(Supervise),
 }
 
 const VERIFY: &str = "Example:
@@ -117,38 +111,6 @@ struct Progress {
     object: Option<String>,
 }
 
-#[derive(Args)]
-struct Supervise {
-    /// Between TERM and KILL
-    #[arg(long)]
-    grace_ms: u64,
-    #[arg(long)]
-    memory_bytes: Option<u64>,
-    #[arg(long)]
-    cpu_seconds: Option<u64>,
-    #[arg(long)]
-    open_files: Option<u64>,
-    #[arg(long)]
-    processes: Option<u64>,
-    #[arg(long)]
-    new_privileges: bool,
-    /// The command
-    #[arg(last = true, required = true)]
-    argv: Vec<OsString>,
-}
-
-impl Supervise {
-    fn limits(&self) -> Limits {
-        Limits {
-            memory_bytes: self.memory_bytes,
-            cpu_seconds: self.cpu_seconds,
-            open_files: self.open_files,
-            processes: self.processes,
-            new_privileges: if self.new_privileges { NewPrivileges::Allowed } else { NewPrivileges::Never },
-        }
-    }
-}
-
 #[derive(Subcommand)]
 enum Export {
     /// The ledger, one fact per line as JSON, in the order of commits; may run beside a daemon
@@ -164,6 +126,11 @@ enum Export {
 }
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    // Attempts wait for it: nothing is made of all the other verbs.
+    if words.next().is_some_and(|verb| verb == engine::process::VERB) {
+        return commands::supervise::run(words).unwrap_or_else(|error| exit::exit(&error));
+    }
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Demo(demo) => commands::demo::run(&demo),
@@ -189,10 +156,6 @@ fn main() -> ExitCode {
             commands::progress::run(note.as_deref(), phase.as_deref(), object.as_deref())
         }
         Command::Completions(completions) => commands::completions::run(&completions, Arguments::command()),
-        Command::Supervise(supervise) => {
-            let grace = Duration::from_millis(supervise.grace_ms);
-            commands::supervise::run(&supervise.argv, grace, &supervise.limits())
-        }
     };
     outcome.unwrap_or_else(|error| exit::exit(&error))
 }
