@@ -129,15 +129,14 @@ impl Host {
     /// Starts the plugin under its supervisor with the same request, and waits for its answer. There is no job.
     pub async fn spawn(&self, assignment: &Assignment) -> Result<()> {
         let (link, _stopper) = Link::unattended();
-        match self.bare.produce(assignment.clone(), link).await {
-            Produced::Completed(_) => Ok(()),
-            other => bail!("the plugin was answered with {other:?}"),
-        }
+        let produced = self.bare.produce(assignment.clone(), link).await;
+        ensure!(matches!(produced, Produced::Completed(_)), "the plugin came to {produced:?}");
+        Ok(())
     }
 }
 
 fn settings() -> Result<DaemonSettings> {
-    let steps: String = STEPS.iter().map(|name| format!("  - {{ id: {name}, uses: {name} }}\n")).collect();
+    let steps = STEPS.map(|name| format!("  - {{ id: {name}, uses: {name} }}\n")).concat();
     let loaded = parse(&[(
         "bench.yaml",
         &format!("pipelines:\n- name: {PIPELINE}\n  on: {EVENT}\n  steps:\n{steps}"),
