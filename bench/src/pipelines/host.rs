@@ -20,7 +20,7 @@ use engine::plugin::{Discovered, PluginExecutor, PluginSettings, Plugins, Symlin
 use engine::process::{Artifacts, ProcessHost};
 use engine::{
     Assignment, Daemon, DaemonSettings, Dispatching, Executors, Link, Produced, RandomIds, Router,
-    Specialist, Standing, SystemClock, Timer, run_id_of,
+    Specialist, Standing, SystemClock, Timer, WorkspaceSettings, Workspaces, run_id_of,
 };
 use store::{MemoryStore, body_ref};
 use store_sql::{SqliteOptions, SqliteStore};
@@ -52,15 +52,24 @@ impl Host {
         let clock: Arc<dyn Timer> = Arc::new(SystemClock::starting_at(store.newest_fact()));
         let artifacts = Arc::new(Artifacts::in_dir(dir.join("artifacts"))?);
         let host = Arc::new(ProcessHost::new(place.binary.clone(), &dir, artifacts)?);
+        let workspaces =
+            Arc::new(Workspaces::in_dir(dir.join("workspaces"), "bench", WorkspaceSettings::default())?);
         let plugins = plugins(&dir.join("plugins"), plugin, parallelism)?;
         let mut executors = Executors::default();
         for plugin in plugins.list().filter(|plugin| plugin.is_enabled()) {
-            let opened =
-                PluginExecutor::open(host.clone(), plugin.clone(), clock.clone(), store.clone())?.executor();
+            let opened = PluginExecutor::open(
+                host.clone(),
+                plugin.clone(),
+                clock.clone(),
+                store.clone(),
+                workspaces.clone(),
+            )?
+            .executor();
             executors.register(&plugin.name, opened);
         }
         let first = plugins.find(STEPS[0]).context("the first plugin is there")?.clone();
-        let bare = PluginExecutor::open(host, first, clock.clone(), Arc::new(MemoryStore::new()))?;
+        let bare =
+            PluginExecutor::open(host, first, clock.clone(), Arc::new(MemoryStore::new()), workspaces)?;
         let _in_runtime = place.runtime.enter();
         let daemon = Daemon::start(store, clock, Arc::new(RandomIds), executors, settings()?);
         Ok(Self { daemon: Arc::new(daemon), path, bare: Arc::new(bare) })
@@ -129,15 +138,14 @@ impl Host {
     /// Starts the plugin under its supervisor with the same request, and waits for its answer. There is no job.
     pub async fn spawn(&self, assignment: &Assignment) -> Result<()> {
         let (link, _stopper) = Link::unattended();
-        match self.bare.produce(assignment.clone(), link).await {
-            Produced::Completed(_) => Ok(()),
-            other => bail!("the plugin was answered with {other:?}"),
-        }
+        let produced = self.bare.produce(assignment.clone(), link).await;
+        ensure!(matches!(produced, Produced::Completed(_)), "the plugin came to {produced:?}");
+        Ok(())
     }
 }
 
 fn settings() -> Result<DaemonSettings> {
-    let steps: String = STEPS.iter().map(|name| format!("  - {{ id: {name}, uses: {name} }}\n")).collect();
+    let steps = STEPS.map(|name| format!("  - {{ id: {name}, uses: {name} }}\n")).concat();
     let loaded = parse(&[(
         "bench.yaml",
         &format!("pipelines:\n- name: {PIPELINE}\n  on: {EVENT}\n  steps:\n{steps}"),

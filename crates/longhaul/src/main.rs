@@ -11,12 +11,9 @@ mod exit;
 mod log;
 mod show;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use engine::process::{Limits, NewPrivileges};
 
 use database::Location;
 
@@ -90,9 +87,6 @@ enum Command {
     /// The service that a drill gives work to
     #[command(hide = true)]
     DrillService(commands::drill_service::DrillService),
-    /// Run one command for the daemon and end everything that it starts
-    #[command(hide = true)]
-    Supervise(Supervise),
 }
 
 const REBUILD: &str = "Example:
@@ -120,38 +114,6 @@ struct Progress {
     object: Option<String>,
 }
 
-#[derive(Args)]
-struct Supervise {
-    /// Between TERM and KILL
-    #[arg(long)]
-    grace_ms: u64,
-    #[arg(long)]
-    memory_bytes: Option<u64>,
-    #[arg(long)]
-    cpu_seconds: Option<u64>,
-    #[arg(long)]
-    open_files: Option<u64>,
-    #[arg(long)]
-    processes: Option<u64>,
-    #[arg(long)]
-    new_privileges: bool,
-    /// The command
-    #[arg(last = true, required = true)]
-    argv: Vec<OsString>,
-}
-
-impl Supervise {
-    fn limits(&self) -> Limits {
-        Limits {
-            memory_bytes: self.memory_bytes,
-            cpu_seconds: self.cpu_seconds,
-            open_files: self.open_files,
-            processes: self.processes,
-            new_privileges: if self.new_privileges { NewPrivileges::Allowed } else { NewPrivileges::Never },
-        }
-    }
-}
-
 #[derive(Subcommand)]
 enum Export {
     /// The ledger, one fact per line as JSON, in the order of commits; may run beside a daemon
@@ -167,6 +129,11 @@ enum Export {
 }
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    // Attempts wait for it: nothing is made of all the other verbs.
+    if words.next().is_some_and(|verb| verb == engine::process::VERB) {
+        return commands::supervise::run(words).unwrap_or_else(|error| exit::exit(&error));
+    }
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Demo(demo) => commands::demo::run(&demo),
@@ -196,10 +163,6 @@ fn main() -> ExitCode {
         }
         Command::Completions(completions) => commands::completions::run(&completions, Arguments::command()),
         Command::DrillService(service) => commands::drill_service::run(&service),
-        Command::Supervise(supervise) => {
-            let grace = Duration::from_millis(supervise.grace_ms);
-            commands::supervise::run(&supervise.argv, grace, &supervise.limits())
-        }
     };
     outcome.unwrap_or_else(|error| exit::exit(&error))
 }

@@ -1,6 +1,6 @@
 //! The process executor: an attempt is a command of the operating system, under a supervisor of its own.
 //!
-//! No descendant outlives its attempt. The daemon starts its own binary as supervisor, one per attempt; the supervisor adopts whatever the
+//! No descendant outlives its attempt. The daemon starts its own binary as supervisor, one for each attempt that runs; it adopts whatever the
 //! command leaves behind and ends it when the command is over, when told to, or when the daemon is gone. There is no shell, nothing of the
 //! environment is inherited but a list, and output beyond its limit is read and thrown away.
 //!
@@ -13,6 +13,7 @@ mod bounded_lines;
 mod capture;
 mod collect;
 mod command_line;
+mod errand;
 mod follow;
 mod launch;
 mod limits;
@@ -23,6 +24,7 @@ mod report;
 mod resident;
 mod settings;
 mod supervisor;
+mod supervisors;
 mod sweep;
 
 use std::future::Future;
@@ -42,7 +44,8 @@ pub use progress_lines::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
 pub(super) use report::Exit;
 pub(super) use resident::{Resident, Turned};
 pub use settings::{Limits, NewPrivileges, ProcessSettings, Program};
-pub use supervisor::supervise;
+pub use supervisor::{VERB, supervise};
+use supervisors::Supervisors;
 pub use sweep::sweep_leftovers;
 
 /// Runs commands for jobs.
@@ -53,8 +56,10 @@ pub struct ProcessExecutor {
 
 /// What every process executor of a daemon shares.
 pub struct ProcessHost {
-    /// Our binary, whose verb `supervise` is started for every attempt.
+    /// Our binary, whose verb `supervise` has the commands of attempts.
     supervisor: PathBuf,
+    /// Those that are between two commands.
+    supervisors: Arc<Supervisors>,
     /// Marks our processes as those of this daemon's data.
     data_dir: PathBuf,
     artifacts: Arc<Artifacts>,
@@ -67,7 +72,8 @@ impl ProcessHost {
         data_dir: impl AsRef<std::path::Path>,
         artifacts: Arc<Artifacts>,
     ) -> io::Result<Self> {
-        Ok(Self { supervisor, data_dir: data_dir.as_ref().canonicalize()?, artifacts })
+        let data_dir = data_dir.as_ref().canonicalize()?;
+        Ok(Self { supervisor, supervisors: Arc::default(), data_dir, artifacts })
     }
 
     /// What attempts leave to be read.

@@ -3,6 +3,7 @@
 mod artifacts;
 mod deaths;
 mod given;
+mod kept;
 mod lifeline;
 mod limits;
 mod outputs;

@@ -19,6 +19,7 @@ use crate::{Assignment, Failure, Link, Produced};
 
 pub(super) const STDOUT: &str = "stdout";
 pub(super) const STDERR: &str = "stderr";
+pub(super) const TOO_LONG: &str = "argv and env together are too long for the system";
 
 /// Everything of it happens in this one future: when it is dropped, the socket is, and the supervisor ends the tree.
 pub(super) async fn run(
@@ -45,8 +46,7 @@ pub(super) async fn run(
     let kept = |path: &PathBuf| host.artifacts.dir().join(path);
     let limit = settings.output_limit_bytes;
     let ending = async {
-        let follow =
-            follow(launched.socket, launched.supervisor, settings, &host.data_dir, attempt_id, link.clone());
+        let follow = follow(host, launched.supervisor, settings, attempt_id, link.clone());
         let ending = follow.await;
         over.send_replace(true);
         ending
@@ -80,7 +80,7 @@ pub(super) async fn feed(mut stdin: pipe::Sender, input: Vec<u8>, mut over: watc
 /// The words were too long for the system, or the system has no room for another process.
 pub(super) fn not_launched(error: &std::io::Error) -> Failure {
     if error.kind() == std::io::ErrorKind::ArgumentListTooLong {
-        return Failure::permanent("invalid_input", "argv and env together are too long for the system");
+        return Failure::permanent("invalid_input", TOO_LONG);
     }
     Failure::transient("supervisor_not_started", format!("the supervisor could not be started: {error}"))
 }

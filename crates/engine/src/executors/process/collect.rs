@@ -57,8 +57,7 @@ pub(in crate::executors) async fn collect(
     let attempt_id = &assignment.attempt_id;
     let (over, is_over) = watch::channel(false);
     let ending = async {
-        let (socket, supervisor) = (launched.socket, launched.supervisor);
-        let ending = follow(socket, supervisor, settings, &host.data_dir, attempt_id, link.clone()).await;
+        let ending = follow(host, launched.supervisor, settings, attempt_id, link.clone()).await;
         over.send_replace(true);
         ending
     };

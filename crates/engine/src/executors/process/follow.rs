@@ -1,19 +1,18 @@
 //! The daemon's side of a supervised command: hears the reports, passes on the order to stop, and makes sure of the end.
 //!
 //! Returns only when the tree is over. A supervisor that goes without its last report was killed: then what it left is found and ended.
+//! One whose command ended by itself is kept for another.
 
-use std::path::Path;
 use std::time::Duration;
 
 use domain::AttemptId;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::net::UnixStream;
-use tokio::process::Child;
 
-use super::ProcessSettings;
 use super::report::{Exit, Report};
 use super::supervisor::KILL_LIMIT;
+use super::supervisors::Supervisor;
 use super::sweep::sweep_attempt;
+use super::{ProcessHost, ProcessSettings};
 use crate::{Link, Stop};
 
 /// All reports of one supervisor together.
@@ -39,19 +38,19 @@ pub(in crate::executors) enum Ending {
 
 /// What the supervisor said last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Supervisor {
+enum LastWord {
     TreeEnded,
     Lost,
 }
 
 pub(super) async fn follow(
-    socket: UnixStream,
-    mut supervisor: Child,
+    host: &ProcessHost,
+    supervisor: Supervisor,
     settings: &ProcessSettings,
-    data_dir: &Path,
     attempt_id: &AttemptId,
     mut link: Link,
 ) -> Ending {
+    let Supervisor { mut process, socket } = supervisor;
     let (reader, writer) = socket.into_split();
     let mut lines = BufReader::new(reader.take(MAX_REPORT_BYTES)).lines();
     let mut open = Some(writer);
@@ -64,10 +63,10 @@ pub(super) async fn follow(
         let ends_by = settings.grace + KILL_LIMIT + PATIENCE;
         tokio::select! {
             line = lines.next_line() => match line.ok().flatten().map(|line| Report::parse(&line)) {
-                Some(Ok(Report::TreeEnded { left: 0 })) => break Supervisor::TreeEnded,
+                Some(Ok(Report::TreeEnded { left: 0 })) => break LastWord::TreeEnded,
                 Some(Ok(Report::TreeEnded { left })) => {
                     tracing::warn!(attempt = %attempt_id, left, "processes do not die; they are looked for again");
-                    break Supervisor::Lost;
+                    break LastWord::Lost;
                 }
                 Some(Ok(Report::Stopping)) => stopping = true,
                 Some(Ok(Report::Exited(exit))) => {
@@ -81,7 +80,7 @@ pub(super) async fn follow(
                 Some(Ok(Report::NotStarted { errno, message })) => {
                     ending.get_or_insert(Ending::NotStarted { errno, message });
                 }
-                Some(Err(_)) | None => break Supervisor::Lost,
+                Some(Err(_)) | None => break LastWord::Lost,
             },
             stop = link.stopped(), if ending.is_none() => {
                 ending = Some(Ending::Stopped(stop));
@@ -94,23 +93,33 @@ pub(super) async fn follow(
                 patience.set(sleep_optional(Some(ends_by)));
             }
             () = &mut patience => {
-                let _ = supervisor.start_kill();
-                break Supervisor::Lost;
+                let _ = process.start_kill();
+                break LastWord::Lost;
             }
         }
     };
-    if said == Supervisor::Lost {
+    if said == LastWord::Lost {
         // Not waited for yet, so that its id, which is its session's too, is nobody else's.
-        let session = supervisor.id().and_then(|id| i32::try_from(id).ok());
-        let (data_dir, attempt_id) = (data_dir.to_owned(), attempt_id.clone());
+        let session = process.id().and_then(|id| i32::try_from(id).ok());
+        let (data_dir, attempt_id) = (host.data_dir.clone(), attempt_id.clone());
         let swept = tokio::task::spawn_blocking(move || sweep_attempt(&data_dir, &attempt_id, session)).await;
         tracing::warn!(
             processes = swept.unwrap_or_default(),
             "a supervisor was lost; its processes were ended"
         );
     }
-    drop(open);
-    let _ = supervisor.wait().await;
+    match open {
+        Some(writer) if said == LastWord::TreeEnded && !stopping => {
+            let reader = lines.into_inner().into_inner().into_inner();
+            if let Ok(socket) = reader.reunite(writer) {
+                host.supervisors.keep(Supervisor { process, socket }, &settings.limits);
+            }
+        }
+        open => {
+            drop(open);
+            let _ = process.wait().await;
+        }
+    }
     ending.unwrap_or(Ending::SupervisorLost)
 }
 

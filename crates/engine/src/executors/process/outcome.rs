@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::attempt::{STDERR, STDOUT};
+use super::attempt::{STDERR, STDOUT, TOO_LONG};
 use super::capture::Captured;
 use super::command_line::{CommandLine, OwnEnd};
 use super::follow::Ending;
@@ -106,6 +106,9 @@ fn not_started(program: &str, errno: i32, message: &str) -> Failure {
         Errno::LOOP,
         Errno::NAMETOOLONG,
     ];
+    if errno == Errno::TOOBIG.raw_os_error() {
+        return Failure::permanent("invalid_input", TOO_LONG);
+    }
     if for_good.iter().any(|known| known.raw_os_error() == errno) {
         Failure::permanent("program_not_found", message)
     } else {

@@ -102,9 +102,7 @@ impl Resident {
         tokio::spawn(async move {
             let (over, is_over) = watch::channel(false);
             let ending = async {
-                let (socket, supervisor) = (launched.socket, launched.supervisor);
-                let follow = follow(socket, supervisor, &settings, &host.data_dir, &attempt_id, link.clone());
-                let ending = follow.await;
+                let ending = follow(&host, launched.supervisor, &settings, &attempt_id, link.clone()).await;
                 over.send_replace(true);
                 ending
             };

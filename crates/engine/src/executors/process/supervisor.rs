@@ -1,65 +1,89 @@
-//! The supervisor: a small process of our own binary that stands between the daemon and one command.
+//! The supervisor: a small process of our own binary that stands between the daemon and one command at a time.
 //!
-//! It adopts every descendant that loses its parent, so that none can leave the tree, and it exits only when the tree is empty: when the
-//! command is over the rest is killed; when told to stop, or when the daemon is gone, all get TERM, and KILL after the grace.
-//! It holds no end of the command's pipes, and never speaks to the store.
+//! It adopts every descendant that loses its parent, so that none can leave the tree, and reports the end only when the tree is empty: when
+//! the command is over the rest is killed; when told to stop, or when the daemon is gone, all get TERM, and KILL after the grace. After a
+//! command that ended by itself it waits for another, otherwise it exits. It holds no end of the command's pipes, and never speaks to the
+//! store.
 
 mod descriptors;
 mod tree;
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpid, set_child_subreaper, setsid};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
+use super::errand::Errand;
 use super::progress_lines::PROGRESS_DESCRIPTOR;
 use super::report::{Exit, Report};
 use super::settings::Limits;
 pub(super) use descriptors::Descriptors;
+use descriptors::inherit_progress;
 use tree::{Left, Tree};
 
+/// The verb of our binary.
+pub const VERB: &str = "supervise";
 /// Children that are killed and forked anew are looked for again after this long at the latest.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How long killing may take: what is left then hangs in the kernel, and dies when it comes out.
 pub(super) const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Runs a command to the end of its tree. The daemon's socket is standard input; the command's descriptors come over it.
-pub fn supervise(argv: &[OsString], grace: Duration, limits: &Limits) -> io::Result<()> {
+/// Runs commands one after the other, each to the end of its tree. The daemon's socket is standard input; commands come over it.
+pub fn supervise(limits: &Limits) -> io::Result<()> {
     descriptors::close_inherited()?;
     // Refused to the leader of a process group: then the sweep after a killed supervisor has only the marks to go by.
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;
-    let Some(descriptors) = Descriptors::receive(io::stdin().as_fd())? else {
-        return Ok(());
-    };
+    // The lowest number stays free for what each message brings first.
+    let lowest = io::stdin().as_fd().try_clone_to_owned()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(run(argv, grace, limits, descriptors))
+    let mut watch = runtime.block_on(async { Watch::new() })?;
+    drop(lowest);
+    runtime.block_on(async {
+        while let Some(descriptors) = watch.descriptors().await? {
+            match attend(descriptors, limits, &mut watch).await? {
+                After::Another => {}
+                After::Nothing => break,
+            }
+        }
+        Ok(())
+    })
 }
 
-async fn run(
-    argv: &[OsString],
-    grace: Duration,
-    limits: &Limits,
-    descriptors: Descriptors,
-) -> io::Result<()> {
-    let mut watch = Watch::new()?;
+/// Whether a supervisor may have another command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Another,
+    Nothing,
+}
+
+/// One command, from its start to the end of its tree.
+async fn attend(descriptors: Descriptors, limits: &Limits, watch: &mut Watch) -> io::Result<After> {
     if watch.daemon_is_gone() {
-        return Ok(());
+        return Ok(After::Nothing);
     }
-    let main = match limits.set().and_then(|()| start(argv, descriptors)) {
+    let Descriptors { progress, stdin, stdout, stderr, errand } = descriptors;
+    let errand = Errand::from_file(errand)?;
+    let started = limits.set().and_then(|()| {
+        let mut command = command(&errand)?;
+        command.env(PROGRESS_DESCRIPTOR, inherit_progress(&progress)?.to_string());
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+        Ok(Pid::from_child(&command.spawn()?))
+    });
+    drop(progress);
+    let main = match started {
         Ok(main) => main,
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or_default();
             watch.report(&Report::NotStarted { errno, message: error.to_string() }).await;
             watch.report(&Report::TreeEnded { left: 0 }).await;
-            return Ok(());
+            return Ok(After::Another);
         }
     };
     let mut tree = Tree::new(main);
@@ -81,9 +105,9 @@ async fn run(
         tree.signal(Signal::TERM);
         // One that was stopped does not see TERM before it goes on.
         tree.signal(Signal::CONT);
-        let _ = tokio::time::timeout(grace, empty(&mut tree, &mut watch)).await;
+        let _ = tokio::time::timeout(errand.grace, empty(&mut tree, watch)).await;
     }
-    let left = match tokio::time::timeout(KILL_LIMIT, kill(&mut tree, &mut watch)).await {
+    let left = match tokio::time::timeout(KILL_LIMIT, kill(&mut tree, watch)).await {
         Ok(()) => 0,
         Err(_) => tree.signal(Signal::KILL),
     };
@@ -93,7 +117,10 @@ async fn run(
         watch.report(&Report::Exited(exit)).await;
     }
     watch.report(&Report::TreeEnded { left }).await;
-    Ok(())
+    Ok(match (why, left) {
+        (Why::CommandOver, 0) => After::Another,
+        (Why::CommandOver | Why::ToldToStop, _) => After::Nothing,
+    })
 }
 
 /// Why the tree has to end.
@@ -103,20 +130,15 @@ enum Why {
     ToldToStop,
 }
 
-/// The command, in a process group of its own and with only its own descriptors.
-fn start(argv: &[OsString], descriptors: Descriptors) -> io::Result<Pid> {
-    let [program, arguments @ ..] = argv else {
+/// The command, in a process group of its own and with only its own environment.
+fn command(errand: &Errand) -> io::Result<Command> {
+    let [program, arguments @ ..] = &errand.argv[..] else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let child = Command::new(program)
-        .args(arguments)
-        .env(PROGRESS_DESCRIPTOR, descriptors.inherit_progress()?.to_string())
-        .stdin(Stdio::from(descriptors.stdin))
-        .stdout(Stdio::from(descriptors.stdout))
-        .stderr(Stdio::from(descriptors.stderr))
-        .process_group(0)
-        .spawn()?;
-    Ok(Pid::from_child(&child))
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(errand.environment.iter().map(|(name, value)| (name, value)));
+    command.current_dir(&errand.working_directory).process_group(0);
+    Ok(command)
 }
 
 /// Waits until nothing is left.
@@ -157,6 +179,17 @@ impl Watch {
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
         })
+    }
+
+    /// Waits for the next command; none if the daemon is gone, or if there is to be none.
+    async fn descriptors(&mut self) -> io::Result<Option<Descriptors>> {
+        let daemon = &self.daemon;
+        tokio::select! {
+            received = daemon.async_io(Interest::READABLE, || Descriptors::receive(daemon.as_fd())) => received,
+            _ = self.terminate.recv() => Ok(None),
+            _ = self.interrupt.recv() => Ok(None),
+            _ = self.hangup.recv() => Ok(None),
+        }
     }
 
     /// Waits for something to happen; says so if it is a reason to stop.

@@ -17,6 +17,8 @@ use super::processes::{self, Process};
 pub(super) const ATTEMPT_ID: &str = "LONGHAUL_ATTEMPT_ID";
 /// Whose attempt it is.
 pub(super) const DATA_DIR: &str = "LONGHAUL_DATA_DIR";
+/// That it is a supervisor, which has the commands of many attempts one after the other.
+pub(super) const SUPERVISOR: &str = "LONGHAUL_SUPERVISOR";
 /// Looks before giving up on processes that do not end.
 const MAX_ROUNDS: usize = 1_000;
 /// What was killed needs a moment to be gone.
@@ -26,7 +28,10 @@ const BETWEEN_ROUNDS: Duration = Duration::from_millis(5);
 pub fn sweep_leftovers(data_dir: &Path) -> usize {
     let Ok(data_dir) = data_dir.canonicalize() else { return 0 };
     let ours = [entry(DATA_DIR, data_dir.as_os_str().as_bytes())];
-    end_all(|process| process.is_ours() && process.has_entries(&ours) && process.has_variable(ATTEMPT_ID))
+    end_all(|process| {
+        let at_work = || process.has_variable(ATTEMPT_ID) || process.has_variable(SUPERVISOR);
+        process.is_ours() && process.has_entries(&ours) && at_work()
+    })
 }
 
 /// Ends what is left of one attempt whose supervisor is gone; `session` is the supervisor's, as long as it has not been waited for.

@@ -1,8 +1,8 @@
-//! How the command's descriptors come to the supervisor: over its socket, in one message, before anything else is open.
+//! How a command comes to its supervisor: over the socket, in one message that carries its descriptors.
 //!
 //! The daemon's own descriptors all close on exec, so nothing can be handed down by number without `unsafe`; a message can carry them, and
-//! no other process started at the same moment can catch one. Progress is the first of them, so that it gets the lowest number: shells only
-//! know one digit.
+//! no other process started at the same moment can catch one. Progress is the first of them, so that it gets the lowest number, which is kept
+//! free for it: shells only know one digit.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -14,22 +14,24 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-const COUNT: usize = 4;
+const COUNT: usize = 5;
 /// Standard input, output and error.
 const STANDARD: RawFd = 3;
 
-/// The command's ends of its pipes.
+/// The command's ends of its pipes, and the command itself.
 pub(in super::super) struct Descriptors {
     pub progress: OwnedFd,
     pub stdin: OwnedFd,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
+    /// See `errand.rs`.
+    pub errand: OwnedFd,
 }
 
 impl Descriptors {
     /// Puts them into the socket; they wait there for the supervisor.
-    pub(in super::super) fn send(self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        let fds = [self.progress.as_fd(), self.stdin.as_fd(), self.stdout.as_fd(), self.stderr.as_fd()];
+    pub(in super::super) fn send(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let fds = [&self.progress, &self.stdin, &self.stdout, &self.stderr, &self.errand].map(AsFd::as_fd);
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(COUNT))];
         let mut message = SendAncillaryBuffer::new(&mut space);
         if !message.push(SendAncillaryMessage::ScmRights(&fds)) {
@@ -55,16 +57,16 @@ impl Descriptors {
                 fds.extend(received);
             }
         }
-        let [progress, stdin, stdout, stderr] = <[OwnedFd; COUNT]>::try_from(fds)
+        let [progress, stdin, stdout, stderr, errand] = <[OwnedFd; COUNT]>::try_from(fds)
             .map_err(|_| io::Error::other("the daemon sent other descriptors than expected"))?;
-        Ok(Some(Self { progress, stdin, stdout, stderr }))
+        Ok(Some(Self { progress, stdin, stdout, stderr, errand }))
     }
+}
 
-    /// Lets the command have the progress descriptor, and says its number.
-    pub(super) fn inherit_progress(&self) -> io::Result<RawFd> {
-        fcntl_setfd(&self.progress, FdFlags::empty())?;
-        Ok(self.progress.as_raw_fd())
-    }
+/// Lets the command have the progress descriptor, and says its number.
+pub(super) fn inherit_progress(progress: &OwnedFd) -> io::Result<RawFd> {
+    fcntl_setfd(progress, FdFlags::empty())?;
+    Ok(progress.as_raw_fd())
 }
 
 /// Closes what the daemon itself was started with and passed on unknowingly. Nothing of ours is open yet.

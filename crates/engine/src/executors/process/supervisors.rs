@@ -1,0 +1,118 @@
+//! Supervisors that wait for their next command. To start one costs more than most commands do, so that one whose command is over is
+//! kept for a while.
+//!
+//! Each has one command at a time. One that was told to stop, whose tree did not end, or that lives within limits of its own is not kept.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+use super::supervisor::{Descriptors, VERB};
+use super::sweep::{DATA_DIR, SUPERVISOR};
+use super::{Limits, ProcessHost};
+
+/// How long one waits for a command before it is let go.
+const KEPT_FOR: Duration = Duration::from_secs(10);
+/// Those that wait at the same time.
+const MAX_KEPT: usize = 32;
+
+/// A supervisor, and our end of the line to it. Closing it ends what it supervises, and the supervisor.
+pub(super) struct Supervisor {
+    pub process: Child,
+    pub socket: UnixStream,
+}
+
+/// Those that wait.
+#[derive(Default)]
+pub(super) struct Supervisors {
+    waiting: Mutex<Vec<Waiting>>,
+}
+
+struct Waiting {
+    supervisor: Supervisor,
+    since: Instant,
+}
+
+impl Supervisors {
+    /// Sends one that waits, or a new one, with these descriptors.
+    pub(super) fn send(
+        &self,
+        host: &ProcessHost,
+        limits: &Limits,
+        descriptors: &Descriptors,
+    ) -> io::Result<Supervisor> {
+        while is_usual(limits)
+            && let Some(supervisor) = self.take()
+        {
+            // One that was killed while it waited takes nothing.
+            if descriptors.send(supervisor.socket.as_fd()).is_ok() {
+                return Ok(supervisor);
+            }
+        }
+        start(host, limits, descriptors)
+    }
+
+    /// Keeps one whose command is over, with all that it started.
+    pub(super) fn keep(self: &Arc<Self>, supervisor: Supervisor, limits: &Limits) {
+        let mut waiting = self.lock();
+        if !is_usual(limits) || waiting.len() >= MAX_KEPT {
+            return;
+        }
+        waiting.push(Waiting { supervisor, since: Instant::now() });
+        drop(waiting);
+        let all = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(KEPT_FOR).await;
+            if let Some(all) = all.upgrade() {
+                all.lock().retain(|waiting| waiting.since.elapsed() < KEPT_FOR);
+            }
+        });
+    }
+
+    /// The one that came last, so that those nobody needs are let go.
+    fn take(&self) -> Option<Supervisor> {
+        let mut waiting = self.lock();
+        while let Some(Waiting { supervisor, .. }) = waiting.pop() {
+            // It says nothing while it waits: whatever can be read is its end.
+            match supervisor.socket.try_read(&mut [0]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(supervisor),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.waiting.lock().expect("no holder of the lock panics")
+    }
+}
+
+/// Limits cannot be taken back: only who has none but the usual ones can have another command.
+fn is_usual(limits: &Limits) -> bool {
+    *limits == Limits::default()
+}
+
+/// The command's descriptors wait in the socket before the supervisor is there.
+fn start(host: &ProcessHost, limits: &Limits, descriptors: &Descriptors) -> io::Result<Supervisor> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    descriptors.send(ours.as_fd())?;
+    ours.set_nonblocking(true)?;
+    let process = Command::new(&host.supervisor)
+        .arg(VERB)
+        .args(limits.arguments())
+        .env_clear()
+        .env(DATA_DIR, &host.data_dir)
+        .env(SUPERVISOR, "1")
+        .current_dir("/")
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    Ok(Supervisor { process, socket: UnixStream::from_std(ours)? })
+}
