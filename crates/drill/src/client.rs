@@ -198,8 +198,8 @@ impl<'a> Client<'a> {
 fn late(keys: &[String], which: u64) -> Option<String> {
     let count = keys.len() as u64;
     let among = if which.is_multiple_of(4) { count } else { count.min(LATE) };
-    let place = count - 1 - which.checked_rem(among)?;
-    keys.get(usize::try_from(place).ok()?).cloned()
+    let back = which.checked_rem(among)?;
+    keys.get(usize::try_from(count - 1 - back).ok()?).cloned()
 }
 
 /// Asks for what a key stands for until it is answered.

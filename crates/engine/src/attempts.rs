@@ -176,7 +176,7 @@ impl Attempts {
 
     /// Until when nobody may be asked whose jobs queue in this lane.
     pub(crate) fn left_alone_until(&self, lane: &str, now: Timestamp) -> Option<Timestamp> {
-        self.executors.left_alone_until(lane, now)
+        self.executors.left_alone_until(anywhere(lane), now)
     }
 
     /// Whoever was left alone is not any more: the jobs that wait in its lane are looked at.

@@ -10,8 +10,8 @@ use domain::{RetryPolicy, RunId};
 use engine::{Assignment, Executor, Executors, Link, Modes, Output, Produced, Specialist};
 use serde_json::json;
 
+use crate::given::routed::World;
 use crate::given::{Draft, Given, job};
-use crate::pipelines::World;
 
 /// It leaves files, and only the node of an earlier step can read those.
 struct Keeping;

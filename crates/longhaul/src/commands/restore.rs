@@ -62,10 +62,9 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
             unpacked.finish()?
         }
         Place::Server(address) => {
-            let restored =
-                super::wait_for(async { Ok(backup.restore_to_server(address, &mut watch).await?) })?;
+            // First: what may fail comes before what cannot be done twice.
             place_artifacts(&backup, data_dir, Sizes::TooLargeToShare, &mut watch)?;
-            restored
+            super::wait_for(async { Ok(backup.restore_to_server(address, &mut watch).await?) })?
         }
     };
     live.clear();

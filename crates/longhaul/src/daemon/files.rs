@@ -42,7 +42,11 @@ pub(super) fn remove_daemon_file(data_dir: &Path) {
 /// The key that callback addresses are signed with, if this directory holds one.
 pub fn kept_callback_key(data_dir: &Path) -> Result<Option<[u8; 32]>> {
     let path = callback_key_path(data_dir);
-    let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    };
     let no_key = || format!("{} holds no key; remove it to have a new one made", path.display());
     Ok(Some(Digest::from_hex(text.trim()).with_context(no_key)?.0))
 }

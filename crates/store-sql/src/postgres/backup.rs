@@ -38,8 +38,10 @@ impl PostgresLedger {
             .run("SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0")
             .await?;
         let copied = copy_all(session, backup, draft, contents, watch).await;
-        session.end(Ending::RollBack).await?;
-        copied
+        let ended = session.end(Ending::RollBack).await;
+        // Why it was not copied says more than why that could not be ended.
+        copied?;
+        Ok(ended?)
     }
 }
 

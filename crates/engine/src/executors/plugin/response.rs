@@ -173,6 +173,10 @@ fn correlation(kind: &str, written: &RawValue, mask: &Mask) -> Result<Json, Stri
     let told =
         || format!("the correlation of {kind:?} is not an object of at most {MAX_CORRELATION_BYTES} bytes");
     let object: JsonObject = serde_json::from_str(written.get()).map_err(|_| told())?;
+    // As with payloads: it is read again inside of others.
+    if nesting(written.get()) > MAX_PAYLOAD_NESTING {
+        return Err(format!("the correlation of {kind:?} is nested deeper than {MAX_PAYLOAD_NESTING}"));
+    }
     let text = serde_json::to_string(&masked(object, mask)?).map_err(|_| told())?;
     let json = Json::parse(&text).map_err(|_| told())?;
     if json.as_str().len() > MAX_CORRELATION_BYTES { Err(told()) } else { Ok(json) }

@@ -91,7 +91,12 @@ impl PluginExecutor {
         // A future that is dropped says nothing more: then the next attempt may find out.
         let mut trial = Trial { plugin: &self.plugin, clock: &*self.clock, ended: Ended::Unknown };
         let (number, most) = (assignment.attempt_number, assignment.job.spec.retry.max_attempts);
-        let produced = self.attempt(assignment, link).await;
+        // What cannot even be asked says nothing of the plugin.
+        let prepared = match self.prepare(&assignment).await {
+            Ok(prepared) => prepared,
+            Err(failure) => return Produced::Failed(failure),
+        };
+        let produced = self.attempt(assignment, prepared, link).await;
         trial.ended = match &produced {
             Produced::Completed(_) => Ended::Well,
             Produced::Failed(failure) if failure.retryable == Retryable::No || number >= most => {
@@ -110,11 +115,8 @@ impl PluginExecutor {
         produced
     }
 
-    async fn attempt(&self, assignment: Assignment, link: Link) -> Produced {
-        let Prepared { command, request, workspace } = match self.prepare(&assignment).await {
-            Ok(prepared) => prepared,
-            Err(failure) => return Produced::Failed(failure),
-        };
+    async fn attempt(&self, assignment: Assignment, prepared: Prepared, link: Link) -> Produced {
+        let Prepared { command, request, workspace } = prepared;
         let collected = match self.start(&assignment, &command, request, link).await {
             Ok(collected) => collected,
             Err(failure) => return Produced::Failed(failure),

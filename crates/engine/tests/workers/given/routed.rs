@@ -69,6 +69,12 @@ impl World {
     pub fn new<const N: usize>(yaml: &str, executors: impl FnOnce(&Seen) -> [(String, Executor); N]) -> Self {
         let seen = Seen::default();
         let given = Given::new(executors(&seen));
+        Self { seen, ..Self::with(yaml, given) }
+    }
+
+    /// With these pipelines.
+    pub fn with(yaml: &str, given: Given) -> Self {
+        let seen = Seen::default();
         let loaded = parse(&[("test.yaml", yaml)]);
         assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
         given.daemon.router().replace(Routes::new(loaded.pipelines));

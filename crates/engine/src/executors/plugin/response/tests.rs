@@ -145,6 +145,13 @@ fn payload_is_nested_no_deeper_than_what_is_read_later_can_be() {
     ok(&nested(MAX_PAYLOAD_NESTING));
     let told = refusal(&nested(MAX_PAYLOAD_NESTING + 1));
     assert_eq!(told, "bad_event: event 1: the payload of \"a\" is nested deeper than 64");
+    let carried = |deep: usize| {
+        let object = format!("{}1{}", "{\"a\":".repeat(deep), "}".repeat(deep));
+        format!(r#"{{"status":"ok","result":"r","events":[{{"type":"a","correlation":{object}}}]}}"#)
+    };
+    ok(&carried(MAX_PAYLOAD_NESTING));
+    let told = refusal(&carried(MAX_PAYLOAD_NESTING + 1));
+    assert_eq!(told, "bad_event: event 1: the correlation of \"a\" is nested deeper than 64");
 }
 
 #[test]
