@@ -94,7 +94,7 @@ mod tests {
 
     fn errand(argv: &[&str], environment: &[(&str, &str)]) -> Errand {
         Errand {
-            grace: Duration::from_millis(5_000),
+            grace: Duration::from_secs(5),
             working_directory: PathBuf::from(OsString::from_vec(vec![b'/', 0xff])),
             argv: argv.iter().map(OsString::from).collect(),
             environment: environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
