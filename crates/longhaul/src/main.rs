@@ -40,7 +40,7 @@ const EXAMPLES: &str = "Examples:
   longhaul peers list                             who pulls work, and who is there
   longhaul pipeline check                         what follows which event
   longhaul events publish tide.changed            starts the pipelines that listen
-  longhaul drill --seconds 60                     kill it again and again on this disk, and see that nothing is lost
+  longhaul drill --seconds 60                     killed again and again: is anything lost?
   longhaul verify                                 compare every stored row with the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
   longhaul backup nightly.backup                  everything, beside the running daemon

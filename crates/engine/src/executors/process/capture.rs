@@ -80,12 +80,18 @@ pub(super) async fn listen(mut pipe: pipe::Receiver, words: LastWords, mut over:
         }
     }
     let mut left = MAX_LEFT_IN_PIPE;
-    while let Ok(count @ 1..) = pipe.try_read(&mut chunk)
+    while let count @ 1.. = read_left(&pipe, &mut chunk)
         && left > 0
     {
         left = left.saturating_sub(count);
         words.lock().see(&chunk[..count]);
     }
+}
+
+/// Reads what is in a pipe now; nothing if it is empty. The kernel is asked: what the runtime has heard of a pipe may be older than the
+/// word that everyone who wrote to it is over.
+pub(super) fn read_left(pipe: &pipe::Receiver, chunk: &mut [u8]) -> usize {
+    rustix::io::read(pipe, chunk).unwrap_or_default()
 }
 
 /// What is in the file.
@@ -123,7 +129,7 @@ pub(super) async fn capture(
     }
     // Someone outside the tree may hold the other end: then there is no end to wait for.
     let mut left = MAX_LEFT_IN_PIPE;
-    while let Ok(count @ 1..) = pipe.try_read(&mut chunk)
+    while let count @ 1.. = read_left(&pipe, &mut chunk)
         && left > 0
     {
         left = left.saturating_sub(count);

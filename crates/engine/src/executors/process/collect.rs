@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::artifacts::{self, Artifacts};
 use super::attempt::{feed, not_launched};
-use super::capture::MAX_LEFT_IN_PIPE;
+use super::capture::{MAX_LEFT_IN_PIPE, read_left};
 use super::command_line::CommandLine;
 use super::follow::{Ending, follow};
 use super::launch::launch;
@@ -86,7 +86,7 @@ async fn hear(mut pipe: pipe::Receiver, limit: usize, mut over: watch::Receiver<
     }
     // Someone outside the tree may hold the other end: then there is no end to wait for.
     let mut left = MAX_LEFT_IN_PIPE;
-    while let Ok(count @ 1..) = pipe.try_read(&mut chunk)
+    while let count @ 1.. = read_left(&pipe, &mut chunk)
         && left > 0
     {
         left = left.saturating_sub(count);
@@ -127,4 +127,21 @@ pub(in crate::executors) async fn keep_artifact(
         "truncated": heard.truncated,
         "sha256": store::sha256(&heard.bytes),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_in_a_pipe_when_all_is_over_is_heard_also_if_the_runtime_has_not_noticed_it() {
+        for _ in 0..100 {
+            let (from, to) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+            rustix::io::write(&to, b"last words").unwrap();
+            let (_over, is_over) = watch::channel(true);
+            // The other end stays open, as if somebody outside of the tree had it.
+            let heard = hear(pipe::Receiver::from_owned_fd(from).unwrap(), 100, is_over).await;
+            assert_eq!(heard.bytes, b"last words");
+        }
+    }
 }

@@ -13,7 +13,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
 use super::bounded_lines::{BoundedLines, Line};
-use super::capture::MAX_LEFT_IN_PIPE;
+use super::capture::{MAX_LEFT_IN_PIPE, read_left};
 use crate::{Link, Progress};
 
 /// The variable that names the descriptor.
@@ -43,9 +43,9 @@ pub(super) async fn relay(mut pipe: pipe::Receiver, link: Link, mut over: watch:
         }
     }
     for _ in 0..MAX_LEFT_IN_PIPE / CHUNK_BYTES {
-        match pipe.try_read(&mut chunk) {
-            Ok(count @ 1..) => lines.tell(&chunk[..count], &link, &mut may_tell),
-            Ok(0) | Err(_) => break,
+        match read_left(&pipe, &mut chunk) {
+            0 => break,
+            count => lines.tell(&chunk[..count], &link, &mut may_tell),
         }
     }
     lines.dropped

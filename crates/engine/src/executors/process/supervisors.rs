@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use rustix::net::RecvFlags;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
@@ -79,9 +80,9 @@ impl Supervisors {
     fn take(&self) -> Option<Supervisor> {
         let mut waiting = self.lock();
         while let Some(Waiting { supervisor, .. }) = waiting.pop() {
-            // It says nothing while it waits: whatever can be read is its end.
-            match supervisor.socket.try_read(&mut [0]) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(supervisor),
+            // It says nothing while it waits: whatever can be read is its end. The kernel is asked, the runtime may not have heard.
+            match rustix::net::recv(&supervisor.socket, &mut [0; 1][..], RecvFlags::DONTWAIT) {
+                Err(rustix::io::Errno::AGAIN) => return Some(supervisor),
                 Ok(_) | Err(_) => {}
             }
         }
