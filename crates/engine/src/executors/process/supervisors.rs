@@ -81,9 +81,9 @@ impl Supervisors {
         let mut waiting = self.lock();
         while let Some(Waiting { supervisor, .. }) = waiting.pop() {
             // It says nothing while it waits: whatever can be read is its end. The kernel is asked, the runtime may not have heard.
-            match rustix::net::recv(&supervisor.socket, &mut [0; 1][..], RecvFlags::DONTWAIT) {
-                Err(rustix::io::Errno::AGAIN) => return Some(supervisor),
-                Ok(_) | Err(_) => {}
+            let heard = rustix::net::recv(&supervisor.socket, &mut [0; 1][..], RecvFlags::DONTWAIT);
+            if matches!(heard, Err(rustix::io::Errno::AGAIN)) {
+                return Some(supervisor);
             }
         }
         None
