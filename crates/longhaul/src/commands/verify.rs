@@ -10,7 +10,7 @@ use crate::database::{Location, Place};
 
 const EXAMPLES: &str = "Examples:
   longhaul verify --data-dir ./longhaul-data
-  longhaul verify --since 1200                    only the records that facts after this position are about
+  longhaul verify --since 1200                    only what later facts are about
 
 Verified in part, it says how far the ledger went: the next `--since`. Records that have lost all of their facts, and counts, only \
 the whole walk finds.
