@@ -62,9 +62,11 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
             unpacked.finish()?
         }
         Place::Server(address) => {
-            // First: what may fail comes before what cannot be done twice.
+            let restored =
+                super::wait_for(async { Ok(backup.restore_to_server(address, &mut watch).await?) })?;
+            // Not before: a database that is refused because it has a store leaves the files beside that store as they are.
             place_artifacts(&backup, data_dir, Sizes::TooLargeToShare, &mut watch)?;
-            super::wait_for(async { Ok(backup.restore_to_server(address, &mut watch).await?) })?
+            restored
         }
     };
     live.clear();
