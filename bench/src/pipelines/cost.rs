@@ -18,8 +18,8 @@ use crate::daemon::{Place, ROUNDS};
 const AT_MOST: f64 = 1.5;
 /// Both logs have their size, and all files are in memory.
 pub const RUNS_BEFORE: usize = 60;
-/// What a run leaves behind comes to its end first.
-pub const PAUSE: Duration = Duration::from_millis(10);
+/// What a run leaves behind comes to its end first, a part of the log that is moved into the file too.
+pub const PAUSE: Duration = Duration::from_millis(50);
 
 /// The middle times of one round, in seconds.
 struct Round {

@@ -1,12 +1,14 @@
 //! Checkpoints on their own thread and connection, so that they never lie between a commit and its answer.
 //!
-//! A passive pass moves most of the log while the writer goes on. If the log is still long, a second pass holds the writer
+//! A passive pass moves most of the log while the writer goes on: in a moment in which it has nothing to do, if there is one before the
+//! log is twice as long, because both want the same disk. If the log is still long, a second pass holds the writer
 //! for the little that is left, so that the log begins anew and stays bounded. If much is left, someone reads for long, as a backup
 //! does: the writer is not held for what would be in vain.
 
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::watch;
@@ -17,6 +19,10 @@ use crate::OpenError;
 
 /// Pages in the log that start a passive pass: 8 MiB.
 const PASSIVE_PAGES: i32 = 2_048;
+/// Pages in the log that start it whatever the writer does: 16 MiB.
+const HURRY_PAGES: i32 = 2 * PASSIVE_PAGES;
+/// The writer has nothing to do if the log has not grown for this long.
+const QUIET: Duration = Duration::from_millis(20);
 /// Pages in the log that start a pass that holds the writer: 32 MiB.
 const RESTART_PAGES: i32 = 8_192;
 
@@ -105,7 +111,10 @@ fn run(connection: &Connection, shared: &Shared, stop: &watch::Sender<Option<Str
         if *asked == Asked::End {
             return;
         }
-        *asked = Asked::Nothing;
+        let asked = wait_for_a_quiet_moment(shared, asked);
+        if *asked == Asked::End {
+            return;
+        }
         drop(asked);
         if let Err(error) = pass(connection, shared, &mut restart_from)
             && let Failure::Fatal(reason) = Failure::from(error)
@@ -113,6 +122,27 @@ fn run(connection: &Connection, shared: &Shared, stop: &watch::Sender<Option<Str
             // A failed sync here may have lost pages that the log no longer holds.
             stop.send_replace(Some(reason));
             return;
+        }
+    }
+}
+
+/// What is asked since: whatever made the log grow meanwhile is moved with the rest.
+fn wait_for_a_quiet_moment<'a>(
+    shared: &'a Shared,
+    mut asked: MutexGuard<'a, Asked>,
+) -> MutexGuard<'a, Asked> {
+    loop {
+        let before = shared.pages.load(Ordering::Relaxed);
+        if before < HURRY_PAGES && *asked != Asked::End {
+            asked = shared.changed.wait_timeout(asked, QUIET).expect("no holder of the lock panics").0;
+        }
+        let now = shared.pages.load(Ordering::Relaxed);
+        if *asked == Asked::End {
+            return asked;
+        }
+        if now == before || now >= HURRY_PAGES {
+            *asked = Asked::Nothing;
+            return asked;
         }
     }
 }
@@ -145,7 +175,7 @@ fn checkpoint(connection: &Connection, pragma: &str) -> rusqlite::Result<i32> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
 
