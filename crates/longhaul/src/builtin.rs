@@ -18,23 +18,23 @@ pub const NOOP: &str = "noop";
 pub const SLOW: &str = "slow";
 pub const COMMAND: &str = "command";
 
-/// Attempts at the same time.
+/// Attempts at the same time of what occupies a processor or a client.
 const CONCURRENCY: usize = 16;
+/// Of what does nothing: no more than the store writes together.
+const NOOP_CONCURRENCY: usize = 512;
 
 /// Registers all of them. Commands run in `directory` unless their job says otherwise.
 pub fn register(executors: &mut Executors, host: &Arc<ProcessHost>, directory: &Path) {
     let command = ProcessSettings::new(Program::FromJob, directory);
-    let all: [(&str, Arc<dyn Specialist>); 3] = [
-        (NOOP, Arc::new(Noop)),
-        (SLOW, Arc::new(Slow)),
-        (COMMAND, Arc::new(ProcessExecutor::new(host.clone(), command))),
+    let all: [(&str, Arc<dyn Specialist>, usize); 3] = [
+        (NOOP, Arc::new(Noop), NOOP_CONCURRENCY),
+        (SLOW, Arc::new(Slow), CONCURRENCY),
+        (COMMAND, Arc::new(ProcessExecutor::new(host.clone(), command)), CONCURRENCY),
     ];
-    for (name, specialist) in all {
+    for (name, specialist, concurrency) in all {
         let retry = Executors::DEFAULT_RETRY;
-        executors.register(
-            name,
-            Executor { specialist, concurrency: CONCURRENCY, retry, modes: engine::Modes::default() },
-        );
+        executors
+            .register(name, Executor { specialist, concurrency, retry, modes: engine::Modes::default() });
     }
 }
 
