@@ -89,7 +89,7 @@ impl Engine {
 
     /// Decides an order with its consequences and commits it: all or nothing, answered when it is durable.
     pub async fn execute(&self, order: Order) -> Result<Outcome, EngineError> {
-        let mut assume = Assume::NewIdsAreFree;
+        let mut assume = Assume::TheLikely;
         for _ in 0..MAX_TRIES {
             match self.try_once(&order, assume).await? {
                 Some(outcome) => return Ok(outcome),

@@ -15,7 +15,7 @@ use domain::operation::OperationFact;
 use domain::record::{apply, decide};
 use domain::run::{RunCommand, RunFact};
 use domain::{Command, Consequence, Decision, Fact, Lease, Record, RecordId, Refusal, Timestamp};
-use store::{Change, Commit, Head, Loaded, NewFact, Removal, Store, Taken, Urgency};
+use store::{Change, Commit, Head, Loaded, NewFact, Remembered, Removal, Store, Taken, Urgency};
 
 use crate::routing::{Also, Signals};
 use crate::{EngineError, Ids, Order, OrderBody};
@@ -35,17 +35,37 @@ pub(crate) enum Plan {
 struct Working {
     expected: Head,
     state: Option<Record>,
-    facts: Vec<NewFact>,
+    facts: Vec<Fact>,
+    source: Source,
+}
+
+/// Where the state of a record was taken from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// The store, or an assumption that its commit proves.
+    Store,
+    /// What this process remembers: only a commit against its head proves it.
+    Memory,
 }
 
 impl Working {
     fn absent() -> Self {
-        Self { expected: Head::default(), state: None, facts: Vec::new() }
+        Self { expected: Head::default(), state: None, facts: Vec::new(), source: Source::Store }
     }
 
     fn of(loaded: Loaded) -> Self {
         let state = Some(Arc::unwrap_or_clone(loaded.record));
-        Self { expected: loaded.head, state, facts: Vec::new() }
+        Self { expected: loaded.head, state, facts: Vec::new(), source: Source::Store }
+    }
+
+    fn remembered(remembered: Remembered) -> Self {
+        let state = Some(Arc::unwrap_or_clone(remembered.record));
+        Self { expected: remembered.head, state, facts: Vec::new(), source: Source::Memory }
+    }
+
+    /// Whether it is only remembered, and no commit will prove it.
+    fn is_unproven(&self) -> bool {
+        self.source == Source::Memory && self.facts.is_empty()
     }
 
     /// Refuses to be decided at a time before its last change.
@@ -71,6 +91,8 @@ pub(crate) struct Planner<'a> {
 enum Halt {
     /// A record was changed at a later time than the plan's.
     RecordIsLater(Timestamp),
+    /// It would be refused, or leave a record as it is, for the sake of something that was only remembered.
+    Hearsay,
     /// It cannot be.
     Failed(EngineError),
 }
@@ -84,8 +106,8 @@ impl From<EngineError> for Halt {
 /// What may be taken for granted without a read.
 #[derive(Clone, Copy)]
 pub(crate) enum Assume<'a> {
-    /// A new id is hardly ever taken: the commit finds out, and the next try loads.
-    NewIdsAreFree,
+    /// A new id is hardly ever taken, and what is remembered has hardly ever changed since: the commit finds out, and the next try loads.
+    TheLikely,
     /// The record is as it was read; the commit finds out.
     Unchanged(&'a Loaded),
     /// Nothing.
@@ -97,11 +119,12 @@ impl Planner<'_> {
     ///
     /// Another caller may have read the clock later and committed first. Time never goes back within a stream: such a
     /// record is decided at its own last time, and so is everything with it.
-    pub(crate) async fn plan(&mut self, order: &Order, assume: Assume<'_>) -> Result<Plan, EngineError> {
+    pub(crate) async fn plan(&mut self, order: &Order, mut assume: Assume<'_>) -> Result<Plan, EngineError> {
         loop {
             match self.plan_at(self.now, order, assume).await {
                 Ok(plan) => return Ok(plan),
                 Err(Halt::RecordIsLater(at)) => self.now = at,
+                Err(Halt::Hearsay) => assume = Assume::Nothing,
                 Err(Halt::Failed(error)) => return Err(error),
             }
         }
@@ -115,9 +138,9 @@ impl Planner<'_> {
         }
         let mut records = BTreeMap::new();
         let assumed = match assume {
-            Assume::NewIdsAreFree if creates(&order.command) => Some(Working::absent()),
+            Assume::TheLikely if creates(&order.command) => Some(Working::absent()),
             Assume::Unchanged(loaded) => Some(Working::of(loaded.clone()).at(now)?),
-            Assume::NewIdsAreFree | Assume::Nothing => None,
+            Assume::TheLikely | Assume::Nothing => None,
         };
         records.extend(assumed.map(|working| (order.record.clone(), working)));
         let mut waiting: VecDeque<_> = ordered()
@@ -127,6 +150,7 @@ impl Planner<'_> {
         let mut refusal = None;
         let mut decided = 0;
         let mut told = Also::default();
+        let mut hearsay = false;
         loop {
             // Of a refused order nothing follows but its evidence.
             let next = || also.next().filter(|_| refusal.is_none()).cloned();
@@ -143,11 +167,11 @@ impl Planner<'_> {
             }
             if !records.contains_key(&step.record) {
                 let working = match assume {
-                    Assume::NewIdsAreFree if creates(&step.command) => Working::absent(),
-                    Assume::NewIdsAreFree | Assume::Unchanged(_) | Assume::Nothing => {
-                        self.load(&step.record).await?.at(now)?
-                    }
+                    Assume::TheLikely if creates(&step.command) => Working::absent(),
+                    Assume::TheLikely => self.remember_or_load(&step.record).await?.at(now)?,
+                    Assume::Unchanged(_) | Assume::Nothing => self.load(&step.record).await?.at(now)?,
                 };
+                hearsay |= working.source == Source::Memory;
                 records.insert(step.record.clone(), working);
             }
             let working = records.get_mut(&step.record).expect("it was loaded above");
@@ -157,6 +181,7 @@ impl Planner<'_> {
                     waiting.extend(consequences);
                 }
                 Decision::Nothing => {}
+                Decision::Refused { .. } if hearsay => return Err(Halt::Hearsay),
                 Decision::Refused { refusal: said, evidence, consequences }
                     if decided == 1 && (evidence.is_some() || !consequences.is_empty()) =>
                 {
@@ -166,6 +191,9 @@ impl Planner<'_> {
                 }
                 Decision::Refused { refusal, .. } => return Err(EngineError::from(refusal).into()),
             }
+        }
+        if records.values().any(Working::is_unproven) {
+            return Err(Halt::Hearsay);
         }
         let mut plan = self.finish(order, records, told.bodies.into_vec(), refusal)?;
         if let (Some(update), Plan::Write { commit, answer: Ok(_) }) = (&order.plugin_state, &mut plan) {
@@ -205,11 +233,18 @@ impl Planner<'_> {
         Ok(self.store.load(id).await?.map_or_else(Working::absent, Working::of))
     }
 
+    async fn remember_or_load(&self, id: &RecordId) -> Result<Working, EngineError> {
+        match self.store.remembered(id) {
+            Some(remembered) => Ok(Working::remembered(remembered)),
+            None => self.load(id).await,
+        }
+    }
+
     fn fold(&self, id: &RecordId, working: &mut Working, facts: Vec<Fact>) -> Result<(), EngineError> {
         for fact in facts {
             apply(&mut working.state, id, &fact, self.now)
                 .map_err(|misfold| EngineError::Store(store::StoreError::Broken(misfold.to_string())))?;
-            working.facts.push(NewFact { id: self.ids.fact_id(), fact });
+            working.facts.push(fact);
         }
         Ok(())
     }
@@ -271,10 +306,11 @@ impl Planner<'_> {
     ) -> Change {
         let bodies = order.bodies.iter().chain(told).filter(|body| body.record == id);
         let bodies = bodies.map(|body| body.body.clone());
+        let named = |fact| NewFact { id: self.ids.fact_id(), fact };
         Change {
             expected: working.expected,
             removal: removal(&working.facts),
-            facts: working.facts,
+            facts: working.facts.into_iter().map(named).collect(),
             bodies: bodies.collect(),
             agenda: attention(&record, self.retention).entry(self.now),
             fence: order.fence.clone().filter(|_| id == order.record),
@@ -320,8 +356,8 @@ fn creates(command: &Command) -> bool {
 }
 
 /// Whether a fact is the end of a job or of an operation.
-const fn is_end(new: &NewFact) -> bool {
-    match &new.fact {
+const fn is_end(fact: &Fact) -> bool {
+    match fact {
         Fact::Job(fact) => matches!(
             fact,
             JobFact::Completed(_)
@@ -339,8 +375,8 @@ const fn is_end(new: &NewFact) -> bool {
 }
 
 /// What the facts of a step take away.
-fn removal(facts: &[NewFact]) -> Removal {
-    facts.iter().fold(Removal::Nothing, |removal, new| match &new.fact {
+fn removal(facts: &[Fact]) -> Removal {
+    facts.iter().fold(Removal::Nothing, |removal, fact| match fact {
         Fact::Job(JobFact::Retired)
         | Fact::Operation(OperationFact::Retired)
         | Fact::Event(EventFact::Retired)

@@ -133,7 +133,7 @@ impl Polls {
 
     /// A taking by this node.
     pub(crate) fn take(&self, now: Timestamp, limit: usize) -> Take {
-        Take::by(self.owner.clone(), now, self.lease, limit)
+        Take::by(self.owner.clone(), now, self.lease, limit).until_next_commit()
     }
 
     /// Looks after an operation that was taken because it is due, in a task of its own.

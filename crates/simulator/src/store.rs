@@ -1,6 +1,7 @@
 //! `SimStore`: the store as one node sees it. Every call is a message; nothing is answered in the same instant.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use domain::ask::{Ask, Closing};
 use domain::job::JobStateName;
@@ -8,8 +9,9 @@ use domain::peer::{Peer, Sighting};
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
     AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, KeptPluginFact, Lane, Loaded,
-    Node, OpenJobs, OrphanCursor, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Reply,
-    RoutingPage, RoutingQuery, RoutingStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
+    Node, OpenJobs, OrphanCursor, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Remembered,
+    Reply, RoutingPage, RoutingQuery, RoutingStore, Store, StoreError, StoredFact, Take, Taken, Taking,
+    Token,
 };
 
 use crate::wire::{Answer, Request};
@@ -19,12 +21,14 @@ use crate::world::Sim;
 pub struct SimStore {
     sim: Sim,
     node: usize,
+    /// What it loaded last: as old as can be, because whatever else it writes is not kept here.
+    loaded: Mutex<HashMap<RecordId, Remembered>>,
 }
 
 impl SimStore {
     /// The way of this node.
     pub fn new(sim: Sim, node: usize) -> Self {
-        Self { sim, node }
+        Self { sim, node, loaded: Mutex::default() }
     }
 
     /// Calls, and picks what belongs to the call out of the answer.
@@ -44,9 +48,25 @@ impl Store for SimStore {
     }
 
     fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
-        self.ask(Request::Load(id.clone()), |answer| {
-            if let Answer::Loaded(loaded) = answer { Some(loaded) } else { None }
+        Box::pin(async move {
+            let loaded = self.ask(Request::Load(id.clone()), |answer| {
+                if let Answer::Loaded(loaded) = answer { Some(loaded) } else { None }
+            });
+            let loaded = loaded.await?;
+            let mut kept = self.loaded.lock().expect("no holder of the lock panics");
+            match &loaded {
+                Some(Loaded { record, head, .. }) => {
+                    let (record, head) = (record.clone(), *head);
+                    kept.insert(id.clone(), Remembered { record, head, bodies: Vec::new() });
+                }
+                None => drop(kept.remove(id)),
+            }
+            Ok(loaded)
         })
+    }
+
+    fn remembered(&self, id: &RecordId) -> Option<Remembered> {
+        self.loaded.lock().expect("no holder of the lock panics").get(id).cloned()
     }
 
     fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {

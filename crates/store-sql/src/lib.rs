@@ -25,6 +25,7 @@ mod prepare;
 mod queue;
 mod reads;
 mod rebuild;
+mod recent;
 mod request;
 mod routing;
 mod rows;

@@ -54,7 +54,8 @@ use domain::job::JobStateName;
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
     Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs, OrphanCursor, Page,
-    Pulse, Reply, SharedStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token, Urgency,
+    Pulse, Remembered, Reply, SharedStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
+    Urgency,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -63,6 +64,7 @@ use crate::database::{integer, one};
 use crate::dialect::Sql;
 use crate::prepare::Prepared;
 use crate::queue::Queue;
+use crate::recent::Recent;
 use crate::request::{Answer, ClaimRequest, Item, NodeRequest, Request, TokenRequest};
 use crate::{ClaimLine, FactLine, OpenError, Rebuilt, Verified};
 use crate::{export, floor, keys, lists, operations, reads, tokens};
@@ -102,6 +104,7 @@ impl PostgresOptions {
 /// A store on a PostgreSQL database.
 pub struct PostgresStore {
     queue: Arc<Queue<Item>>,
+    recent: Arc<Recent>,
     pool: Pool,
     writers: Vec<JoinHandle<()>>,
     hinting: JoinHandle<()>,
@@ -129,6 +132,7 @@ impl PostgresStore {
         let (hints, heard, hinting) = Hints::start(address.clone());
         let queue = Arc::new(Queue::new());
         let figures = Arc::new(PostgresFigures::default());
+        let recent = Arc::new(Recent::default());
         let writers = (0..options.writers.max(1))
             .map(|_| {
                 let writer = Writer {
@@ -139,13 +143,14 @@ impl PostgresStore {
                     hints: hints.clone(),
                     stop: stop.clone(),
                     ledger_lock,
+                    recent: recent.clone(),
                     session: None,
                 };
                 tokio::spawn(writer.run())
             })
             .collect();
         let pool = Pool::new(address.clone(), options.readers);
-        Ok(Self { queue, pool, writers, hinting, heard, time, stop, figures, newest_fact })
+        Ok(Self { queue, recent, pool, writers, hinting, heard, time, stop, figures, newest_fact })
     }
 
     /// The time of the newest fact when the store was opened: the clock starts no earlier.
@@ -244,6 +249,10 @@ impl Store for PostgresStore {
 
     fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
         Box::pin(self.pool.read(move |session| async move { reads::load(&*session, id).await }))
+    }
+
+    fn remembered(&self, id: &RecordId) -> Option<Remembered> {
+        self.recent.remembered(id)
     }
 
     fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {

@@ -1,18 +1,18 @@
 //! Records that were written a moment ago and are not over: the next order for them needs no read.
 //!
-//! Only the writer puts records in, after the sync and before the answer, and every write goes through it: what is here is
-//! never older than the file.
+//! Only a writer puts records in, after the sync and before the answer. Every write to a file goes through its one writer: what is here is
+//! never older than the file. In a database others write too: there it is hearsay, and only for whoever finds out by a commit.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::{BodyRef, Claim, RecordId};
-use store::{Loaded, NewBody};
+use store::{Head, Loaded, NewBody, Remembered};
 
 /// Records kept at most.
 const MAX_KEPT: usize = 4_096;
 /// Bodies up to this size are kept with their record: the input of a job is asked for a moment after it came.
-const MAX_BODY_BYTES: usize = 2_048;
+pub(crate) const MAX_BODY_BYTES: usize = 2_048;
 /// Bodies kept with one record; later ones are read.
 const MAX_BODIES: usize = 4;
 
@@ -38,6 +38,19 @@ impl Recent {
     /// The record, if it is here.
     pub(crate) fn get(&self, id: &RecordId) -> Option<Loaded> {
         self.lock().records.get(id).map(|kept| kept.loaded.clone())
+    }
+
+    /// The record with its small bodies, if it is here.
+    pub(crate) fn remembered(&self, id: &RecordId) -> Option<Remembered> {
+        let kept = self.lock();
+        let KeptRecord { loaded, bodies } = kept.records.get(id)?;
+        Some(Remembered { record: loaded.record.clone(), head: loaded.head, bodies: bodies.clone() })
+    }
+
+    /// Whether the record is here as it was then.
+    pub(crate) fn has(&self, id: &str, head: Head) -> bool {
+        let Ok(id) = RecordId::parse(id) else { return false };
+        self.lock().records.get(&id).is_some_and(|kept| kept.loaded.head == head)
     }
 
     /// A body of the record, if it is here.

@@ -3,7 +3,7 @@
 use domain::ask::{Ask, Closing};
 use domain::peer::{Peer, Sighting};
 use domain::{Fence, Lease, RecordId, RecordKind, Timestamp};
-use store::{Committed, Node, StoreError, Take, Taken, Taking, Token};
+use store::{Committed, Footing, Node, StoreError, Take, Taken, Taking, Token};
 use tokio::sync::oneshot;
 
 use crate::prepare::Prepared;
@@ -106,6 +106,19 @@ impl Item {
 }
 
 impl Request {
+    /// Whether what it writes need not be on stable storage before a later commit is.
+    pub(crate) fn stands_on_next_commit(&self) -> bool {
+        let Self::Claim(
+            ClaimRequest::TakeDue { take, .. }
+            | ClaimRequest::TakeReady { take, .. }
+            | ClaimRequest::Take { take, .. },
+        ) = self
+        else {
+            return false;
+        };
+        take.footing == Footing::NextCommit
+    }
+
     /// Roughly how many bytes it holds in the queue.
     pub(crate) fn weight(&self) -> usize {
         match self {

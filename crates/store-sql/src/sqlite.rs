@@ -15,7 +15,6 @@ mod lock;
 mod peers;
 mod plugin_state;
 mod readers;
-mod recent;
 mod routing;
 mod writer;
 
@@ -35,13 +34,13 @@ use tokio::sync::{oneshot, watch};
 use crate::database::at_once;
 use crate::prepare::Prepared;
 use crate::queue::Queue;
+use crate::recent::Recent;
 use crate::request::{Answer, ClaimRequest, Item, NodeRequest, Request, TokenRequest};
 use crate::{ClaimLine, FactLine, OpenError, Rebuilt, Verified};
 use crate::{export, floor, keys, lists, nodes, operations, reads, tokens};
 use checkpoint::Checkpointer;
 use counts::Counts;
 use readers::Readers;
-use recent::Recent;
 use writer::Writer;
 
 pub(crate) use apply::last_position;

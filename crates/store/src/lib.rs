@@ -51,7 +51,9 @@ pub use plugin_state::{
     KEPT_PLUGIN_FACTS, KeptPluginFact, MAX_NEW_PLUGIN_FACTS, MAX_PLUGIN_STATE_BYTES, MAX_PLUGIN_STATES,
     PluginFact, PluginState, PluginStateChange, PluginStore,
 };
-pub use query::{Cursor, Head, JobFilter, JobQuery, Leading, Loaded, OpenJobs, OrphanCursor, Page, PageWalk};
+pub use query::{
+    Cursor, Head, JobFilter, JobQuery, Leading, Loaded, OpenJobs, OrphanCursor, Page, PageWalk, Remembered,
+};
 pub use routing::{
     RoutedKind, RoutingCursor, RoutingPage, RoutingQuery, RoutingStore, RoutingWalk, routing_columns,
 };
@@ -72,6 +74,10 @@ pub trait Store: PeerStore + AskStore + RoutingStore + PluginStore + Send + Sync
 
     /// One record with the head of its stream and its claim.
     fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>>;
+    /// What this process knows of a record without a read; nothing if a read costs as little.
+    fn remembered(&self, _: &RecordId) -> Option<Remembered> {
+        None
+    }
     /// The bytes of one body.
     fn body<'a>(&'a self, id: &'a RecordId, body: domain::BodyRef) -> Reply<'a, Option<Vec<u8>>>;
     /// What was answered under an idempotency key.
@@ -168,12 +174,30 @@ pub struct Take {
     pub lease: Lease,
     /// The most records.
     pub limit: usize,
+    /// What it stands on once it is answered.
+    pub footing: Footing,
+}
+
+/// What a take stands on once it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Footing {
+    /// Stable storage: its taker may be told, wherever that is.
+    Stable,
+    /// The first commit after it, if the taker cannot outlive the store's machine: a power loss before that undoes the take together with
+    /// its taker. For whoever commits before doing anything that must not be done twice.
+    NextCommit,
 }
 
 impl Take {
     /// By one taker.
     pub fn by(owner: OwnerId, now: Timestamp, lease: Lease, limit: usize) -> Self {
-        Self { owner, others: Vec::new(), now, lease, limit }
+        Self { owner, others: Vec::new(), now, lease, limit, footing: Footing::Stable }
+    }
+
+    /// The same for a worker that commits before it does anything that must not be done twice: no sync is waited for.
+    #[must_use]
+    pub fn until_next_commit(self) -> Self {
+        Self { footing: Footing::NextCommit, ..self }
     }
 
     /// One record for each of these, at most; none if there are none.
@@ -182,7 +206,7 @@ impl Take {
         let owner = owners.next()?;
         let others: Vec<OwnerId> = owners.collect();
         let limit = others.len() + 1;
-        Some(Self { owner, others, now, lease, limit })
+        Some(Self { owner, others, now, lease, limit, footing: Footing::Stable })
     }
 
     /// Who takes the record that so many were taken before.

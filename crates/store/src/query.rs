@@ -6,8 +6,8 @@ use domain::job::{Job, JobStateName};
 use domain::operation::Operation;
 use domain::{Claim, JobId, OperationId, Record, Timestamp};
 
-use crate::Checksum;
 use crate::commit::limits::{MAX_EXAMINED, MAX_PAGE};
+use crate::{Checksum, NewBody};
 
 /// A record as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,18 @@ pub struct Loaded {
     pub head: Head,
     /// Who holds it or held it last.
     pub claim: Option<Claim>,
+}
+
+/// A record as this process wrote or took it last. Another may have changed it since: it is for whoever commits against its head, and reads
+/// before refusing anything.
+#[derive(Clone, Debug)]
+pub struct Remembered {
+    /// Its state then.
+    pub record: Arc<Record>,
+    /// The head of its stream then.
+    pub head: Head,
+    /// Those of its bodies that are at hand.
+    pub bodies: Vec<NewBody>,
 }
 
 /// Where a stream ends.

@@ -109,7 +109,7 @@ impl Attempts {
                     Err(error) => return Err(error.into()),
                 }
             }
-            let take = Take::by(self.owner.clone(), now, self.lease, 1);
+            let take = Take::by(self.owner.clone(), now, self.lease, 1).until_next_commit();
             match store.take(id, take).await {
                 Ok(taken) => return Ok((job.clone(), taken)),
                 // Whoever claimed it from outside may keep it for long.

@@ -259,9 +259,13 @@ impl Attempt {
 
     /// What begins an attempt of a job that was found, and whether its executor lets it in. Whoever asks for one by hand is let in.
     async fn next_command(&self) -> Result<(Result<Admission, Timestamp>, Command), EngineError> {
-        let engine = &self.attempts.engine;
-        let loaded = engine.store().load(&self.id).await?.ok_or(Refusal::UnknownRecord)?;
-        let Record::Job(job) = &*loaded.record else { return Err(Refusal::WrongRecordKind.into()) };
+        let store = self.attempts.engine.store();
+        // The commit of the dispatch finds out whether it is still so.
+        let record = match store.remembered(&self.id) {
+            Some(remembered) => remembered.record,
+            None => store.load(&self.id).await?.ok_or(Refusal::UnknownRecord)?.record,
+        };
+        let Record::Job(job) = &*record else { return Err(Refusal::WrongRecordKind.into()) };
         let executors = &self.attempts.executors;
         let executor =
             job.spec.executor.as_deref().and_then(|name| executors.find(job.spec.circle.as_deref(), name));
@@ -305,7 +309,14 @@ impl Attempt {
     async fn body(&self, job: &Job, name: BodyName) -> Result<Option<Vec<u8>>, EngineError> {
         match job.bodies.iter().find(|body| body.name == name) {
             None => Ok(None),
-            Some(body) => Ok(self.attempts.engine.store().body(&self.id, *body).await?),
+            Some(body) => {
+                let store = self.attempts.engine.store();
+                let at_hand = store.remembered(&self.id).into_iter().flat_map(|remembered| remembered.bodies);
+                match at_hand.into_iter().find(|kept| kept.body == *body) {
+                    Some(kept) => Ok(Some(kept.bytes.to_vec())),
+                    None => Ok(store.body(&self.id, *body).await?),
+                }
+            }
         }
     }
 

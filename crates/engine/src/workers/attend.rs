@@ -47,7 +47,7 @@ impl AttendJobs {
         if let Some(next) = self.due_times.nothing_before(now, self.wakes.take_job_due_at()) {
             return Ok(next);
         }
-        let take = Take::by(self.owner.clone(), now, self.lease, BATCH);
+        let take = Take::by(self.owner.clone(), now, self.lease, BATCH).until_next_commit();
         let taken = self.engine.store().take_due(RecordKind::Job, take).await?;
         // Side by side, so that the store syncs them together: very many may become due at one moment.
         for attended in join_all(taken.iter().map(|one| self.attend_one(one))).await {

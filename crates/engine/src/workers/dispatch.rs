@@ -86,7 +86,7 @@ impl DispatchJobs {
                 self.lanes().maybe_ready.insert(lane.clone());
                 continue;
             }
-            let take = Take::by(self.owner.clone(), now, self.attempts.lease(), limit);
+            let take = Take::by(self.owner.clone(), now, self.attempts.lease(), limit).until_next_commit();
             let taken = match self.engine.store().take_ready(self.attempts.lane(lane), take).await {
                 Ok(taken) => taken,
                 Err(error) => {

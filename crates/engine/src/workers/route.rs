@@ -52,7 +52,7 @@ impl RouteEvents {
         }
         let mut more = false;
         for kind in [RecordKind::Event, RecordKind::Run] {
-            let take = Take::by(self.owner.clone(), now, self.lease, BATCH);
+            let take = Take::by(self.owner.clone(), now, self.lease, BATCH).until_next_commit();
             let taken = self.engine.store().take_due(kind, take).await?;
             more |= taken.len() == BATCH;
             // Side by side, so that the store syncs them together.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use domain::job::{JobCommand, JobStateName};
+use domain::job::{JobCommand, JobStateName, Trigger};
 use engine::{EngineError, Order, Outcome};
 use store::{Commit, FactId, Store, StoreError};
 
 use crate::scripted::{Act, Scripted};
-use crate::world::{START, World, at, create, job, report};
+use crate::world::{START, World, at, create, dispatch, job, report};
 
 fn cancel() -> JobCommand {
     JobCommand::RequestCancel { by: None, reason: "not needed".to_owned() }
@@ -165,4 +165,58 @@ async fn time_never_goes_back_within_a_record() {
         domain::record::apply(&mut replayed, &fact.stream, &fact.fact, fact.at).unwrap();
     }
     assert_eq!(replayed.as_ref(), Some(&*world.record(job("a")).await));
+}
+
+#[tokio::test]
+async fn order_on_what_is_remembered_reads_nothing() {
+    let (store, world, _) = scripted().await;
+    store.remember(job("a")).await;
+    let fence = store.inner.load(&job("a").into()).await.unwrap().unwrap().claim.unwrap().fence();
+    let loads = store.loads();
+    world.engine.execute(order("a", report(1, JobStateName::Running)).under(fence)).await.unwrap();
+    assert_eq!(store.loads(), loads);
+    assert_eq!(store.commits().len(), 1);
+}
+
+#[tokio::test]
+async fn order_on_what_has_changed_since_it_was_remembered_is_decided_anew() {
+    let (store, world, beside) = scripted().await;
+    store.remember(job("a")).await;
+    beside.done(job("a"), cancel()).await;
+    world.done(job("a"), report(1, JobStateName::Running)).await;
+    assert_eq!(
+        world.kinds(job("a")).await,
+        ["job.created", "job.dispatched", "job.cancel_requested", "job.started"]
+    );
+}
+
+#[tokio::test]
+async fn order_that_memory_alone_would_refuse_is_decided_on_what_is_there() {
+    let store = Arc::new(Scripted::default());
+    let world = World::on(store.clone());
+    world.done(job("a"), create(|_| {})).await;
+    store.remember(job("a")).await;
+    let beside = World::on(store.inner.clone());
+    let fence = beside.take(job("a"), "node-b").await.claim.fence();
+    let dispatched = order("a", dispatch(1, Trigger::Automatic)).under(fence);
+    beside.engine.execute(dispatched).await.unwrap();
+    // The attempt is not known to what is remembered.
+    world.done(job("a"), report(1, JobStateName::Running)).await;
+    assert_eq!(world.kinds(job("a")).await, ["job.created", "job.dispatched", "job.started"]);
+}
+
+#[tokio::test]
+async fn order_that_memory_alone_would_call_done_is_decided_on_what_is_there() {
+    let (store, world, beside) = scripted().await;
+    beside.done(job("a"), report(1, JobStateName::Running)).await;
+    beside.done(job("a"), cancel()).await;
+    store.remember(job("a")).await;
+    beside.done(job("a"), report(1, JobStateName::Cancelled)).await;
+    let before = world.kinds(job("a")).await.len();
+    // What is remembered has been asked to stop already; what is there has stopped, and says so.
+    let Outcome::AlreadySo { record } = world.execute(job("a"), cancel()).await.unwrap() else {
+        panic!("something changed")
+    };
+    assert_eq!(record, world.record(job("a")).await);
+    assert_eq!(world.kinds(job("a")).await.len(), before);
 }

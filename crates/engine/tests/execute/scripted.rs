@@ -1,6 +1,7 @@
 //! A store whose answers to commits follow a script, and that remembers every commit that it was given.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use domain::ask::{Ask, Closing};
@@ -10,8 +11,8 @@ use domain::{BodyRef, Digest, Fence, Lease, Record, RecordId, RecordKind, Timest
 use engine::{Engine, Order};
 use store::{
     AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, KeptPluginFact, Lane, Loaded,
-    MemoryStore, Node, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Reply, RoutingPage,
-    RoutingQuery, RoutingStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
+    MemoryStore, Node, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Remembered, Reply,
+    RoutingPage, RoutingQuery, RoutingStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
 };
 
 /// What becomes of one commit.
@@ -30,6 +31,8 @@ pub struct Scripted {
     script: Mutex<VecDeque<Act>>,
     before_load: Mutex<Option<(Engine, Order)>>,
     commits: Mutex<Vec<Commit>>,
+    remembered: Mutex<BTreeMap<RecordId, Remembered>>,
+    loads: AtomicUsize,
 }
 
 impl Scripted {
@@ -41,6 +44,19 @@ impl Scripted {
     /// Before the next load another order is carried out.
     pub fn before_next_load(&self, engine: Engine, order: Order) {
         *self.before_load.lock().unwrap() = Some((engine, order));
+    }
+
+    /// From now on it remembers the record as it is now.
+    pub async fn remember(&self, id: impl Into<RecordId>) {
+        let id = id.into();
+        let Loaded { record, head, .. } = self.inner.load(&id).await.unwrap().unwrap();
+        let remembered = Remembered { record, head, bodies: Vec::new() };
+        self.remembered.lock().unwrap().insert(id, remembered);
+    }
+
+    /// How many records were loaded so far.
+    pub fn loads(&self) -> usize {
+        self.loads.load(Ordering::Relaxed)
     }
 
     /// The commits since the last time that this was asked.
@@ -134,6 +150,7 @@ impl Store for Scripted {
     }
 
     fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
+        self.loads.fetch_add(1, Ordering::Relaxed);
         let first = self.before_load.lock().unwrap().take();
         Box::pin(async move {
             if let Some((engine, order)) = first {
@@ -141,6 +158,10 @@ impl Store for Scripted {
             }
             self.inner.load(id).await
         })
+    }
+
+    fn remembered(&self, id: &RecordId) -> Option<Remembered> {
+        self.remembered.lock().unwrap().get(id).cloned()
     }
 
     fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {

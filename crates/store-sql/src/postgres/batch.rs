@@ -14,12 +14,13 @@ use std::collections::BTreeMap;
 use domain::RecordId;
 use store::{AgendaRow, Removal, StoreError};
 
-use super::claims;
+use super::claims::{self, Found};
 use super::failure::PostgresError;
 use super::session::Session;
 use super::time::StoreTime;
 use crate::plugin_state;
 use crate::prepare::Prepared;
+use crate::recent::Recent;
 use crate::request::{Answer, Request, TokenRequest};
 use crate::tokens;
 use end::end;
@@ -38,6 +39,10 @@ pub(super) struct Done {
     /// Commits that were there already.
     pub(super) repeated: u64,
     pub(super) time: StoreTime,
+    /// The places of the commits that were written.
+    pub(super) written: Vec<usize>,
+    /// What was read of those that were taken.
+    pub(super) found: Vec<Found>,
 }
 
 /// A batch that is not, or of which nobody knows.
@@ -76,6 +81,7 @@ pub(super) async fn transact(
     session: &Session,
     requests: &[&Request],
     asked: Asked,
+    recent: &Recent,
     ledger_lock: i64,
 ) -> Result<Done, Undone> {
     let Read { mut rows, kept, time } = read(session, requests).await?;
@@ -101,10 +107,11 @@ pub(super) async fn transact(
         plugin_state::change(session, &prepared.commit.plugin_states).await?;
     }
     claims::lock_lanes(session, requests).await?;
+    let mut found = Vec::new();
     for (request, answer) in requests.iter().zip(&mut answers) {
         match request {
             Request::Claim(request) if answer.is_none() => {
-                *answer = Some(claims::take(session, request).await?);
+                *answer = Some(claims::take(session, request, recent, &mut found).await?);
             }
             Request::Token(request) => {
                 let carried_out = tokens::carry_out(session, request).await?;
@@ -141,7 +148,9 @@ pub(super) async fn transact(
             && answer.as_ref().is_some_and(Answer::has_written)
     });
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
-    Ok(Done { answers, concerns_others: wrote_facts || made_ready || orders, repeated, time })
+    let written = fitting.iter().map(|(place, _)| *place).collect();
+    let concerns_others = wrote_facts || made_ready || orders;
+    Ok(Done { answers, concerns_others, repeated, time, written, found })
 }
 
 /// What a commit leaves in the agenda.

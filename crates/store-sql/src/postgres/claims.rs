@@ -1,19 +1,31 @@
 //! Taking, renewing and handing back: only agenda rows, never a fact. The rules are the row's own.
+//!
+//! What is ready is taken to be begun at once: unless this process remembers it, it is read in the same transaction, all together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use domain::{Lease, RecordId, RecordKind};
-use store::{AgendaRow, StoreError, Take, Taken};
+use domain::{Lease, Record, RecordId, RecordKind};
+use store::{AgendaRow, Loaded, NewBody, StoreError, Take, Taken, decode_view};
+use tokio_postgres::Row;
 
 use super::batch::Asked;
 use super::columnar::Columnar;
 use super::failure::PostgresError;
 use super::session::{Parameter, Session};
-use super::statements::{LOCK_LANES, LOCK_ROWS, UPDATE_AGENDA};
+use super::statements::{LOCK_LANES, LOCK_ROWS, TAKEN_BODIES, TAKEN_JOBS, UPDATE_AGENDA};
 use crate::agenda::{DUE, HELD, READY, left_by, take_limit};
-use crate::database::Database;
+use crate::database::{Database, Unfit, bytes, digest, text};
+use crate::recent::{MAX_BODY_BYTES, Recent};
 use crate::request::{Answer, ClaimRequest, Request};
 use crate::rows::{agenda_values, agenda_with_id};
+
+/// A job that was taken, and what it is begun with.
+pub(super) struct Found {
+    pub(super) id: RecordId,
+    pub(super) loaded: Loaded,
+    pub(super) bodies: Vec<NewBody>,
+}
 
 /// The record that a request names.
 pub(super) fn record_of(request: &ClaimRequest) -> Option<&RecordId> {
@@ -97,6 +109,8 @@ pub(super) async fn lock_lanes(session: &Session, requests: &[&Request]) -> Resu
 pub(super) async fn take(
     session: &Session,
     request: &ClaimRequest,
+    recent: &Recent,
+    found: &mut Vec<Found>,
 ) -> Result<Result<Answer, StoreError>, PostgresError> {
     match request {
         ClaimRequest::TakeDue { kind, take } => {
@@ -106,7 +120,9 @@ pub(super) async fn take(
         ClaimRequest::TakeReady { lane, limit, take } => {
             let left = left_by(session, lane, *limit, take).await?;
             let given = [lane.as_str().into(), left.into()];
-            take_all(session, session.query(&READY, &given, agenda_with_id).await?, take).await
+            let rows = session.query(&READY, &given, agenda_with_id).await?;
+            find(session, &rows, recent, found).await?;
+            take_all(session, rows, take).await
         }
         ClaimRequest::EndLeases { owners, now } => {
             let latest = now.plus_seconds(u64::from(Lease::BOUNDS_SECONDS.1));
@@ -134,6 +150,62 @@ pub(super) async fn take(
         ClaimRequest::Take { .. } | ClaimRequest::Renew { .. } | ClaimRequest::HandBack { .. } => {
             Ok(Ok(Answer::Done))
         }
+    }
+}
+
+/// Reads what is about to be taken and not remembered as it is.
+async fn find(
+    session: &Session,
+    rows: &[(String, AgendaRow)],
+    recent: &Recent,
+    found: &mut Vec<Found>,
+) -> Result<(), PostgresError> {
+    let unknown = rows.iter().filter(|(id, row)| !recent.has(id, row.head));
+    let unknown: BTreeMap<&str, &AgendaRow> = unknown.map(|(id, row)| (id.as_str(), row)).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<&str> = unknown.keys().copied().collect();
+    let most = i32::try_from(MAX_BODY_BYTES).expect("it is small");
+    let [jobs, bodies] = [session.prepare(TAKEN_JOBS).await?, session.prepare(TAKEN_BODIES).await?];
+    let (of_jobs, of_bodies): ([Parameter<'_>; 1], [Parameter<'_>; 2]) = ([&ids], [&ids, &most]);
+    let (jobs, bodies) = futures::join!(
+        session.each_row(&jobs, &of_jobs, |row| Ok::<_, Unfit>((text(row, 0)?, text(row, 1)?))),
+        session.each_row(&bodies, &of_bodies, KeptBody::read),
+    );
+    let (jobs, bodies) = (jobs?, bodies?);
+    for (id, view) in jobs {
+        let Ok(parsed) = RecordId::parse(&id) else { continue };
+        // One that cannot be read is no reason to take nothing: whoever begins it finds out.
+        let Ok(record) = decode_view(&parsed, &view) else { continue };
+        let Some(row) = unknown.get(id.as_str()) else { continue };
+        let its = bodies.iter().filter(|body| body.record_id == id);
+        let bodies = its.filter_map(|body| body.of(&record)).collect();
+        found.push(Found { id: parsed, loaded: Loaded { record, head: row.head, claim: None }, bodies });
+    }
+    Ok(())
+}
+
+/// The row of a body.
+struct KeptBody {
+    record_id: String,
+    name: String,
+    sha256: [u8; 32],
+    bytes: Arc<[u8]>,
+}
+
+impl KeptBody {
+    fn read(row: &Row) -> Result<Self, Unfit> {
+        let (record_id, name) = (text(row, 0)?, text(row, 1)?);
+        Ok(Self { record_id, name, sha256: digest(row, 2)?, bytes: Arc::from(bytes(row, 3)?) })
+    }
+
+    /// As the record names it.
+    fn of(&self, record: &Record) -> Option<NewBody> {
+        let Record::Job(job) = record else { return None };
+        let named =
+            job.bodies.iter().find(|body| body.name.as_str() == self.name && body.sha256.0 == self.sha256);
+        named.map(|body| NewBody { body: *body, bytes: self.bytes.clone() })
     }
 }
 

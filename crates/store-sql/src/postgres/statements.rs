@@ -85,6 +85,11 @@ pub(super) const UPDATE_AGENDA: &str = concat!(
 pub(super) const INSERT_BODIES: &str = "INSERT INTO bodies (record_id, name, sha256, bytes) \
      SELECT * FROM UNNEST($1::text[], $2::text[], $3::bytea[], $4::bytea[]) ON CONFLICT DO NOTHING";
 
+// What a taken job is begun with.
+pub(super) const TAKEN_JOBS: &str = "SELECT id, view FROM jobs WHERE id = ANY ($1::text[])";
+pub(super) const TAKEN_BODIES: &str = "SELECT record_id, name, sha256, bytes FROM bodies \
+     WHERE record_id = ANY ($1::text[]) AND octet_length(bytes) <= $2";
+
 pub(super) const REMOVE_BODIES: &str = "DELETE FROM bodies WHERE record_id = ANY ($1::text[])";
 pub(super) const REMOVE_CHUNKS: &str = "DELETE FROM artifact_chunks WHERE record_id = ANY ($1::text[])";
 pub(super) const REMOVE_JOBS: &str = "DELETE FROM jobs WHERE id = ANY ($1::text[]) RETURNING id, state";

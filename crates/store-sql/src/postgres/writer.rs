@@ -7,17 +7,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use store::StoreError;
+use store::{Loaded, Removal, StoreError};
 use tokio::sync::watch;
 
 use super::address::PostgresAddress;
 use super::batch::{self, Answers, Asked, Done, Undone};
+use super::claims::Found;
 use super::failure::PostgresError;
 use super::figures::PostgresFigures;
 use super::hints::Hints;
 use super::session::Session;
 use super::time::StoreTime;
 use crate::queue::Queue;
+use crate::recent::Recent;
 use crate::request::{Item, Request};
 
 /// Requests in one transaction.
@@ -40,6 +42,7 @@ pub(super) struct Writer {
     /// Says why nothing can be written any more.
     pub(super) stop: Arc<watch::Sender<Option<String>>>,
     pub(super) ledger_lock: i64,
+    pub(super) recent: Arc<Recent>,
     pub(super) session: Option<Session>,
 }
 
@@ -124,10 +127,11 @@ impl Writer {
             self.figures.connection();
         }
         let session = self.session.as_ref().expect("it was connected above");
-        match batch::transact(session, requests, asked, self.ledger_lock).await {
-            Ok(Done { answers, concerns_others, repeated, time }) => {
+        match batch::transact(session, requests, asked, &self.recent, self.ledger_lock).await {
+            Ok(Done { answers, concerns_others, repeated, time, written, found }) => {
                 self.time.send_replace(Some(time));
                 self.figures.repeated(repeated);
+                self.remember(requests, &answers, &written, found);
                 if concerns_others {
                     self.hints.give();
                 }
@@ -142,6 +146,30 @@ impl Writer {
                     self.session = None;
                 }
                 Err(undone)
+            }
+        }
+    }
+
+    /// What was written or taken is known from now on, as long as nobody else changes it; what did not fit has been changed.
+    fn remember(&self, requests: &[&Request], answers: &Answers, written: &[usize], found: Vec<Found>) {
+        for Found { id, loaded, bodies } in found {
+            self.recent.wrote(&id, loaded, &bodies);
+        }
+        for place in written {
+            let Request::Commit(prepared) = requests[*place] else { continue };
+            for (change, text) in prepared.commit.changes.iter().zip(&prepared.texts) {
+                match change.removal {
+                    Removal::Record | Removal::Bodies => self.recent.forget(&change.id),
+                    Removal::Nothing => {
+                        let loaded = Loaded { record: change.record.clone(), head: text.head, claim: None };
+                        self.recent.wrote(&change.id, loaded, &change.bodies);
+                    }
+                }
+            }
+        }
+        for (request, answer) in requests.iter().zip(answers) {
+            if let (Request::Commit(prepared), Err(_)) = (request, answer) {
+                prepared.records().for_each(|id| self.recent.forget(id));
             }
         }
     }

@@ -13,9 +13,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use store::{AgendaRow, Change, OpenJobs, Removal, StoreError};
 
 use super::failure::read_failed;
-use super::recent::Recent;
 use crate::database::at_once;
 use crate::dialect::Sql;
+use crate::recent::Recent;
 use crate::rows::signed;
 use crate::tallies::{job_counts, open_by_executor};
 

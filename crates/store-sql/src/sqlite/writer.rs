@@ -3,6 +3,9 @@
 //! In a batch every commit is checked against what is there, then those that fit are written, then claims are carried out.
 //! Conflicts are answered before anything is written, so no savepoint is needed. If a statement still fails, the batch is
 //! rolled back and run again one by one.
+//!
+//! A batch of nothing but takes for workers of this process is not synced: the next commit's sync covers the log up to it, and whoever took
+//! dies with the machine.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,24 +15,28 @@ use rusqlite::Connection;
 use store::{AgendaRow, IdempotencyKey, KeptKey, Loaded, Removal, StoreError, failpoint};
 use tokio::sync::watch;
 
+use super::Durability;
 use super::apply;
 use super::check::{self, Checked};
 use super::checkpoint::WakeUp;
 use super::claims;
 use super::counts::{Counts, Moved};
 use super::failure::{self, Failure};
-use super::recent::Recent;
 use crate::asks;
 use crate::database::at_once;
 use crate::nodes;
 use crate::peers;
 use crate::prepare::Prepared;
 use crate::queue::Queue;
+use crate::recent::Recent;
 use crate::request::{Answer, ClaimRequest, Item, Request};
 use crate::tokens;
 
 /// Requests in one transaction.
 const MAX_BATCH: usize = 1_024;
+
+/// What the connection says when every commit is synced.
+const FULL: i64 = 2;
 
 /// What the writer has done so far: for the bench and the metrics.
 #[derive(Default)]
@@ -46,6 +53,9 @@ pub(crate) struct Writer {
     recent: Arc<Recent>,
     counts: Arc<Counts>,
     last_position: u64,
+    durability: Durability,
+    /// Whether the connection syncs its next commit.
+    syncs: bool,
 }
 
 impl Writer {
@@ -63,7 +73,9 @@ impl Writer {
             Ok(())
         }))?;
         let last_position = apply::last_position(&connection)?;
-        Ok(Self { connection, queue, stop, figures, recent, counts, last_position })
+        let syncs = connection.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0))? >= FULL;
+        let durability = if syncs { Durability::Full } else { Durability::Relaxed };
+        Ok(Self { connection, queue, stop, figures, recent, counts, last_position, durability, syncs })
     }
 
     pub(crate) fn run(mut self) {
@@ -103,6 +115,7 @@ impl Writer {
 
     /// One transaction for all: checks, writes, claims, sync.
     fn transact(&mut self, requests: &[Request]) -> Result<Vec<Result<Answer, StoreError>>, Failure> {
+        self.sync_if_needed(requests)?;
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut position = self.last_position;
         let outcome = fill(&self.connection, &self.recent, requests, &mut position);
@@ -131,6 +144,17 @@ impl Writer {
         self.last_position = position;
         self.remember(requests, filled.written, &filled.answers);
         Ok(filled.answers)
+    }
+
+    /// Between two transactions, because nothing else takes effect.
+    fn sync_if_needed(&mut self, requests: &[Request]) -> rusqlite::Result<()> {
+        let needed =
+            self.durability == Durability::Full && !requests.iter().all(Request::stands_on_next_commit);
+        if needed != self.syncs {
+            self.connection.pragma_update(None, "synchronous", if needed { "FULL" } else { "NORMAL" })?;
+            self.syncs = needed;
+        }
+        Ok(())
     }
 
     /// What was written is known without a read, from now on.

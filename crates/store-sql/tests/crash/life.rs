@@ -12,7 +12,7 @@ use crate::on_disk;
 use crate::promises::Promise;
 use crate::workshop::Workshop;
 
-const JOBS: usize = 14;
+const JOBS: usize = 18;
 /// So that the log is moved into the file, and begun anew, while work goes on.
 const JOBS_PER_CHECKPOINT: usize = 4;
 
@@ -82,9 +82,17 @@ async fn one_job(workshop: &Workshop, recorder: &mut Recorder, number: usize) ->
     // Now and then a body over several pages.
     let (id, promises) = workshop.create(if number % 5 == 4 { 20_000 } else { 300 }).await?;
     recorder.acknowledged(promises);
-    let (fence, promises) = workshop.claim(&id).await?;
-    recorder.acknowledged(promises);
-    recorder.acknowledged(workshop.dispatch(&id, &fence).await?);
+    let fence = if number.is_multiple_of(2) {
+        let (fence, mut promises) = workshop.claim_until_next_commit(&id).await?;
+        promises.extend(workshop.dispatch(&id, &fence).await?);
+        recorder.acknowledged(promises);
+        fence
+    } else {
+        let (fence, promises) = workshop.claim(&id).await?;
+        recorder.acknowledged(promises);
+        recorder.acknowledged(workshop.dispatch(&id, &fence).await?);
+        fence
+    };
     if number % 3 == 2 {
         recorder.acknowledged(workshop.defer(&id, &fence).await?);
         recorder.acknowledged(workshop.resolve(&id).await?);

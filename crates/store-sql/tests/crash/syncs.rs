@@ -116,3 +116,19 @@ async fn write_that_fails_stops_the_store_too() {
     assert_eq!(disk.faults_fired(), 1);
     check_stopped(&disk, run).await;
 }
+
+#[tokio::test]
+async fn take_that_its_taker_s_commit_follows_waits_for_no_sync_and_any_other_does() {
+    let disk = Disk::new();
+    let store = Arc::new(on_disk::open(&disk, Durability::Full).unwrap());
+    let workshop = Workshop::on(store.clone(), store.newest_fact());
+    let (first, _) = workshop.create(300).await.unwrap();
+    let (second, _) = workshop.create(300).await.unwrap();
+    let before = disk.log().syncs();
+    let (fence, _) = workshop.claim_until_next_commit(&first).await.unwrap();
+    assert_eq!(disk.log().syncs(), before);
+    workshop.dispatch(&first, &fence).await.unwrap();
+    assert_eq!(disk.log().syncs(), before + 1);
+    workshop.claim(&second).await.unwrap();
+    assert_eq!(disk.log().syncs(), before + 2);
+}

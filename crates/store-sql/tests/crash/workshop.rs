@@ -79,7 +79,15 @@ impl Workshop {
 
     /// Takes one job from the lane.
     pub async fn claim(&self, id: &JobId) -> Result<(Fence, Vec<Promise>), EngineError> {
-        let take = Take::by(self.owner.clone(), self.now(), Lease::DEFAULT, 1);
+        self.take(id, Take::by(self.owner.clone(), self.now(), Lease::DEFAULT, 1)).await
+    }
+
+    /// The same as a worker does it that dispatches at once: what is promised holds from the next acknowledgement on.
+    pub async fn claim_until_next_commit(&self, id: &JobId) -> Result<(Fence, Vec<Promise>), EngineError> {
+        self.take(id, Take::by(self.owner.clone(), self.now(), Lease::DEFAULT, 1).until_next_commit()).await
+    }
+
+    async fn take(&self, id: &JobId, take: Take) -> Result<(Fence, Vec<Promise>), EngineError> {
         let taken = self.store().take(&id.clone().into(), take).await?;
         let promise = Promise::Claim(taken.id, taken.claim.claim_version);
         Ok((taken.claim.fence(), vec![promise]))
