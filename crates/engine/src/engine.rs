@@ -248,8 +248,12 @@ impl Drop for Unanswered<'_> {
         let (Some(commit), Ok(runtime)) = (self.commit, Handle::try_current()) else { return };
         let (engine, commit) = (self.engine.clone(), commit.clone());
         runtime.spawn(async move {
-            // The very same commit finds out, and does nothing twice.
-            let _ = engine.commit_repeatedly(&commit).await;
+            // The very same commit finds out, and does nothing twice. In one batch with the first it conflicts with that: it is given again.
+            for _ in 0..MAX_REPEATS {
+                if !matches!(engine.commit_repeatedly(&commit).await, Err(StoreError::Conflict)) {
+                    return;
+                }
+            }
         });
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use domain::JobId;
 use domain::job::{JobCommand, JobSpec, JobStateName, NewJob, Trigger};
-use domain::{JobId, Timestamp};
 use engine::{Executors, Ids, Order, Output, Produced, RandomIds, RunOrder};
 use futures::FutureExt;
 
@@ -13,10 +13,10 @@ fn given() -> Given {
     Given::new([scripted("echo", 4, |_, _| async { Produced::Completed(Output::default()) })])
 }
 
-fn creation(due_at: Option<Timestamp>) -> (JobId, Order) {
+fn creation() -> (JobId, Order) {
     let id = RandomIds.job_id();
     let spec = JobSpec::plain(Some("echo"), Executors::DEFAULT_RETRY);
-    let new = NewJob { spec, due_at, bodies: Vec::new() };
+    let new = NewJob { spec, due_at: None, bodies: Vec::new() };
     let order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), Arc::from("test"));
     (id, order)
 }
@@ -25,10 +25,11 @@ fn creation(due_at: Option<Timestamp>) -> (JobId, Order) {
 async fn job_whose_client_hangs_up_before_the_answer_is_done_all_the_same() {
     let given = given();
     given.settle().await;
-    let (id, order) = creation(None);
+    let (id, order) = creation();
     given.store.be_late();
     let unheard = given.daemon.engine().execute(order).now_or_never();
     assert!(unheard.is_none(), "it was answered before anybody could hang up");
+    given.store.conflict(1);
     given.settle().await;
     assert_eq!(given.state_of(&id).await, JobStateName::Completed);
     assert_eq!(given.load(&id).await.attempt_count, 1);

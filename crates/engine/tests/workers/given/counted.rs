@@ -30,6 +30,8 @@ pub struct Counted {
     /// The next commit or take is done and answered late.
     is_late: AtomicBool,
     late_answer: Notify,
+    /// So many commits conflict.
+    conflicts: AtomicUsize,
     most_taken: AtomicUsize,
     /// Of each commit: the events that it publishes, and the plugins whose state it holds.
     told: Mutex<Vec<(Vec<RecordId>, Vec<String>)>>,
@@ -60,6 +62,11 @@ impl Counted {
     /// The next commit, or take of one record, is done at once and not answered before `answer_late`.
     pub fn be_late(&self) {
         self.is_late.store(true, Ordering::SeqCst);
+    }
+
+    /// The next commits conflict, as one does with another of its batch.
+    pub fn conflict(&self, commits: usize) {
+        self.conflicts.store(commits, Ordering::SeqCst);
     }
 
     pub fn answer_late(&self) {
@@ -186,6 +193,10 @@ impl Store for Counted {
             return Box::pin(std::future::pending());
         }
         self.commits.fetch_add(1, Ordering::SeqCst);
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.conflicts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+            return Box::pin(std::future::ready(Err(StoreError::Conflict)));
+        }
         let mut answer = self.inner.commit_now(&commit);
         if answer.is_ok() {
             let new = commit.changes.iter().filter(|change| change.expected.version == 0);
@@ -194,7 +205,6 @@ impl Store for Counted {
             let plugins = commit.plugin_states.iter().map(|change| change.plugin.clone()).collect();
             self.told.lock().expect("no holder panics").push((events, plugins));
         }
-        let one_less = |left: usize| left.checked_sub(1);
         if self.unknown.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
             answer = Err(StoreError::OutcomeUnknown);
         }
