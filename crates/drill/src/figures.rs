@@ -18,7 +18,7 @@ const PAUSES: u64 = 20;
 const BACKUPS: u64 = 20;
 /// In so many seconds there is time for a backup, whatever the store.
 const TIME_FOR_A_BACKUP_SECONDS: u64 = 30;
-const AT_NAMED_POINTS: u64 = 100;
+const AT_NAMED_POINTS: u64 = 50;
 
 /// What happened, and when.
 #[derive(Debug)]
@@ -160,8 +160,8 @@ mod tests {
         let scene = Scene { nodes: 3, shared: true, failpoints: true, service: true };
         let needed = |seconds| thresholds(seconds, scene, &Figures::new(), &Tally::default(), 0, 0);
         let names = |seconds| needed(seconds).iter().map(|one| one.needed).collect::<Vec<_>>();
-        assert_eq!(names(1_800), [500, 100, 5_000, 100, 20, 20, 100]);
-        assert_eq!(names(60), [16, 3, 166, 3, 1, 0, 3]);
+        assert_eq!(names(1_800), [500, 100, 5_000, 100, 20, 20, 50]);
+        assert_eq!(names(60), [16, 3, 166, 3, 1, 0, 1]);
         assert_eq!(names(5), [1, 1, 13, 1, 0, 0, 1]);
         assert!(needed(5).iter().take(4).all(|one| !one.is_met()));
     }
