@@ -83,6 +83,7 @@ pub fn acquire(
 ) -> Result<Claim, Refusal> {
     match claim {
         Some(claim) if claim.is_live(now) && !planted(Bug::LiveLeaseTaken) => Err(Refusal::ClaimHeld),
+        Some(claim) if planted(Bug::ClaimVersionReused) => Ok(held(owner, claim.claim_version, now, lease)),
         Some(claim) => Ok(held(owner, claim.claim_version + 1, now, lease)),
         None => Ok(held(owner, 0, now, lease)),
     }

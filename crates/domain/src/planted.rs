@@ -37,11 +37,51 @@ pub enum Bug {
     AgendaNotUpdated,
     /// What may have reached a service is forgotten when its job ends.
     IntentForgotten,
+    /// Another attempt begins although all of them were made.
+    AttemptsUnbounded,
+    /// Work that waits for its time is dispatched at once.
+    DispatchedEarly,
+    /// A failure is tried again although someone asked to stop.
+    RetriedAfterCancel,
+    /// A cancel is given up before its time is over.
+    CancelTimedOutEarly,
+    /// A late report replaces a failure, not only a lost lease.
+    LateReportReplacesFailure,
+    /// Work is done again although what it was asked to do is deleted.
+    PurgedDoneAgain,
+    /// Who asks to stop a job does not reach the work that it waits for outside.
+    CancelNotPassedOn,
+    /// A job that ends leaves the operation that it waited for open.
+    OperationNotAbandoned,
+    /// The end of an operation is not told to its job.
+    EndNotTold,
+    /// An operation may live longer than its job.
+    OperationOutlivesJob,
+    /// An operation is polled more often than it is granted.
+    PollsUnbounded,
+    /// After a poll that failed the next one is made at once.
+    ErrorPolledAgainAtOnce,
+    /// Whoever takes over has the claim version of whoever held it.
+    ClaimVersionReused,
+    /// A lane gives out what came last.
+    YoungestFirst,
+    /// An idempotency key goes with its record, whatever it was kept for.
+    KeyGoesWithRecord,
+    /// The positions of facts that went are given again.
+    PositionGivenTwice,
+    /// Of a commit on several records only the first is written.
+    CommitNotWhole,
+    /// Bodies are written with the first fact of a record only.
+    BodiesForgotten,
+    /// A record is decided at the caller's time, also if it was changed later.
+    TimeGoesBack,
+    /// Work that became ready wakes nobody.
+    WakeLost,
 }
 
 impl Bug {
     /// Every exhibit.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 36] = [
         Self::AttemptNotChecked,
         Self::AttemptNumberReused,
         Self::CancelOverwritesTerminal,
@@ -58,6 +98,26 @@ impl Bug {
         Self::UnknownOutcomeDecidedAnew,
         Self::AgendaNotUpdated,
         Self::IntentForgotten,
+        Self::AttemptsUnbounded,
+        Self::DispatchedEarly,
+        Self::RetriedAfterCancel,
+        Self::CancelTimedOutEarly,
+        Self::LateReportReplacesFailure,
+        Self::PurgedDoneAgain,
+        Self::CancelNotPassedOn,
+        Self::OperationNotAbandoned,
+        Self::EndNotTold,
+        Self::OperationOutlivesJob,
+        Self::PollsUnbounded,
+        Self::ErrorPolledAgainAtOnce,
+        Self::ClaimVersionReused,
+        Self::YoungestFirst,
+        Self::KeyGoesWithRecord,
+        Self::PositionGivenTwice,
+        Self::CommitNotWhole,
+        Self::BodiesForgotten,
+        Self::TimeGoesBack,
+        Self::WakeLost,
     ];
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Refusal;
+use crate::planted::{Bug, planted};
 
 /// A random share in [0, 1), as parts of 65,536, drawn by the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,8 +47,8 @@ impl RetryPolicy {
     }
 
     /// Whether another attempt may follow when this many were made.
-    pub const fn attempts_left(self, made: u32) -> bool {
-        made < self.max_attempts
+    pub fn attempts_left(self, made: u32) -> bool {
+        made < self.max_attempts || planted(Bug::AttemptsUnbounded)
     }
 
     /// Microseconds to wait after attempt number `made`: half of the doubled, capped wait, and a random share of

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
+use crate::backups::Backups;
 use crate::calm;
 use crate::client::Client;
 use crate::figures::{Figures, Threshold, thresholds};
@@ -54,6 +55,17 @@ pub struct Setting {
     pub interrupted: Arc<AtomicBool>,
 }
 
+impl Setting {
+    fn scene(&self) -> Scene {
+        Scene {
+            nodes: self.nodes,
+            shared: self.database.is_some(),
+            failpoints: self.failpoints,
+            service: self.kinds.iter().any(|kind| [Kind::Service, Kind::Zoo].contains(kind)),
+        }
+    }
+}
+
 /// What a drill proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -96,23 +108,18 @@ pub fn run(setting: &Setting) -> Result<Outcome> {
     let token = token(&nodes)?;
     stage.token.get_or_init(|| token);
     let store = store_of(address.as_deref(), nodes.dir(0));
-    let uses_service = setting.kinds.iter().any(|kind| [Kind::Service, Kind::Zoo].contains(kind));
-    let scene = Scene {
-        nodes: setting.nodes,
-        shared: setting.database.is_some(),
-        failpoints: setting.failpoints,
-        service: uses_service,
-    };
+    let scene = setting.scene();
     let mut rounds = Rounds {
         stage: &stage,
         nodes,
         inspector: Inspector::new(&setting.binary, &stage, store),
+        backups: Backups::new(&setting.binary, &stage, setting.database.as_deref(), scratch.backups()),
         faults: Faults::new(setting.seed, scene),
         database: setting.database.as_deref(),
         figures: Figures::new(),
         findings: Vec::new(),
         plant: setting.plant,
-        uses_service,
+        uses_service: scene.service,
     };
     let ended = std::thread::scope(|scope| {
         for number in 0..CLIENTS {
@@ -206,7 +213,7 @@ fn outcome(setting: &Setting, rounds: &Rounds<'_>, stage: &Stage) -> Outcome {
     let history = &rounds.inspector.history;
     let thresholds = thresholds(
         setting.seconds,
-        setting.nodes > 1,
+        setting.scene(),
         &rounds.figures,
         &oracle.tally,
         oracle.accepted_count() as u64,

@@ -1,10 +1,12 @@
 //! What really happened: faults that fired, answers that were lost, how long it took; and whether that is enough to prove anything.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::oracle::Tally;
+use crate::plan::Scene;
 
 /// A run of thirty minutes has at least so many of each; shorter ones in proportion.
 const MEASURE_SECONDS: u64 = 1_800;
@@ -13,6 +15,10 @@ const AMBIGUOUS: u64 = 100;
 const ACCEPTED: u64 = 5_000;
 const TAKEN_OVER: u64 = 100;
 const PAUSES: u64 = 20;
+const BACKUPS: u64 = 20;
+/// In so many seconds there is time for a backup, whatever the store.
+const TIME_FOR_A_BACKUP_SECONDS: u64 = 30;
+const AT_NAMED_POINTS: u64 = 50;
 
 /// What happened, and when.
 #[derive(Debug)]
@@ -33,8 +39,11 @@ pub struct Figures {
     pub lost_nodes: u64,
     pub sessions_ended: u64,
     pub service_kills: u64,
-    pub failpoints: u64,
+    /// How often a node ended itself at each named point, and how often it did not come there in time.
+    pub failpoints: BTreeMap<&'static str, u64>,
     pub failpoints_missed: u64,
+    /// How long each backup took that held all that it must.
+    pub backups: Vec<Duration>,
     /// How long it took until everything was over.
     pub calm: Duration,
 }
@@ -55,8 +64,9 @@ impl Figures {
             lost_nodes: 0,
             sessions_ended: 0,
             service_kills: 0,
-            failpoints: 0,
+            failpoints: BTreeMap::new(),
             failpoints_missed: 0,
+            backups: Vec::new(),
             calm: Duration::ZERO,
         }
     }
@@ -76,7 +86,12 @@ impl Figures {
 
     /// All processes that were ended without a word.
     pub fn all_kills(&self) -> u64 {
-        self.kills + self.kills_in_start + self.failpoints + self.lost_nodes
+        self.kills + self.kills_in_start + self.at_named_points() + self.lost_nodes
+    }
+
+    /// How often a node ended itself at a named point.
+    pub fn at_named_points(&self) -> u64 {
+        self.failpoints.values().sum()
     }
 
     /// The time below which this share of the recoveries lies, in milliseconds.
@@ -109,7 +124,7 @@ impl Threshold {
 /// What a run of so many seconds needs to prove anything.
 pub fn thresholds(
     seconds: u64,
-    several_nodes: bool,
+    scene: Scene,
     figures: &Figures,
     tally: &Tally,
     accepted: u64,
@@ -122,10 +137,16 @@ pub fn thresholds(
         Threshold { name: "jobs accepted", found: accepted, needed: share(ACCEPTED) },
         Threshold { name: "attempts taken over", found: taken_over, needed: share(TAKEN_OVER) },
     ];
+    let needed = if seconds < TIME_FOR_A_BACKUP_SECONDS { 0 } else { share(BACKUPS) };
+    all.push(Threshold { name: "backups restored", found: figures.backups.len() as u64, needed });
     // A pause past a lease takes half a minute: too short a run has none.
-    if several_nodes {
+    if scene.nodes > 1 {
         let needed = PAUSES * seconds / MEASURE_SECONDS;
         all.push(Threshold { name: "pauses past a lease", found: figures.pauses, needed });
+    }
+    if scene.failpoints {
+        let needed = share(AT_NAMED_POINTS);
+        all.push(Threshold { name: "kills at named points", found: figures.at_named_points(), needed });
     }
     all
 }
@@ -136,10 +157,12 @@ mod tests {
 
     #[test]
     fn half_an_hour_needs_five_hundred_kills_and_a_moment_needs_one() {
-        let needed = |seconds| thresholds(seconds, true, &Figures::new(), &Tally::default(), 0, 0);
+        let scene = Scene { nodes: 3, shared: true, failpoints: true, service: true };
+        let needed = |seconds| thresholds(seconds, scene, &Figures::new(), &Tally::default(), 0, 0);
         let names = |seconds| needed(seconds).iter().map(|one| one.needed).collect::<Vec<_>>();
-        assert_eq!(names(1_800), [500, 100, 5_000, 100, 20]);
-        assert_eq!(names(5), [1, 1, 13, 1, 0]);
+        assert_eq!(names(1_800), [500, 100, 5_000, 100, 20, 20, 50]);
+        assert_eq!(names(60), [16, 3, 166, 3, 1, 0, 1]);
+        assert_eq!(names(5), [1, 1, 13, 1, 0, 0, 1]);
         assert!(needed(5).iter().take(4).all(|one| !one.is_met()));
     }
 

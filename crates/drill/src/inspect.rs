@@ -103,7 +103,7 @@ impl<'a> Inspector<'a> {
         Ok(())
     }
 
-    fn verify(&mut self, extent: Extent) -> Result<Vec<Finding>> {
+    pub fn verify(&mut self, extent: Extent) -> Result<Vec<Finding>> {
         let since = self.verified.to_string();
         let output = match extent {
             Extent::Touched => self.run(&["verify", "--since", &since])?,

@@ -11,9 +11,11 @@
 //! | `wire.rs`, `stage.rs`, `client.rs`, `worker.rs` | the load over HTTP |
 //! | `oracle.rs`, `history.rs`, `checks.rs` | what was told, what the store says, and what must hold between them: pure |
 //! | `rounds.rs`, `inspect.rs`, `calm.rs` | break, look, and wait for the end |
+//! | `backups.rs` | backups in between, restored and looked at elsewhere |
 //! | `figures.rs`, `report.rs`, `progress.rs` | what happened, for people and machines |
 //! | `plant.rs` | lies, to see the oracle see |
 
+mod backups;
 mod calm;
 mod checks;
 mod client;

@@ -31,11 +31,13 @@ pub enum Plant {
     SecondStart,
     /// A job that nobody does.
     NeverEnds,
+    /// A backup that lacks what was acknowledged last.
+    StaleBackup,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::LoseJob,
         Self::ChangeResult,
         Self::ChangeView,
@@ -43,6 +45,7 @@ impl Plant {
         Self::OtherAnswer,
         Self::SecondStart,
         Self::NeverEnds,
+        Self::StaleBackup,
     ];
 
     /// Its name.
@@ -55,6 +58,7 @@ impl Plant {
             Self::OtherAnswer => "other-answer",
             Self::SecondStart => "second-start",
             Self::NeverEnds => "never-ends",
+            Self::StaleBackup => "stale-backup",
         }
     }
 
@@ -67,7 +71,9 @@ impl Plant {
     pub const fn is_done_to_the_store(self) -> bool {
         match self {
             Self::LoseJob | Self::ChangeResult | Self::ChangeView => true,
-            Self::DoubleJob | Self::OtherAnswer | Self::SecondStart | Self::NeverEnds => false,
+            Self::DoubleJob | Self::OtherAnswer | Self::SecondStart | Self::NeverEnds | Self::StaleBackup => {
+                false
+            }
         }
     }
 
@@ -132,6 +138,8 @@ impl Plant {
                 stage.oracle().asks(key, Kind::Pulled, &body.to_string());
                 crate::client::create(stage, key, Sending::Whole);
             }
+            // Told to whoever takes backups.
+            Self::StaleBackup => {}
         }
         Ok(true)
     }

@@ -42,8 +42,9 @@ impl Report<'_> {
             ("kills", figures.all_kills().to_string(), "kill -9 of a node, in all"),
             ("  in start", figures.kills_in_start.to_string(), "while it recovered from the one before"),
         ];
-        if figures.failpoints + figures.failpoints_missed > 0 {
-            rows.push(("  at named points", figures.failpoints.to_string(), "it ended itself there"));
+        if figures.at_named_points() + figures.failpoints_missed > 0 {
+            let count = figures.at_named_points().to_string();
+            rows.push(("  at named points", count, "it ended itself there"));
         }
         rows.push(("terminations", figures.terminations.to_string(), "SIGTERM, ended by itself"));
         if self.nodes > 1 {
@@ -82,6 +83,16 @@ impl Report<'_> {
             ("jobs", self.history.jobs.len().to_string(), "in the ledger, with those of pipelines"),
             ("facts", self.history.facts.to_string(), "in the ledger"),
             ("rounds", figures.rounds.to_string(), "each with a look afterwards"),
+            (
+                "backups restored",
+                figures.backups.len().to_string(),
+                "taken under load; all that was acknowledged was in them",
+            ),
+            (
+                "  longest ms",
+                figures.backups.iter().max().map_or(0, Duration::as_millis).to_string(),
+                "for the backup itself",
+            ),
             ("records verified", self.verified_records.to_string(), "views against their replay"),
             (
                 "recovery p50 ms",
@@ -104,6 +115,11 @@ pub fn table(report: &Report<'_>) -> String {
     let ends: Vec<String> =
         report.history.ends().iter().map(|(end, count)| format!("{count} {end}")).collect();
     let _ = writeln!(text, "ends: {}", ends.join(", "));
+    let points: Vec<String> =
+        report.figures.failpoints.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    if !points.is_empty() {
+        let _ = writeln!(text, "named points: {}", points.join(", "));
+    }
     for Threshold { name, found, needed } in report.thresholds {
         let word = if found >= needed { "enough" } else { "too few" };
         let _ = writeln!(text, "{name:<22}{found:>10}  {word}: {needed} needed in {} s", report.seconds);
@@ -141,6 +157,7 @@ pub fn json(report: &Report<'_>) -> String {
         "thresholds": report.thresholds,
         "findings": report.findings,
         "looked_for_seconds": round(report.looked_for.as_secs_f64()),
+        "named_points": report.figures.failpoints,
         "faults": faults,
         "recoveries_ms": recoveries,
         "progress": progress,

@@ -1,13 +1,14 @@
 //! The rounds: a while under load, a fault, everything up again, a look. Until the time is over, or enough was found.
 //!
-//! To break things in another way is one more variant of `Fault` and one more arm here; to do something else in between (take a
-//! backup and look at it elsewhere, say) is one more step of `between`.
+//! To break things in another way is one more variant of `Fault` and one more arm here; to do something else in between is one more
+//! step of `between`.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use crate::backups::Backups;
 use crate::figures::Figures;
 use crate::finding::Finding;
 use crate::inspect::{Extent, Inspector};
@@ -32,6 +33,8 @@ pub trait Database: Send + Sync {
     fn address(&self) -> &str;
     /// Ends all sessions of the nodes; how many there were.
     fn end_sessions(&self) -> Result<u64>;
+    /// One more schema on the same server.
+    fn another(&self) -> Result<Box<dyn Database>>;
     /// Takes the schema away.
     fn drop_schema(&self) -> Result<()>;
 }
@@ -41,6 +44,7 @@ pub struct Rounds<'a> {
     pub stage: &'a Stage,
     pub nodes: Nodes<'a>,
     pub inspector: Inspector<'a>,
+    pub backups: Backups<'a>,
     pub faults: Faults,
     pub database: Option<&'a dyn Database>,
     pub figures: Figures,
@@ -156,7 +160,7 @@ impl Rounds<'_> {
                 self.figures.kills += 1;
                 self.nodes.kill(node);
                 if self.nodes.start_to_end_at(node, (name, *time), FAILPOINT_WITHIN)? {
-                    self.figures.failpoints += 1;
+                    *self.figures.failpoints.entry(name).or_default() += 1;
                 } else {
                     self.figures.failpoints_missed += 1;
                     self.figures.kills += 1;
@@ -185,12 +189,22 @@ impl Rounds<'_> {
         if self.plant.is_some_and(|plant| !plant.is_done_to_the_store()) {
             self.sow()?;
         }
+        if self.backups.is_due(self.figures.rounds) {
+            let backup = self.backups.take(self.nodes.dir(0))?;
+            self.figures.backups.extend(backup.took);
+            self.keep(backup.found);
+        }
         Ok(())
     }
 
     /// A lie is told once.
     fn sow(&mut self) -> Result<()> {
         let Some(plant) = self.plant else { return Ok(()) };
+        if plant == Plant::StaleBackup {
+            self.backups.take_for_later(self.nodes.dir(0))?;
+            self.plant = None;
+            return Ok(());
+        }
         let file = self.nodes.dir(0).join("longhaul.sqlite");
         if plant.sow(self.stage, &file, self.nodes.service_url().unwrap_or_default())? {
             self.plant = None;

@@ -121,6 +121,11 @@ impl Scratch {
         self.dir.join("effects")
     }
 
+    /// Where backups are, and what is restored of them.
+    pub fn backups(&self) -> PathBuf {
+        self.dir.join("backups")
+    }
+
     /// The data directory of a node.
     pub fn node(&self, name: &str) -> PathBuf {
         self.dir.join(name)

@@ -7,6 +7,7 @@ use domain::job::JobCommand;
 use domain::planted::{Bug, planted};
 use domain::{Command, Lease, Record, Refusal};
 use store::{Commit, Committed, KeptKey, Store, StoreError, Taken};
+use tokio::runtime::Handle;
 
 use crate::plan::{Assume, Plan, Planner};
 use crate::routing::Signals;
@@ -195,6 +196,13 @@ impl Engine {
 
     /// An error at the commit is usually a success: the same commit, under the same fact ids, finds out.
     async fn commit_surely(&self, commit: Commit) -> Result<Committed, StoreError> {
+        let mut unanswered = Unanswered { engine: self, commit: Some(&commit) };
+        let answer = self.commit_repeatedly(&commit).await;
+        unanswered.commit = None;
+        answer
+    }
+
+    async fn commit_repeatedly(&self, commit: &Commit) -> Result<Committed, StoreError> {
         for repeat in 0..MAX_REPEATS {
             match self.store.commit(commit.clone()).await {
                 Err(StoreError::OutcomeUnknown) if planted(Bug::UnknownOutcomeDecidedAnew) => {
@@ -205,13 +213,13 @@ impl Engine {
                 Err(StoreError::Busy | StoreError::Full | StoreError::Unavailable(_)) if repeat > 0 => {}
                 answer => {
                     if let Ok(committed) = answer {
-                        self.watches.iter().for_each(|watch| watch.committed(&commit, committed));
+                        self.watches.iter().for_each(|watch| watch.committed(commit, committed));
                     }
                     return answer;
                 }
             }
         }
-        self.watches.iter().for_each(|watch| watch.perhaps_committed(&commit));
+        self.watches.iter().for_each(|watch| watch.perhaps_committed(commit));
         Err(StoreError::OutcomeUnknown)
     }
 
@@ -224,6 +232,29 @@ impl Engine {
             lease: self.lease,
             signals: self.router.as_deref().map(|router| router as &dyn Signals),
         }
+    }
+}
+
+/// A commit that is on its way. Whoever asked for it may go before it is answered, as a request does whose client hangs up: it is
+/// made all the same, and those who watch would never hear of it.
+struct Unanswered<'a> {
+    engine: &'a Engine,
+    commit: Option<&'a Commit>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        // Without a runtime the whole process has ended, in a simulation.
+        let (Some(commit), Ok(runtime)) = (self.commit, Handle::try_current()) else { return };
+        let (engine, commit) = (self.engine.clone(), commit.clone());
+        runtime.spawn(async move {
+            // The very same commit finds out, and does nothing twice. In one batch with the first it conflicts with that: it is given again.
+            for _ in 0..MAX_REPEATS {
+                if !matches!(engine.commit_repeatedly(&commit).await, Err(StoreError::Conflict)) {
+                    return;
+                }
+            }
+        });
     }
 }
 

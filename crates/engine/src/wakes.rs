@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
 use domain::job::is_pulled;
+use domain::planted::{Bug, planted};
 use domain::{Lease, OperationId, RecordKind, Timestamp};
 use store::{Commit, Committed};
 use tokio::sync::Notify;
@@ -179,6 +180,7 @@ impl Wakes {
             }
             match &change.agenda.place {
                 // Whoever pulls is told by `Pulls`.
+                Some(_) if planted(Bug::WakeLost) => {}
                 Some(place) if change.agenda.ready && !is_pulled(&place.lane) => self.ready(&place.lane),
                 Some(_) | None => {}
             }

@@ -4,7 +4,8 @@
 //! By name: I0 acknowledged is present, I1 view equals fold, I2 one end per attempt,
 //! I3 the end is of the newest attempt, I4 attempts rise, I5 one job per key, I6 no live lease taken, I7 an
 //! operation's end is applied once, I8 polls within the host's bounds, I9 accepted result is recorded result,
-//! I11 streams without gaps, and P3 "no" means that nothing happened.
+//! I11 streams without gaps, I14 a cancel reaches what its job waits for, and P3 "no" means that nothing happened. The others
+//! have a word for a name.
 
 mod agenda;
 mod claims;
@@ -55,7 +56,7 @@ fn must(held: bool, invariant: &'static str, text: impl FnOnce() -> String) -> R
 /// What the checker knows.
 pub struct Checker {
     streams: BTreeMap<RecordId, Stream>,
-    keys: BTreeMap<IdempotencyKey, RecordId>,
+    keys: BTreeMap<IdempotencyKey, (RecordId, Timestamp)>,
     acknowledged: BTreeMap<IdempotencyKey, Acknowledged>,
     effects: BTreeMap<Digest, Effect>,
     concluded: BTreeSet<OperationId>,
@@ -166,10 +167,17 @@ impl Checker {
             }
         }
         for key in &commit.keys {
-            let owner = self.keys.entry(key.key.clone()).or_insert_with(|| key.record.clone());
+            let (owner, _) =
+                self.keys.entry(key.key.clone()).or_insert_with(|| (key.record.clone(), key.keep_until));
             must(*owner == key.record, "I5", || {
                 format!("key {} made {owner} and then {}", key.key.key, key.record)
             })?;
+        }
+        // What went with its record was given a position too.
+        if let (Ok(committed), true) =
+            (answer, commit.changes.iter().any(|change| change.removal == Removal::Record))
+        {
+            self.last_position = self.last_position.max(committed.position);
         }
         Ok(())
     }

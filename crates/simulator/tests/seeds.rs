@@ -2,7 +2,7 @@
 
 use simulator::{Failure, Sometimes, Story, Weather, batch, run, run_in};
 
-const DEFAULT_SEEDS: u64 = 200;
+const DEFAULT_SEEDS: u64 = 2_000;
 /// Seeds in which nodes stand still again and again.
 const PAUSING_SEEDS: u64 = 200;
 /// How often a node with work must have stood still past its lease in them.

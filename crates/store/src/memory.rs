@@ -113,7 +113,8 @@ impl Tables {
             self.last_position += 1;
             return Ok(Committed { position: self.last_position });
         }
-        for change in &commit.changes {
+        let written = if planted(Bug::CommitNotWhole) { 1 } else { commit.changes.len() };
+        for change in commit.changes.iter().take(written) {
             self.apply(commit, change);
         }
         self.insert_keys(&commit.keys, commit.at);
@@ -172,7 +173,8 @@ impl Tables {
             let row = AgendaRow::new(head, change.agenda.clone(), commit.at, commit.lease);
             self.agenda.insert(change.id.clone(), row);
         }
-        for new in &change.bodies {
+        let forgotten = planted(Bug::BodiesForgotten) && change.expected.version > 0;
+        for new in change.bodies.iter().filter(|_| !forgotten) {
             let place = (change.id.clone(), new.body.name.as_str(), new.body.sha256);
             self.bodies.insert(place, new.bytes.clone());
         }
@@ -190,6 +192,9 @@ impl Tables {
                 self.agenda.remove(id);
                 for position in self.streams.remove(id).unwrap_or_default().into_values() {
                     self.facts.remove(&position);
+                }
+                if planted(Bug::PositionGivenTwice) {
+                    self.last_position = self.facts.last_key_value().map_or(0, |(position, _)| *position);
                 }
             }
         }
@@ -377,6 +382,9 @@ impl Store for MemoryStore {
             .map(|(place, id)| ((-place.priority, place.sequence), id.clone()))
             .collect();
         waiting.sort();
+        if planted(Bug::YoungestFirst) {
+            waiting.reverse();
+        }
         waiting.truncate(take.limit.min(MAX_PAGE).min(free));
         ready(Ok(tables.take(waiting.into_iter().map(|(_, id)| id), &take)))
     }

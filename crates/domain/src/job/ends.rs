@@ -68,6 +68,7 @@ pub(super) fn abandoning(job: &Job, end: JobFact, reason: &str) -> Decision<JobF
         Some(intent) => Decision::fact(end).then(intent.operation_id.clone(), unknown_outside(job, intent)),
     };
     match &job.state {
+        JobState::AwaitingExternal { .. } if planted(Bug::OperationNotAbandoned) => decision,
         JobState::AwaitingExternal { operation, .. } => {
             decision.then(operation.clone(), OperationCommand::Abandon { reason: reason.to_owned() })
         }

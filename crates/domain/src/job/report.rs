@@ -10,6 +10,7 @@ use super::ends;
 use super::fact::{CancelCause, Conclusion, ExpiryCause, JobFact, StaleReport, Unavailability};
 use super::state::{Job, JobState, JobStateName};
 use crate::limits::{KEPT_EVIDENCE, MAX_ID_BYTES, check_optional};
+use crate::planted::{Bug, planted};
 use crate::{AttemptId, Decision, Refusal, Timestamp};
 
 pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<JobFact> {
@@ -134,6 +135,7 @@ fn may_become(job: &Job, to: JobStateName) -> bool {
         JobState::AwaitingExternal { .. } => false,
         // The documented repair: the attempt that lost its lease has finished after all.
         JobState::Unavailable { lease_lost: true } => matches!(to, To::Completed | To::Failed),
+        JobState::Failed if planted(Bug::LateReportReplacesFailure) => to == To::Completed,
         JobState::Unavailable { lease_lost: false }
         | JobState::Completed
         | JobState::Failed

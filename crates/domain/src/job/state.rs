@@ -11,6 +11,7 @@ use super::fact::StaleReport;
 use super::intent::Intent;
 use super::spec::{JobSpec, NewJob};
 use crate::body::BodyRef;
+use crate::planted::{Bug, planted};
 use crate::time::earliest;
 use crate::{JobId, Json, OperationId, Timestamp};
 
@@ -201,7 +202,8 @@ impl Job {
     pub(super) fn may_retry_by_itself(&self) -> bool {
         let continued = self.attempts.iter().filter(|attempt| attempt.trigger == Trigger::Continued).count();
         let tries = self.attempt_count.saturating_sub(u32::try_from(continued).unwrap_or(u32::MAX));
-        self.cancel.is_none() && self.spec.retry.attempts_left(tries)
+        let wanted = self.cancel.is_none() || planted(Bug::RetriedAfterCancel);
+        wanted && self.spec.retry.attempts_left(tries)
     }
 }
 

@@ -43,7 +43,21 @@ impl Attempts {
         trigger: Trigger,
         order: RunOrder,
     ) -> Result<Arc<Record>, EngineError> {
-        let id = RecordId::from(job_id.clone());
+        let (attempts, id) = (self.clone(), RecordId::from(job_id.clone()));
+        let (told, answered) = oneshot::channel();
+        // Whoever asks may go at any time, as a request does whose client hangs up: a claim that was taken must not be left behind.
+        self.spawn.spawn(Box::pin(async move {
+            let _ = told.send(attempts.run_asked(id, trigger, order).await);
+        }));
+        answered.await.unwrap_or(Err(EngineError::Contended))
+    }
+
+    async fn run_asked(
+        self: Arc<Self>,
+        id: RecordId,
+        trigger: Trigger,
+        order: RunOrder,
+    ) -> Result<Arc<Record>, EngineError> {
         if let Some(answered) = self.engine.first_answer(&order.keys).await? {
             return Err(answered);
         }

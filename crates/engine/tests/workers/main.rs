@@ -7,6 +7,7 @@ mod circles;
 mod contract;
 mod due;
 mod given;
+mod hung_up;
 mod left_alone;
 mod logged;
 mod outside;

@@ -26,7 +26,8 @@ Starts daemons of its own on a store of its own (a scratch file, or a scratch sc
 kind, and kills them with -9 at random, while they recover too; pauses them, stops them, cuts connections, kills the service that \
 work goes on at. After every round it checks over HTTP and with `longhaul verify` that nothing that was acknowledged is lost, \
 nothing is there twice, no end changes, and every view equals the replay of its facts. Then it leaves them alone: everything that \
-was accepted has to end. Nothing of yours is touched.
+was accepted has to end. In between it takes backups, restores them elsewhere and looks whether all is in them. Nothing of yours is \
+touched.
 
 Prints a table and writes a report: FILE.json for machines, FILE.html with plots.
 
@@ -199,6 +200,7 @@ fn interruption() -> Result<Arc<AtomicBool>> {
 /// A scratch schema, for a caller that does not wait.
 struct Schema {
     runtime: Runtime,
+    server: String,
     schema: ScratchSchema,
 }
 
@@ -207,7 +209,7 @@ impl Schema {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let name = format!("{SCHEMA}_{}_{}", std::process::id(), some_seed());
         let schema = runtime.block_on(ScratchSchema::make(server, &name))?;
-        Ok(Self { runtime, schema })
+        Ok(Self { runtime, server: server.to_owned(), schema })
     }
 }
 
@@ -218,6 +220,10 @@ impl Database for Schema {
 
     fn end_sessions(&self) -> Result<u64> {
         Ok(self.runtime.block_on(self.schema.end_sessions())?)
+    }
+
+    fn another(&self) -> Result<Box<dyn Database>> {
+        Ok(Box::new(Self::make(&self.server)?))
     }
 
     fn drop_schema(&self) -> Result<()> {

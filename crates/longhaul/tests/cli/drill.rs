@@ -36,6 +36,7 @@ fn daemon_on_a_file_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     let report = report(dir.path());
     assert_eq!((&report["verdict"], &report["seed"]), (&"green".into(), &1.into()));
     assert!(report["figures"]["kills"].as_f64() >= Some(3.0), "{report}");
+    assert!(report["figures"]["backups restored"].as_f64() >= Some(1.0), "{report}");
     assert_eq!(report["findings"], serde_json::json!([]));
     let page = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
     assert!(page.matches("<svg").count() == 4 && !page.contains("<script"), "four plots and no script");
@@ -49,7 +50,9 @@ fn two_nodes_on_a_database_that_are_killed_again_and_again_lose_and_double_nothi
     let arguments = ["--seconds", "15", "--seed", "2", "--nodes", "2", "--database", &server];
     let told = expect(0, &drill(dir.path(), &arguments));
     assert!(told.contains("green: nothing was lost") && told.contains("sessions ended"), "{told}");
-    assert_eq!(report(dir.path())["store"], "PostgreSQL");
+    let report = report(dir.path());
+    assert_eq!(report["store"], "PostgreSQL");
+    assert!(report["figures"]["backups restored"].as_f64() >= Some(1.0), "{report}");
     assert_eq!(left(dir.path()), 0);
 }
 
@@ -100,6 +103,11 @@ fn accepted_start_too_many_is_red() {
 #[test]
 fn job_that_never_ends_is_red_and_says_why() {
     check_red("never-ends", "nothing is open after calm");
+}
+
+#[test]
+fn backup_that_lacks_what_was_acknowledged_last_is_red() {
+    check_red("stale-backup", "a backup holds all that was acknowledged before it");
 }
 
 #[test]

@@ -76,7 +76,11 @@ impl Checker {
             format!("{id} went before its time")
         })?;
         self.retired.insert(id.clone());
-        self.keys.retain(|_, record| record != id);
+        let lost = self.keys.iter().find(|(key, (record, keep_until))| {
+            record == id && *keep_until > at && !tables.keys.contains_key(key)
+        });
+        must(lost.is_none(), "I5", || format!("{lost:?} went with its record and was to be kept"))?;
+        self.keys.retain(|_, (record, _)| record != id);
         self.acknowledged.retain(|_, acknowledged| acknowledged.record != *id);
         // From here on "there is no such record" is the truth, also for whoever retired it.
         Ok(None)

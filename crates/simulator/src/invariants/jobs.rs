@@ -62,6 +62,9 @@ impl Checker {
                 })?;
                 let fresh = job.attempts.iter().all(|attempt| attempt.id != *attempt_id);
                 must(fresh, "I4", || format!("{id}: {attempt_id} is used twice"))?;
+                must(job.purged_at.is_none(), "purged", || {
+                    format!("{id} is done again, and nobody knows what it was asked to do")
+                })?;
                 let again =
                     matches!(over, Some(Over::Failed | Over::LeaseLost)) && *trigger != Trigger::Automatic;
                 must((over.is_none() || again) && may_be_dispatched(&job.state, *trigger), "I2", || {

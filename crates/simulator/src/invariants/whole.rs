@@ -62,8 +62,13 @@ impl Checker {
                 JobState::AwaitingInput | JobState::Blocked => true,
                 JobState::Running => job.attempts.is_empty(),
                 JobState::AwaitingExternal { operation, .. } => {
-                    let open = self.record(&operation.clone().into()).is_some_and(is_open);
-                    must(open, "I7", || format!("{id} waits for {operation}, which is over"))?;
+                    let awaited = self.record(&operation.clone().into()).filter(|awaited| is_open(awaited));
+                    must(awaited.is_some(), "I7", || format!("{id} waits for {operation}, which is over"))?;
+                    let told =
+                        matches!(awaited, Some(Record::Operation(outside)) if outside.cancel.is_some());
+                    must(told || job.cancel.is_none(), "I14", || {
+                        format!("{id} was asked to stop, and {operation} was not")
+                    })?;
                     true
                 }
                 JobState::Queued { .. }

@@ -17,7 +17,9 @@ use crate::promises::Promise;
 use crate::workshop::Workshop;
 use crate::{child, on_disk};
 
-const KILLS: usize = 30;
+const KILLS: usize = 500;
+/// After so many a new store is begun: each kill is followed by a look at all that is there.
+const KILLS_OF_A_STORE: usize = 25;
 const TASKS: usize = 6;
 const SIGKILL: i32 = 9;
 /// What a daemon ends with when its store has stopped.
@@ -69,17 +71,20 @@ fn killed_process_loses_nothing_that_it_acknowledged() {
             work_for_ever(Workshop::on(store.clone(), store.newest_fact())).await;
         });
     }
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("longhaul.sqlite");
-    let mut acknowledged = BTreeMap::new();
-    let (kills, mut mid_work) = (kills_in_all(), 0);
-    for kill in 0..kills {
-        // Early and late, in no order.
-        let acks = 1 + kill * 37 % 61;
-        mid_work += usize::from(kill_after(THIS, path.as_os_str(), acks, &mut acknowledged));
-        check_all_there(&path, &acknowledged);
+    let (kills, mut mid_work, mut records) = (kills_in_all(), 0, 0);
+    for first in (0..kills).step_by(KILLS_OF_A_STORE) {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("longhaul.sqlite");
+        let mut acknowledged = BTreeMap::new();
+        for kill in first..kills.min(first + KILLS_OF_A_STORE) {
+            // Early and late, in no order.
+            let acks = 1 + kill * 37 % 61;
+            mid_work += usize::from(kill_after(THIS, path.as_os_str(), acks, &mut acknowledged));
+            check_all_there(&path, &acknowledged);
+        }
+        records += acknowledged.len();
     }
-    println!("{kills} kills, {mid_work} in the middle of work, {} records", acknowledged.len());
+    println!("{kills} kills, {mid_work} in the middle of work, {records} records");
     assert!(mid_work * 10 >= kills * 9, "VOID: only {mid_work} of {kills} kills met a child at work");
 }
 

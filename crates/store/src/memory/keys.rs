@@ -1,5 +1,6 @@
 //! The idempotency keys of the model: how long they stay.
 
+use domain::planted::{Bug, planted};
 use domain::{RecordId, Timestamp};
 
 use super::Tables;
@@ -27,7 +28,8 @@ impl Tables {
 
     /// The record goes: so do the keys whose time has passed, the others outlive it.
     pub(super) fn keys_of_gone_record(&mut self, id: &RecordId, at: Timestamp) {
-        self.keys.retain(|_, kept| kept.record != *id || kept.keep_until > at);
+        let outlives = |kept: &KeptKey| kept.keep_until > at && !planted(Bug::KeyGoesWithRecord);
+        self.keys.retain(|_, kept| kept.record != *id || outlives(kept));
         let left = self.keys.values().filter(|kept| kept.record == *id);
         self.outliving.extend(left.map(|kept| (kept.keep_until, kept.key.clone())));
         let keys = &self.keys;

@@ -62,6 +62,7 @@ pub(super) fn request_cancel(job: &Job, by: Option<&str>, reason: &str, now: Tim
         | JobState::Running
         | JobState::AwaitingInput
         | JobState::Blocked => Decision::fact(requested),
+        JobState::AwaitingExternal { .. } if planted(Bug::CancelNotPassedOn) => Decision::fact(requested),
         JobState::AwaitingExternal { operation, .. } => Decision::fact(requested).then(
             operation.clone(),
             OperationCommand::RequestCancel {
@@ -120,7 +121,9 @@ pub(super) fn time_out_cancel(job: &Job, now: Timestamp) -> Decision<JobFact> {
         | JobState::AwaitingExternal { .. }
         | JobState::Blocked => match &job.cancel {
             None => Refusal::NoCancelPending.into(),
-            Some(cancel) if now < cancel.limit_at => Refusal::NotDue { due_at: cancel.limit_at }.into(),
+            Some(cancel) if now < cancel.limit_at && !planted(Bug::CancelTimedOutEarly) => {
+                Refusal::NotDue { due_at: cancel.limit_at }.into()
+            }
             Some(_) => ends::abandoning(job, cancelled(CancelCause::TimedOut), "cancel_unconfirmed"),
         },
         JobState::Queued { .. } => Refusal::NoCancelPending.into(),

@@ -52,7 +52,9 @@ fn may_begin(job: &Job, trigger: Trigger, now: Timestamp) -> Result<(), Refusal>
             JobState::Queued { .. } | JobState::Failed | JobState::Unavailable { .. } | JobState::Delivered,
             _,
         ) if job.cancel.is_some() && !state.is_terminal() => Err(Refusal::CancelPending),
-        (JobState::Queued { due_at }, Trigger::Automatic) if now < *due_at => {
+        (JobState::Queued { due_at }, Trigger::Automatic)
+            if now < *due_at && !planted(Bug::DispatchedEarly) =>
+        {
             Err(Refusal::NotDue { due_at: *due_at })
         }
         (JobState::Queued { .. }, Trigger::Automatic | Trigger::Run)
@@ -112,7 +114,7 @@ fn may_begin(job: &Job, trigger: Trigger, now: Timestamp) -> Result<(), Refusal>
 
 /// Whether what it was asked to do is still there, and there is time for it.
 fn may_be_done(job: &Job, now: Timestamp) -> Result<(), Refusal> {
-    if job.purged_at.is_some() {
+    if job.purged_at.is_some() && !planted(Bug::PurgedDoneAgain) {
         return Err(Refusal::Purged);
     }
     if job.expires_at().is_some_and(|limit| limit <= now) {

@@ -7,6 +7,7 @@ use crate::job::fact::{CancelCause, Conclusion, ExpiryCause, JobFact};
 use crate::job::report;
 use crate::job::state::{AfterExternal, Job, JobState, JobStateName};
 use crate::operation::{CancelOrigin, NewOperation, OperationCommand, PollError};
+use crate::planted::{Bug, planted};
 use crate::{AttemptId, Decision, Jitter, OperationId, Refusal, Timestamp};
 
 pub(super) fn defer(
@@ -31,7 +32,8 @@ pub(super) fn defer(
         JobState::Dispatching | JobState::Delivered | JobState::Running => {
             let deferred = JobFact::Deferred { operation_id: operation_id.clone(), then };
             // It belongs to this job and this attempt, and the job's own end bounds it, whatever its executor says.
-            let deadline_at = crate::time::earliest(operation.deadline_at, job.expires_at());
+            let limit_at = job.expires_at().filter(|_| !planted(Bug::OperationOutlivesJob));
+            let deadline_at = crate::time::earliest(operation.deadline_at, limit_at);
             let operation = NewOperation {
                 job_id: job.id.clone(),
                 circle: job.spec.circle.clone(),

@@ -122,6 +122,9 @@ fn next_poll_at(
     jitter: Jitter,
     now: Timestamp,
 ) -> Timestamp {
+    if planted(Bug::ErrorPolledAgainAtOnce) {
+        return now;
+    }
     let policy = &operation.policy;
     let by_host = policy.next_poll_after_error(errors_in_row, jitter, now);
     match retry_after {
@@ -165,15 +168,18 @@ pub(super) fn record_poll_error(
 }
 
 fn resolve(operation: &Operation, ending: Ending, for_job: OperationEnding, jitter: Jitter) -> Decision {
-    Decision::fact(OperationFact::Resolved(ending))
-        .then(operation.link.job_id.clone(), conclusion(operation, for_job, jitter))
+    let resolved = Decision::fact(OperationFact::Resolved(ending));
+    if planted(Bug::EndNotTold) {
+        return resolved;
+    }
+    resolved.then(operation.link.job_id.clone(), conclusion(operation, for_job, jitter))
 }
 
 /// A poll that leaves it open uses up one of the granted polls; the last one ends it.
 fn polled_or_given_up(operation: &Operation, polled: Polled) -> Decision {
     let error = polled.error.clone();
     let polled = OperationFact::Polled(polled);
-    if operation.polls.saturating_add(1) < operation.policy.max_attempts {
+    if operation.polls.saturating_add(1) < operation.policy.max_attempts || planted(Bug::PollsUnbounded) {
         return Decision::fact(polled);
     }
     let last = Operation { last_error: error, ..operation.clone() };

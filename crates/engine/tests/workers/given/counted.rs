@@ -7,6 +7,7 @@ use domain::ask::{Ask, Closing};
 use domain::job::JobStateName;
 use domain::peer::{Peer, Sighting};
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
+use futures::FutureExt;
 use store::{
     AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, KeptPluginFact, Lane, Loaded,
     MemoryStore, Node, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Reply, RoutingPage,
@@ -26,6 +27,11 @@ pub struct Counted {
     commits_held: AtomicUsize,
     commits: AtomicUsize,
     refused_takes: AtomicUsize,
+    /// The next commit or take is done and answered late.
+    is_late: AtomicBool,
+    late_answer: Notify,
+    /// So many commits conflict.
+    conflicts: AtomicUsize,
     most_taken: AtomicUsize,
     /// Of each commit: the events that it publishes, and the plugins whose state it holds.
     told: Mutex<Vec<(Vec<RecordId>, Vec<String>)>>,
@@ -51,6 +57,30 @@ impl Counted {
     pub fn remembered_with(&self, event: &RecordId) -> Option<Vec<String>> {
         let told = self.told.lock().expect("no holder panics");
         told.iter().find(|(events, _)| events.contains(event)).map(|(_, plugins)| plugins.clone())
+    }
+
+    /// The next commit, or take of one record, is done at once and not answered before `answer_late`.
+    pub fn be_late(&self) {
+        self.is_late.store(true, Ordering::SeqCst);
+    }
+
+    /// The next commits conflict, as one does with another of its batch.
+    pub fn conflict(&self, commits: usize) {
+        self.conflicts.store(commits, Ordering::SeqCst);
+    }
+
+    pub fn answer_late(&self) {
+        self.late_answer.notify_one();
+    }
+
+    fn in_time<T: Send + 'static>(&self, answer: Result<T, StoreError>) -> Reply<'_, T> {
+        let is_late = self.is_late.swap(false, Ordering::SeqCst);
+        Box::pin(async move {
+            if is_late {
+                self.late_answer.notified().await;
+            }
+            answer
+        })
     }
 
     /// From now on no commit is answered.
@@ -163,6 +193,10 @@ impl Store for Counted {
             return Box::pin(std::future::pending());
         }
         self.commits.fetch_add(1, Ordering::SeqCst);
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.conflicts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+            return Box::pin(std::future::ready(Err(StoreError::Conflict)));
+        }
         let mut answer = self.inner.commit_now(&commit);
         if answer.is_ok() {
             let new = commit.changes.iter().filter(|change| change.expected.version == 0);
@@ -171,12 +205,11 @@ impl Store for Counted {
             let plugins = commit.plugin_states.iter().map(|change| change.plugin.clone()).collect();
             self.told.lock().expect("no holder panics").push((events, plugins));
         }
-        let one_less = |left: usize| left.checked_sub(1);
         if self.unknown.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
             answer = Err(StoreError::OutcomeUnknown);
         }
         self.written.notify_waiters();
-        Box::pin(std::future::ready(answer))
+        self.in_time(answer)
     }
 
     fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
@@ -254,7 +287,8 @@ impl Store for Counted {
 
     fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
         self.count();
-        self.inner.take(id, take)
+        let taken = self.inner.take(id, take).now_or_never().expect("memory answers at once");
+        self.in_time(taken)
     }
 
     fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
