@@ -6,7 +6,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// One sync fails with `SQLITE_IOERR_FSYNC`. What it should have made durable stays in doubt for good,
-    /// even if a later sync succeeds, as on Linux.
+    /// even if a later sync succeeds. Whoever else has the file open is told at its own next sync, once. Both as on Linux.
     SyncFails,
     /// Every write fails with `SQLITE_FULL` until the disk is healed.
     DiskFull,

@@ -122,7 +122,7 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: ffi::sqlite3_i
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, _flags: c_int) -> c_int {
     // SAFETY: SQLite calls with an open file.
     let handle = unsafe { handle_of(file) };
-    result_code(locked(&handle.storage).sync(handle.file))
+    result_code(locked(&handle.storage).sync(handle.file, handle.id))
 }
 
 unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, size: *mut ffi::sqlite3_int64) -> c_int {

@@ -3,7 +3,7 @@
 //! An operation's index in the log is its time. Temporary files have no name, are not recorded and do not
 //! fail: nothing of them outlives their handle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::fault::{Failure, Faults};
@@ -47,7 +47,9 @@ pub(crate) struct Storage {
 pub(crate) struct File {
     bytes: Vec<u8>,
     entry: Entry,
-    handles: usize,
+    handles: BTreeSet<HandleId>,
+    /// Handles that have not heard yet that a sync of another has failed: as on Linux, each is told once.
+    untold: BTreeSet<HandleId>,
     pub(crate) locks: FileLocks,
     pub(crate) shared_memory: SharedMemory,
 }
@@ -115,7 +117,8 @@ impl Storage {
         let closing = self.file(file);
         closing.locks.release(handle);
         closing.shared_memory.unmap(handle);
-        closing.handles -= 1;
+        closing.handles.remove(&handle);
+        closing.untold.remove(&handle);
         self.forget_if_unreachable(file);
     }
 
@@ -151,12 +154,19 @@ impl Storage {
         Ok(())
     }
 
-    pub(crate) fn sync(&mut self, file: FileId) -> Result<(), Failure> {
+    pub(crate) fn sync(&mut self, file: FileId, handle: HandleId) -> Result<(), Failure> {
         if !self.is_recorded(file) {
             return Ok(());
         }
+        if self.file(file).untold.remove(&handle) {
+            self.operations.push(Operation::FailedSync { file });
+            return Err(Failure::SyncFailed);
+        }
         if let Err(failure) = self.faults.before_sync(self.operations.len()) {
             self.operations.push(Operation::FailedSync { file });
+            let failed = self.file(file);
+            failed.untold.clone_from(&failed.handles);
+            failed.untold.remove(&handle);
             return Err(failure);
         }
         self.operations.push(Operation::Sync { file });
@@ -207,13 +217,14 @@ impl Storage {
 
     fn make_handle(&mut self, file: FileId) -> HandleId {
         self.handles_made += 1;
-        self.file(file).handles += 1;
-        HandleId(self.handles_made)
+        let handle = HandleId(self.handles_made);
+        self.file(file).handles.insert(handle);
+        handle
     }
 
     fn forget_if_unreachable(&mut self, file: FileId) {
         let named = self.directory.values().any(|named| *named == file);
-        if !named && self.file(file).handles == 0 {
+        if !named && self.file(file).handles.is_empty() {
             self.files.remove(&file);
         }
     }

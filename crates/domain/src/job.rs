@@ -28,7 +28,7 @@ pub use fact::{
     AnswerKept, CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability,
 };
 pub use intent::{Intent, Resubmit};
-pub use lane::{AFTER_PULLED, PULLED, Pull, is_pulled, pinned_to};
+pub use lane::{AFTER_PULLED, PULLED, Pull, anywhere, is_pulled, pinned, pinned_to};
 pub use spec::{JobSpec, MAX_PRIORITY, NewJob};
 pub use state::{AfterExternal, Job, JobState, JobStateName};
 pub(crate) use state::{is_false, is_zero};

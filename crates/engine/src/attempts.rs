@@ -7,11 +7,11 @@ mod report;
 mod run;
 mod tenure;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
-use domain::job::{JobStateName, pinned_to};
+use domain::job::{JobStateName, anywhere, pinned, pinned_to};
 use domain::policy::HostPolicy;
 use domain::{AttemptId, JobId, Lease, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, Lane, Taken};
@@ -31,11 +31,6 @@ pub(crate) use run::message_of;
 pub const DOER: &str = "attempt:";
 /// Attempts at the same time in a lane that has no limit of its own.
 const DEFAULT_LANE_LIMIT: usize = 64;
-
-/// The lane that it would be if it were for any node.
-fn anywhere(lane: &str) -> &str {
-    pinned_to(lane).map_or(lane, |(_, lane)| lane)
-}
 
 /// The attempts that run on this node.
 pub struct Attempts {
@@ -63,7 +58,10 @@ struct Running {
     begun: u64,
     /// The newest attempt of each job.
     by_job: BTreeMap<JobId, Begun>,
+    /// By the lane that each would be for any node: what is pinned here takes of the same places.
     by_lane: BTreeMap<Arc<str>, usize>,
+    /// The lanes with a limit of which something was pinned here, as they are for any node: both are looked at when a place is free.
+    pinned_here: BTreeSet<Arc<str>>,
 }
 
 /// An attempt that runs.
@@ -158,9 +156,15 @@ impl Attempts {
         self.strangers_from
     }
 
-    /// The lane with the limit that all nodes together keep to, if it has one of its own.
+    /// The lane to take from, with the limit that all nodes together keep to, if it has one of its own: that of the lane for any node.
     pub(crate) fn lane<'a>(&self, name: &'a str) -> Lane<'a> {
-        Lane { name, limit: self.lane_limits.of(anywhere(name)) }
+        let usual = anywhere(name);
+        let limit = self.lane_limits.of(usual);
+        if limit.is_some() && pinned_to(name).is_some() {
+            // Before it is asked: a place that becomes free meanwhile must not be missed.
+            self.running().pinned_here.insert(Arc::from(usual));
+        }
+        Lane { name, limit }
     }
 
     /// How many attempts may begin in this lane here now.
@@ -171,7 +175,7 @@ impl Attempts {
             (None, Some(concurrency)) => concurrency,
             (None, None) => DEFAULT_LANE_LIMIT,
         };
-        limit.saturating_sub(self.running().by_lane.get(lane).copied().unwrap_or_default())
+        limit.saturating_sub(self.running().by_lane.get(usual).copied().unwrap_or_default())
     }
 
     /// Until when nobody may be asked whose jobs queue in this lane.
@@ -179,9 +183,21 @@ impl Attempts {
         self.executors.left_alone_until(anywhere(lane), now)
     }
 
-    /// Whoever was left alone is not any more: the jobs that wait in its lane are looked at.
-    pub fn look_at_lane(&self, lane: &str) {
-        self.wakes.ready(&Arc::from(lane));
+    /// Whoever was left alone is not any more: the jobs that wait in its lane, for any node or for this one, are looked at.
+    pub fn look_at_lane(&self, usual: &str) {
+        self.wakes.ready(&Arc::from(usual));
+        self.wakes.ready(&Arc::from(pinned(self.owner.node(), usual)));
+    }
+
+    /// A place in a lane with a limit may have become free. Other nodes hear of the commit that freed it.
+    fn place_freed(&self, usual: &str) {
+        if self.lane_limits.of(usual).is_none() {
+            return;
+        }
+        if self.running().pinned_here.contains(usual) {
+            self.wakes.ready(&Arc::from(pinned(self.owner.node(), usual)));
+        }
+        self.wakes.ready(&Arc::from(usual));
     }
 
     /// Begins an attempt of a job that was taken. It runs by itself and reports by itself.
@@ -193,22 +209,24 @@ impl Attempts {
         let RecordId::Job(job_id) = taken.id.clone() else { return };
         // Should this process lose sight of it, the end of the lease brings it back.
         self.wakes.due(taken.claim.lease_expires_at);
+        let usual: Arc<str> =
+            if pinned_to(lane).is_some() { Arc::from(anywhere(lane)) } else { lane.clone() };
         let (link, far_end) = crate::Link::new(run::PROGRESS_WAITING);
         let stopper = far_end.stopper.clone();
         let since = self.timer.now();
         let number = {
             let mut running = self.running();
-            *running.by_lane.entry(lane.clone()).or_default() += 1;
+            *running.by_lane.entry(usual.clone()).or_default() += 1;
             running.begun += 1;
             let number = running.begun;
             running.by_job.insert(job_id.clone(), Begun { number, attempt_id: None, since, stopper });
             number
         };
         let attempt = Attempt::new(self.clone(), taken, link, far_end);
-        let (attempts, lane) = (self.clone(), lane.clone());
+        let attempts = self.clone();
         self.spawn.spawn(Box::pin(async move {
             attempt.run(origin).await;
-            attempts.end(&lane, &job_id, number);
+            attempts.end(&usual, &job_id, number);
         }));
     }
 
@@ -225,10 +243,8 @@ impl Attempts {
             }
         }
         drop(running);
-        if self.lane_limits.of(lane).is_some() {
-            // Others may have filled it when we asked last, and be gone.
-            self.wakes.ready(lane);
-        }
+        // Others may have filled it when we asked last, and be gone.
+        self.place_freed(lane);
         self.wakes.slot_freed();
         self.ended.notify_waiters();
     }
@@ -313,9 +329,7 @@ impl CommitWatch for Attempts {
             {
                 // It has left its slot without an attempt of ours: whoever waits for one in a lane with a limit looks again.
                 let lane = job.spec.lane.as_deref().unwrap_or(executor);
-                if self.lane_limits.of(lane).is_some() {
-                    self.wakes.ready(&Arc::from(lane));
-                }
+                self.place_freed(lane);
             }
         }
     }

@@ -149,20 +149,28 @@ impl Workspaces {
         &self.settings
     }
 
-    /// An empty one for an attempt.
-    pub(crate) fn open(&self, attempt_id: &AttemptId) -> Result<OpenWorkspace, WorkspaceError> {
+    /// An empty one for an attempt; none if the same attempt has had one, which would have to be emptied.
+    pub(crate) fn open_at_once(
+        &self,
+        attempt_id: &AttemptId,
+    ) -> Result<Option<OpenWorkspace>, WorkspaceError> {
         let path = self.open.join(segment(attempt_id.as_str())?);
-        let make = || DirBuilder::new().mode(DIRECTORY_MODE).create(&path);
-        match make() {
+        match DirBuilder::new().mode(DIRECTORY_MODE).create(&path) {
             Ok(()) => {}
-            // The same attempt once more.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                remove::tree(&path)?;
-                make()?;
-            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        Ok(OpenWorkspace { path, removals: self.removals.clone(), limits: self.settings.limits })
+        Ok(Some(OpenWorkspace { path, removals: self.removals.clone(), limits: self.settings.limits }))
+    }
+
+    /// An empty one for an attempt, whatever it had before. For a thread that may wait.
+    pub(crate) fn open(&self, attempt_id: &AttemptId) -> Result<OpenWorkspace, WorkspaceError> {
+        if let Some(open) = self.open_at_once(attempt_id)? {
+            return Ok(open);
+        }
+        remove::tree(&self.open.join(segment(attempt_id.as_str())?))?;
+        let again = || io::Error::from(io::ErrorKind::AlreadyExists).into();
+        self.open_at_once(attempt_id)?.ok_or_else(again)
     }
 
     /// Where what a step left is.

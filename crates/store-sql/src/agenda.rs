@@ -1,5 +1,6 @@
 //! The statements about the agenda that every database has in common, and what they are given.
 
+use domain::job::anywhere;
 use store::Take;
 use store::limits::MAX_PAGE;
 
@@ -56,8 +57,13 @@ pub(crate) static HELD: Sql = Sql::new(concat!(
     " FROM agenda WHERE kind = $1 AND due_at <= $2 AND held = 1 ORDER BY due_at"
 ));
 
-/// How many of a lane are held.
-pub(crate) static HELD_IN_LANE: Sql = Sql::new("SELECT count(*) FROM agenda WHERE held = 1 AND lane = $1");
+/// How many are held of a lane and of those that are the same but for the node that they are pinned to: word for word what is indexed.
+pub(crate) static HELD_IN_LANE: Sql = Sql::differing(
+    "SELECT count(*) FROM agenda WHERE held = 1 AND lane IS NOT NULL AND CASE WHEN substr(lane, 1, 3) = 'at:' \
+     THEN substr(lane, 4 + instr(substr(lane, 4), ':')) ELSE lane END = $1",
+    "SELECT count(*) FROM agenda WHERE held = 1 AND lane IS NOT NULL AND CASE WHEN substr(lane, 1, 3) = 'at:' \
+     THEN substr(lane, 4 + strpos(substr(lane, 4), ':')) ELSE lane END = $1",
+);
 
 /// How many are taken at most.
 pub(crate) fn take_limit(take: &Take) -> i64 {
@@ -72,6 +78,6 @@ pub(crate) async fn left_by<D: Database>(
     take: &Take,
 ) -> Result<i64, D::Error> {
     let Some(limit) = limit else { return Ok(take_limit(take)) };
-    let held = one(database, &HELD_IN_LANE, &[lane.into()], |row| integer(row, 0)).await?;
+    let held = one(database, &HELD_IN_LANE, &[anywhere(lane).into()], |row| integer(row, 0)).await?;
     Ok(take_limit(take).min(signed(limit as u64) - held.unwrap_or_default()).max(0))
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::OpenError;
 
 /// The schema that this longhaul works with.
-pub const SCHEMA_VERSION: i64 = 11;
+pub const SCHEMA_VERSION: i64 = 12;
 
 struct Migration {
     up: &'static str,
@@ -13,7 +13,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 11] = [
+const MIGRATIONS: [Migration; 12] = [
     Migration {
         up: include_str!("../migrations/sqlite/0001_core.up.sql"),
         down: include_str!("../migrations/sqlite/0001_core.down.sql"),
@@ -57,6 +57,10 @@ const MIGRATIONS: [Migration; 11] = [
     Migration {
         up: include_str!("../migrations/sqlite/0011_plugin_state.up.sql"),
         down: include_str!("../migrations/sqlite/0011_plugin_state.down.sql"),
+    },
+    Migration {
+        up: include_str!("../migrations/sqlite/0012_held_by_usual_lane.up.sql"),
+        down: include_str!("../migrations/sqlite/0012_held_by_usual_lane.down.sql"),
     },
 ];
 

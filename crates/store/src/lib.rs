@@ -150,7 +150,8 @@ pub trait Store: PeerStore + AskStore + RoutingStore + PluginStore + Send + Sync
 pub struct Lane<'a> {
     /// Its name.
     pub name: &'a str,
-    /// How many of its jobs may be held at the same time, whoever holds them; none if only their takers know.
+    /// How many of its jobs may be held at the same time, whoever holds them; none if only their takers know. Those of all lanes that
+    /// are the same but for the node that they are pinned to count together.
     pub limit: Option<usize>,
 }
 

@@ -13,7 +13,7 @@ mod tokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::job::JobStateName;
+use domain::job::{JobStateName, anywhere};
 use domain::operation::Operation;
 use domain::peer::Peer;
 use domain::planted::{Bug, planted};
@@ -370,8 +370,10 @@ impl Store for MemoryStore {
 
     fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>> {
         let mut tables = self.tables();
-        let in_lane = |row: &&AgendaRow| row.place.as_ref().is_some_and(|place| &*place.lane == lane.name);
-        let held = tables.agenda.values().filter(in_lane).filter(|row| row.held).count();
+        let usual = anywhere(lane.name);
+        let counts =
+            |row: &&AgendaRow| row.place.as_ref().is_some_and(|place| anywhere(&place.lane) == usual);
+        let held = tables.agenda.values().filter(counts).filter(|row| row.held).count();
         let free = lane.limit.map_or(usize::MAX, |limit| limit.saturating_sub(held));
         let mut waiting: Vec<_> = tables
             .agenda

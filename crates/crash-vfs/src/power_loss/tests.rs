@@ -4,9 +4,11 @@ use super::*;
 use crate::Image;
 use crate::fault::{Failure, Fault};
 use crate::log::OperationLog;
-use crate::storage::{OpenMode, Storage};
+use crate::storage::{HandleId, OpenMode, Storage};
 
 const SEEDS: u64 = 200;
+/// Whose handle it is makes a difference only after a failed sync.
+const HANDLE: HandleId = HandleId(0);
 
 fn empty_disk() -> Storage {
     Storage::new(&Image::default())
@@ -30,7 +32,7 @@ fn synced_file_is_there_under_every_seed() {
     let mut disk = empty_disk();
     let file = make(&mut disk, "a");
     disk.write(file, 0, b"kept").unwrap();
-    disk.sync(file).unwrap();
+    disk.sync(file, HANDLE).unwrap();
     assert_eq!(outcomes(&disk.log(), "a"), [Some(b"kept".to_vec())]);
 }
 
@@ -40,7 +42,7 @@ fn sync_of_one_file_does_nothing_for_the_writes_of_another() {
     let (one, other) = (make(&mut disk, "one"), make(&mut disk, "other"));
     disk.write(one, 0, b"x").unwrap();
     disk.write(other, 0, b"y").unwrap();
-    disk.sync(other).unwrap();
+    disk.sync(other, HANDLE).unwrap();
     assert_eq!(outcomes(&disk.log(), "one"), [Some(vec![]), Some(b"x".to_vec())]);
 }
 
@@ -48,7 +50,7 @@ fn sync_of_one_file_does_nothing_for_the_writes_of_another() {
 fn unsynced_write_is_kept_or_dropped_or_cut_at_each_sector_boundary() {
     let mut disk = empty_disk();
     let file = make(&mut disk, "a");
-    disk.sync(file).unwrap();
+    disk.sync(file, HANDLE).unwrap();
     // From 100 to 1636 of the file there are the boundaries 512, 1024 and 1536.
     disk.write(file, 100, &[7; 3 * SECTOR_BYTES]).unwrap();
     let sizes: Vec<_> =
@@ -61,7 +63,7 @@ fn unsynced_truncation_may_be_undone() {
     let mut disk = empty_disk();
     let file = make(&mut disk, "a");
     disk.write(file, 0, b"long").unwrap();
-    disk.sync(file).unwrap();
+    disk.sync(file, HANDLE).unwrap();
     disk.truncate(file, 1).unwrap();
     assert_eq!(outcomes(&disk.log(), "a"), [Some(b"l".to_vec()), Some(b"long".to_vec())]);
 }
@@ -71,7 +73,7 @@ fn deletion_is_settled_by_the_next_directory_sync() {
     let mut disk = empty_disk();
     let file = make(&mut disk, "a");
     disk.write(file, 0, b"old").unwrap();
-    disk.sync(file).unwrap();
+    disk.sync(file, HANDLE).unwrap();
     disk.delete("a").unwrap();
     assert_eq!(outcomes(&disk.log(), "a"), [None, Some(b"old".to_vec())]);
     disk.sync_directory();
@@ -83,11 +85,11 @@ fn file_made_again_under_its_name_never_shows_the_old_bytes_once_synced() {
     let mut disk = empty_disk();
     let old = make(&mut disk, "a");
     disk.write(old, 0, b"old and long").unwrap();
-    disk.sync(old).unwrap();
+    disk.sync(old, HANDLE).unwrap();
     disk.delete("a").unwrap();
     let new = make(&mut disk, "a");
     disk.write(new, 0, b"new").unwrap();
-    disk.sync(new).unwrap();
+    disk.sync(new, HANDLE).unwrap();
     assert_eq!(outcomes(&disk.log(), "a"), [Some(b"new".to_vec())]);
 }
 
@@ -95,12 +97,26 @@ fn file_made_again_under_its_name_never_shows_the_old_bytes_once_synced() {
 fn later_sync_does_not_make_up_for_a_failed_one() {
     let mut disk = empty_disk();
     let file = make(&mut disk, "a");
-    disk.sync(file).unwrap();
+    disk.sync(file, HANDLE).unwrap();
     disk.write(file, 0, b"x").unwrap();
     disk.faults.arm(disk.operations(), Fault::SyncFails);
-    assert_eq!(disk.sync(file), Err(Failure::SyncFailed));
-    disk.sync(file).unwrap();
+    assert_eq!(disk.sync(file, HANDLE), Err(Failure::SyncFailed));
+    disk.sync(file, HANDLE).unwrap();
     assert_eq!(outcomes(&disk.log(), "a"), [Some(vec![]), Some(b"x".to_vec())]);
+}
+
+#[test]
+fn failed_sync_is_told_once_to_everyone_who_had_the_file_open() {
+    let mut disk = empty_disk();
+    let (file, ours) = disk.open("a", OpenMode::New).unwrap();
+    let (_, theirs) = disk.open("a", OpenMode::Existing).unwrap();
+    disk.faults.arm(disk.operations(), Fault::SyncFails);
+    assert_eq!(disk.sync(file, ours), Err(Failure::SyncFailed));
+    let (_, later) = disk.open("a", OpenMode::Existing).unwrap();
+    assert_eq!(disk.sync(file, later), Ok(()));
+    assert_eq!(disk.sync(file, theirs), Err(Failure::SyncFailed));
+    assert_eq!(disk.sync(file, theirs), Ok(()));
+    assert_eq!(disk.sync(file, ours), Ok(()));
 }
 
 #[test]

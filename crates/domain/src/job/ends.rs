@@ -41,14 +41,12 @@ pub(super) fn failed_or_requeued(
     jitter: Jitter,
     now: Timestamp,
 ) -> JobFact {
-    match retryable {
-        Retryable::Yes | Retryable::NotBefore(_) if job.may_retry_by_itself() && !job.attempts.is_empty() => {
-            let backed_off = now.plus_micros(job.spec.retry.wait_micros(job.attempt_count, jitter));
-            let due_at = backed_off.max(not_before(retryable, now));
-            JobFact::Requeued { due_at, cause: RequeueCause::AttemptFailed, details }
-        }
-        Retryable::Yes | Retryable::NotBefore(_) | Retryable::No => JobFact::Failed(details),
+    if job.fails_for_good(retryable) {
+        return JobFact::Failed(details);
     }
+    let backed_off = now.plus_micros(job.spec.retry.wait_micros(job.attempt_count, jitter));
+    let due_at = backed_off.max(not_before(retryable, now));
+    JobFact::Requeued { due_at, cause: RequeueCause::AttemptFailed, details }
 }
 
 /// Before when another attempt is not wanted. Whatever was said, no work is parked for longer than the host ever waits.

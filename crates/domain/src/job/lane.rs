@@ -67,6 +67,16 @@ pub fn pinned_to(lane: &str) -> Option<(&str, &str)> {
     lane.strip_prefix(PINNED)?.split_once(':')
 }
 
+/// The lane that it would be if it were for any node. Its limit is that of all the lanes which come to the same.
+pub fn anywhere(lane: &str) -> &str {
+    pinned_to(lane).map_or(lane, |(_, lane)| lane)
+}
+
+/// The lane of what only this node can do, of the work that queues in a lane anywhere else.
+pub fn pinned(node: &str, lane: &str) -> String {
+    format!("{PINNED}{node}:{lane}")
+}
+
 /// Whether a name is none that a caller may give to a lane or an executor.
 pub(super) fn is_reserved(name: &str) -> bool {
     is_pulled(name) || name.starts_with(PINNED)
@@ -82,7 +92,7 @@ impl JobSpec {
             (None, _) => return Cow::Owned(self.pull().lane(self.circle.as_deref())),
         };
         match self.node() {
-            Some(node) => Cow::Owned(format!("{PINNED}{node}:{lane}")),
+            Some(node) => Cow::Owned(pinned(node, lane)),
             None => Cow::Borrowed(lane),
         }
     }

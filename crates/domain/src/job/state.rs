@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::{Attempt, Trigger};
 use super::cancel::CancelRequest;
+use super::command::Retryable;
 use super::details::{Note, ResultRefs};
 use super::fact::StaleReport;
 use super::intent::Intent;
@@ -195,6 +196,16 @@ impl Job {
     /// When it expires: the earlier of deadline and lifetime.
     pub fn expires_at(&self) -> Option<Timestamp> {
         earliest(self.spec.deadline_at, self.spec.expires_at)
+    }
+
+    /// Whether the job fails with its current attempt, if that fails: nothing follows by itself.
+    pub fn fails_for_good(&self, retryable: Retryable) -> bool {
+        match retryable {
+            Retryable::Yes | Retryable::NotBefore(_) => {
+                !self.may_retry_by_itself() || self.attempts.is_empty()
+            }
+            Retryable::No => true,
+        }
     }
 
     /// Whether another attempt may follow by itself: attempts left, and nobody asked to stop. One that goes on after a pause was

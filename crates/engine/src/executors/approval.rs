@@ -7,13 +7,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use domain::Timestamp;
+use domain::job::JobSpec;
 use domain::operation::PollError;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::{
-    Admission, Assignment, CancelReply, Failure, Link, Outside, Polled, Produced, SignedWebhook, Specialist,
+    Admission, Assignment, CancelReply, Deferral, Failure, ForeignWork, Link, Outside, Polled, Produced,
+    SignedWebhook, Specialist, Unfit,
 };
 
 /// Whether a person has to approve what an executor does.
@@ -84,6 +86,32 @@ impl Specialist for Gated {
         self.inner.left_alone_until(now)
     }
 
+    fn takes_events(&self) -> bool {
+        self.inner.takes_events()
+    }
+
+    fn needs_its_node(&self) -> bool {
+        self.inner.needs_its_node()
+    }
+
+    fn runs_its_input(&self) -> bool {
+        self.inner.runs_its_input()
+    }
+
+    fn is_backend(&self) -> bool {
+        self.inner.is_backend()
+    }
+
+    fn unfit(&self, spec: &JobSpec) -> Option<Unfit> {
+        self.inner.unfit(spec)
+    }
+
+    /// Nobody has approved what others began.
+    fn adopt(&self, _: &Assignment, _: ForeignWork) -> Result<Deferral, String> {
+        Err("an operator approves what this executor does: it does not take over work that others began"
+            .to_owned())
+    }
+
     fn read_callback(&self, body: &[u8]) -> Option<Polled> {
         self.inner.read_callback(body)
     }
@@ -129,6 +157,52 @@ mod tests {
         fn admits_callback(&self, _: SignedWebhook<'_>, _: Timestamp) -> bool {
             false
         }
+    }
+
+    /// Says yes to whatever it is asked about itself.
+    struct Special;
+
+    impl Specialist for Special {
+        fn produce(&self, _: Assignment, _: Link) -> BoxFuture<'_, Produced> {
+            Box::pin(async { Produced::Stopped })
+        }
+
+        fn adopt(&self, _: &Assignment, _: ForeignWork) -> Result<Deferral, String> {
+            Err("the executor was asked".to_owned())
+        }
+
+        fn takes_events(&self) -> bool {
+            true
+        }
+
+        fn needs_its_node(&self) -> bool {
+            true
+        }
+
+        fn runs_its_input(&self) -> bool {
+            true
+        }
+
+        fn is_backend(&self) -> bool {
+            true
+        }
+
+        fn unfit(&self, _: &JobSpec) -> Option<Unfit> {
+            Some(Unfit { field: "input", code: "unfit", told: "it does nothing".to_owned() })
+        }
+    }
+
+    #[test]
+    fn what_an_executor_says_of_itself_holds_behind_the_gate_too() {
+        let gated = Gated::new(Arc::new(Special));
+        let said = [gated.takes_events(), gated.needs_its_node(), gated.runs_its_input(), gated.is_backend()];
+        assert_eq!(said, [true; 4]);
+        let spec = JobSpec::plain(Some("special"), domain::RetryPolicy::ONCE);
+        assert_eq!(gated.unfit(&spec).map(|unfit| unfit.code), Some("unfit"));
+        let plain = Gated::new(Arc::new(Strict));
+        let said = [plain.takes_events(), plain.needs_its_node(), plain.runs_its_input(), plain.is_backend()];
+        assert_eq!(said, [false; 4]);
+        assert_eq!(plain.unfit(&spec), None);
     }
 
     #[test]

@@ -43,10 +43,8 @@ pub(super) fn all(
 }
 
 fn lost(source: &Path) -> WorkspaceError {
-    WorkspaceError::Lost(format!(
-        "what an earlier step of the run left is not at {} any more",
-        source.display()
-    ))
+    let name = source.file_name().unwrap_or_default().to_string_lossy();
+    WorkspaceError::Lost(format!("what an earlier step of the run left, {name}, is not there any more"))
 }
 
 fn tree(source: &Path, place: &Path, budget: &mut Budget) -> Result<(), WorkspaceError> {
@@ -63,7 +61,7 @@ fn tree(source: &Path, place: &Path, budget: &mut Budget) -> Result<(), Workspac
             } else if kind.is_file() {
                 file(&from, &to, budget)?;
             } else {
-                return Err(may_not_be(&from, kind));
+                return Err(may_not_be(from.strip_prefix(source).unwrap_or(&from), kind));
             }
         }
     }

@@ -46,7 +46,7 @@ pub(super) fn look_through(top: &Path, limits: TreeLimits) -> Result<Tree, Works
     let mut tree = Tree { directories: Vec::new(), files: Vec::new() };
     match fs::symlink_metadata(top) {
         Ok(found) if found.is_dir() => {}
-        Ok(found) => return Err(may_not_be(top, found.file_type())),
+        Ok(found) => return Err(may_not_be(Path::new(""), found.file_type())),
         // Whoever has removed it all has left nothing.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             DirBuilder::new().mode(DIRECTORY_MODE).create(top)?;
@@ -59,6 +59,8 @@ pub(super) fn look_through(top: &Path, limits: TreeLimits) -> Result<Tree, Works
         for entry in fs::read_dir(&directory)? {
             let entry = entry?;
             let path = entry.path();
+            // Where the workspace is says nothing to whoever reads of it.
+            let below = || path.strip_prefix(top).unwrap_or(&path);
             let found = entry.metadata()?;
             let kind = found.file_type();
             if kind.is_dir() {
@@ -67,7 +69,7 @@ pub(super) fn look_through(top: &Path, limits: TreeLimits) -> Result<Tree, Works
             } else if kind.is_file() {
                 if found.nlink() > 1 {
                     return Err(refused(
-                        &path,
+                        below(),
                         "has another name elsewhere; put a copy there, not a hard link",
                     ));
                 }
@@ -78,7 +80,7 @@ pub(super) fn look_through(top: &Path, limits: TreeLimits) -> Result<Tree, Works
                 }
                 tree.files.push(path);
             } else {
-                return Err(may_not_be(&path, kind));
+                return Err(may_not_be(below(), kind));
             }
         }
         tree.directories.push(directory);
@@ -103,7 +105,8 @@ pub(super) fn keep(top: &Path, tree: &Tree, place: &Path) -> Result<(), Workspac
     Ok(())
 }
 
-pub(super) fn may_not_be(path: &Path, kind: FileType) -> WorkspaceError {
+/// What is there, below the top, is none of what may be.
+pub(super) fn may_not_be(below: &Path, kind: FileType) -> WorkspaceError {
     let what = if kind.is_symlink() {
         "is a symbolic link"
     } else if kind.is_fifo() {
@@ -115,11 +118,13 @@ pub(super) fn may_not_be(path: &Path, kind: FileType) -> WorkspaceError {
     } else {
         "is no directory"
     };
-    refused(path, &format!("{what}; only plain files and directories are kept, remove it at the end"))
+    refused(below, &format!("{what}; only plain files and directories are kept, remove it at the end"))
 }
 
-fn refused(path: &Path, why: &str) -> WorkspaceError {
-    WorkspaceError::Refused(format!("{} {why}", path.display()))
+fn refused(below: &Path, why: &str) -> WorkspaceError {
+    let top = Path::new("the directory itself");
+    let shown = if below.as_os_str().is_empty() { top } else { below };
+    WorkspaceError::Refused(format!("{} {why}", shown.display()))
 }
 
 impl Budget {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use domain::job::anywhere;
 use domain::{Lease, Record, RecordId, RecordKind};
 use store::{AgendaRow, Loaded, NewBody, StoreError, Take, Taken, decode_view};
 use tokio_postgres::Row;
@@ -85,11 +86,11 @@ fn done_before(request: &ClaimRequest, row: &AgendaRow) -> Option<domain::Claim>
     ours.then(|| claim.clone())
 }
 
-/// Locks the lanes whose limits the requests ask to be kept, until the end of the transaction: of those who take from a lane at
-/// once, each counts what the others have taken. Always in the same order, and after the rows that the batch names.
+/// Locks the lanes whose limits the requests ask to be kept, until the end of the transaction: of those who take from a lane, or
+/// from one that is the same but for its node, at once, each counts what the others have taken. Always in the same order, and after the rows that the batch names.
 pub(super) async fn lock_lanes(session: &Session, requests: &[&Request]) -> Result<(), PostgresError> {
     let limited = requests.iter().filter_map(|request| match request {
-        Request::Claim(ClaimRequest::TakeReady { lane, limit: Some(_), .. }) => Some(lane.as_str()),
+        Request::Claim(ClaimRequest::TakeReady { lane, limit: Some(_), .. }) => Some(anywhere(lane)),
         Request::Claim(_)
         | Request::Commit(_)
         | Request::Token(_)

@@ -22,7 +22,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 11] = [
+const MIGRATIONS: [Migration; 12] = [
     Migration {
         up: include_str!("../../migrations/postgres/0001_core.up.sql"),
         down: include_str!("../../migrations/postgres/0001_core.down.sql"),
@@ -66,6 +66,10 @@ const MIGRATIONS: [Migration; 11] = [
     Migration {
         up: include_str!("../../migrations/postgres/0011_plugin_state.up.sql"),
         down: include_str!("../../migrations/postgres/0011_plugin_state.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0012_held_by_usual_lane.up.sql"),
+        down: include_str!("../../migrations/postgres/0012_held_by_usual_lane.down.sql"),
     },
 ];
 

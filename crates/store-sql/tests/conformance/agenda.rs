@@ -1,6 +1,8 @@
 //! The agenda: who may take what, when, for how long, and in which order.
 
-use domain::{Lease, Record, RecordKind};
+use domain::job::pinned;
+use domain::run::StepLink;
+use domain::{Fact, Lease, Record, RecordKind, RunId};
 use store::{Lane, StoreError};
 use tokio::task::JoinSet;
 
@@ -348,6 +350,46 @@ async fn limit_of_a_lane_counts_what_is_held_of_it_until_it_ends_or_waits() {
         assert_eq!(store.take_ready("other".into(), take("node-a", at(1), 10)).await, Ok(Vec::new()));
     })
     .await;
+}
+
+#[tokio::test]
+async fn what_is_pinned_to_nodes_counts_to_the_limit_of_the_lane_that_it_would_be_anywhere() {
+    on_every_store(async |store| {
+        for (name, node) in [("a", None), ("b", Some("one")), ("c", Some("two"))] {
+            write(&*store, &job(name), vec![created_for(node)], at(0)).await;
+        }
+        // Another lane, whose name only ends alike.
+        let other = created_with(|new| new.spec.lane = Some(format!("x:{LANE}")));
+        write(&*store, &job("d"), vec![other], at(0)).await;
+        let from = async |lane: &str, limit| {
+            let lane = Lane { name: lane, limit: Some(limit) };
+            let taken = store.take_ready(lane, take("one-1", at(1), 10)).await.unwrap();
+            ids(&taken).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (one, two) = (pinned("one", LANE), pinned("two", LANE));
+        assert_eq!(from(&one, 1).await, ["work-b"]);
+        assert_eq!(from(&two, 1).await, [""; 0], "what another node has counts");
+        assert_eq!(from(LANE, 1).await, [""; 0], "and for all nodes");
+        assert_eq!(from(&format!("x:{LANE}"), 1).await, ["work-d"]);
+        assert_eq!(from(LANE, 2).await, ["work-a"]);
+        assert_eq!(from(&two, 2).await, [""; 0], "what is for all nodes counts too");
+        write(&*store, &job("b"), vec![dispatched(1), completed()], at(1)).await;
+        assert_eq!(from(&two, 2).await, ["work-c"]);
+    })
+    .await;
+}
+
+/// It begins with files of this node.
+fn created_for(node: Option<&str>) -> Fact {
+    created_with(|new| {
+        new.spec.step = Some(Box::new(StepLink {
+            run_id: RunId::new("run-1"),
+            visit: 1,
+            pipeline: "line".to_owned(),
+            step: "two".to_owned(),
+            node: node.map(str::to_owned),
+        }));
+    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

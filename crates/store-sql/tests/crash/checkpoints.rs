@@ -10,9 +10,9 @@ use crate::on_disk;
 use crate::promises::{Promise, broken_promise};
 use crate::workshop::Workshop;
 
-/// Eighteen of these are more than the log may hold before it is moved into the file whatever the writer does.
+/// Seventeen of these are more than the log may hold before it is moved into the file whatever the writer does.
 const LARGE: usize = 1_000_000;
-const JOBS: usize = 18;
+const JOBS: usize = 17;
 const POINTS: usize = 24;
 
 /// Jobs with large inputs, as far as they were acknowledged.

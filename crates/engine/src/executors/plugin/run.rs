@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::breaker::Ended;
-use domain::job::Retryable;
 use domain::limits::{MAX_BODY_BYTES, MAX_SUMMARY_BYTES, cut};
 use domain::{Json, Timestamp};
 use futures::future::BoxFuture;
@@ -90,7 +89,7 @@ impl PluginExecutor {
     async fn work(&self, assignment: Assignment, link: Link) -> Produced {
         // A future that is dropped says nothing more: then the next attempt may find out.
         let mut trial = Trial { plugin: &self.plugin, clock: &*self.clock, ended: Ended::Unknown };
-        let (number, most) = (assignment.attempt_number, assignment.job.spec.retry.max_attempts);
+        let job = assignment.job.clone();
         // What cannot even be asked says nothing of the plugin.
         let prepared = match self.prepare(&assignment).await {
             Ok(prepared) => prepared,
@@ -99,9 +98,7 @@ impl PluginExecutor {
         let produced = self.attempt(assignment, prepared, link).await;
         trial.ended = match &produced {
             Produced::Completed(_) => Ended::Well,
-            Produced::Failed(failure) if failure.retryable == Retryable::No || number >= most => {
-                Ended::JobFailed
-            }
+            Produced::Failed(failure) if job.fails_for_good(failure.retryable) => Ended::JobFailed,
             Produced::Failed(_) => Ended::AttemptFailed,
             Produced::Unavailable(_)
             | Produced::Delivered
@@ -153,8 +150,7 @@ impl PluginExecutor {
         let named = input.workspace_dir.as_deref();
         let workspace = Workspace::of(&self.workspaces, &*self.store, assignment, named).await?;
         let workspace_dir = workspace.path().to_str().ok_or_else(|| {
-            let told = format!("{} is not UTF-8", workspace.path().display());
-            Failure::permanent("workspace_unavailable", told)
+            Failure::permanent("workspace_unavailable", "the path of the workspace is not UTF-8")
         })?;
         let given = Given {
             workspace_dir,
@@ -409,7 +405,9 @@ fn data(answer: &Answer) -> Vec<u8> {
     if short.len() <= MAX_BODY_BYTES {
         return short;
     }
-    json!({ "result": cut(&answer.result, MAX_SUMMARY_BYTES), "events": [], "warnings": [TOO_LARGE] })
+    // How many events there may be, and how long their types, is bounded far below.
+    let kinds: Vec<Value> = answer.events.iter().map(|event| json!({ "type": event.kind })).collect();
+    json!({ "result": cut(&answer.result, MAX_SUMMARY_BYTES), "events": kinds, "warnings": [TOO_LARGE] })
         .to_string()
         .into_bytes()
 }
