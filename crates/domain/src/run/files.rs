@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::command::StepEnd;
-use super::shape::NodeKind;
 use super::state::{Cause, Run, VisitIndex};
 use crate::job::{Attempt, Job};
 use crate::limits::cut;
@@ -101,7 +100,7 @@ impl Walk<'_> {
     fn joined(&mut self, group: VisitIndex) -> Vec<Layer> {
         let before = self.given(group);
         let ends: Vec<VisitIndex> = self.run.good_ends_in(group).collect();
-        if let ([only], 0..=1) = (&ends[..], self.branches(group)) {
+        if let ([only], 0..=1) = (&ends[..], self.run.branches_of(group)) {
             return self.left(*only);
         }
         let mut layers = before.clone();
@@ -127,14 +126,6 @@ impl Walk<'_> {
             }));
         }
         layers
-    }
-
-    fn branches(&self, group: VisitIndex) -> usize {
-        let node = self.run.visit(group).and_then(|visit| self.run.node(visit));
-        node.map_or(0, |node| match &node.kind {
-            NodeKind::Group { branches } => branches.len(),
-            NodeKind::Step => 0,
-        })
     }
 }
 

@@ -186,6 +186,27 @@ impl Run {
         })
     }
 
+    /// Whether something follows a group that a visit is in, and is given what the visit left.
+    pub fn joins_later(&self, mut at: VisitIndex) -> bool {
+        while let Some(group) = self.visit(at).and_then(|visit| visit.within) {
+            let node = self.visit(group).and_then(|visit| self.node(visit));
+            if node.is_some_and(|node| node.next.is_some()) {
+                return true;
+            }
+            at = group;
+        }
+        false
+    }
+
+    /// How many branches a group has, whatever became of them; none if it is no group.
+    pub fn branches_of(&self, group: VisitIndex) -> usize {
+        let node = self.visit(group).and_then(|visit| self.node(visit));
+        node.map_or(0, |node| match &node.kind {
+            NodeKind::Group { branches } => branches.len(),
+            NodeKind::Step => 0,
+        })
+    }
+
     /// Where the branches of a group came to a good end.
     pub fn good_ends_in(&self, group: VisitIndex) -> impl Iterator<Item = VisitIndex> {
         let is_followed = move |at: VisitIndex| {

@@ -4,9 +4,9 @@ use domain::run::VisitIndex;
 use domain::{EventId, JobId, RunId};
 use store::sha256;
 
-/// The event that a job emitted as the how manieth.
+/// The event that a job emitted as the how manieth. Those of one job sort as they were emitted, and are looked after in that order.
 pub(crate) fn event_id(job_id: &JobId, ordinal: u32) -> EventId {
-    EventId::new(format!("event-{}", digest(&["emitted", job_id.as_str(), &ordinal.to_string()])))
+    EventId::new(format!("event-{}{ordinal:08x}", &digest(&["emitted", job_id.as_str()])[..24]))
 }
 
 /// The event of the end of a record: each time that it ends is another.

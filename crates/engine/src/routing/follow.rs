@@ -2,8 +2,8 @@
 
 use domain::event::{EventCommand, NewEvent, Origin};
 use domain::job::Job;
-use domain::run::{Left, Run, RunCommand, StepEnd};
-use domain::{BodyName, Decision, Json, Record, RecordId, Timestamp};
+use domain::run::{Cause, Left, Run, RunCommand, StepEnd};
+use domain::{BodyName, Command, Consequence, Decision, Json, Record, RecordId, Timestamp};
 use store::Store;
 
 use super::given::correlation_in;
@@ -44,21 +44,24 @@ impl Router {
             return Ok(Followed::GoesOn);
         }
         let run = self.run_of(store, job).await?;
-        let moves = if run.is_some() { Moves::ItsRun } else { Moves::Nothing };
+        let after = run.clone().and_then(|run| after_step(run, job, finished, now));
         let mut settling = self.settling(store, now);
         let mut is_too_deep = false;
         let carried = self.carried_to(store, job).await?;
         for (emitted, ordinal) in emitted.iter().zip(0..) {
             let id = derived::event_id(&job.id, ordinal);
             let event = event_of(job, run.as_ref(), emitted, ordinal, carried.as_ref(), settling.also());
+            let moves = after.as_ref().map_or(Moves::Nothing, |run| moves(run, job, ordinal));
             let settle = settling.settle(&id, &event, &emitted.payload, moves).await?;
             is_too_deep |= event.is_too_deep() && is_listened_to(&settle);
             // First the events themselves; what they start was kept before them.
             let publish = EventCommand::Publish(Box::new(event));
-            order.also.push(domain::Consequence { record: id.clone().into(), command: publish.into() });
-            order.also.push(domain::Consequence { record: id.into(), command: settle.into() });
+            order.also.push(Consequence { record: id.clone().into(), command: publish.into() });
+            order.also.push(Consequence { record: id.into(), command: settle.into() });
         }
-        if let Some(run) = run.filter(|_| !is_too_deep) {
+        if is_too_deep {
+            order.also.iter_mut().for_each(moves_nothing);
+        } else if let Some(run) = after {
             let also = self.next_steps(store, job, run, finished, now).await?;
             settling.also().consequences.extend(also.consequences);
             settling.also().bodies.extend(also.bodies);
@@ -85,27 +88,16 @@ impl Router {
         }))
     }
 
-    /// What the run of a job does when the job is completed.
+    /// What a run does after a step of it, which it knows of already.
     async fn next_steps(
         &self,
         store: &dyn Store,
         job: &Job,
-        mut run: Run,
+        run: Run,
         finished: &Finished,
         now: Timestamp,
     ) -> Result<Also, EngineError> {
         let mut also = Also::default();
-        let Some(step) = &job.spec.step else { return Ok(also) };
-        let emitted = u32::try_from(finished.emitted.len()).unwrap_or(u32::MAX);
-        let left = job.last_attempt().filter(|_| finished.left_files).map(Left::of);
-        let end = StepEnd::Completed { emitted, left };
-        let command = RunCommand::EndStep { visit: step.visit, job_id: job.id.clone(), end };
-        let Decision::Facts { facts, .. } = domain::run::decide(&run, &command, now) else { return Ok(also) };
-        for fact in &facts {
-            if domain::run::apply(&mut run, fact, now).is_err() {
-                return Ok(also);
-            }
-        }
         let plan = self.plan_of(store, &run).await?;
         let run_id = run.id.clone();
         let (result, emitted) = (finished.data.clone(), finished.emitted.clone());
@@ -141,6 +133,36 @@ impl Router {
         let mut order = Order::new(run.id.clone(), RunCommand::Advance(prepared), actor);
         order.bodies = bodies.into_vec();
         Ok(order)
+    }
+}
+
+/// The run of a job once it knows that the job is completed; none if that changes nothing.
+fn after_step(mut run: Run, job: &Job, finished: &Finished, now: Timestamp) -> Option<Run> {
+    let step = job.spec.step.as_ref()?;
+    let emitted = u32::try_from(finished.emitted.len()).unwrap_or(u32::MAX);
+    let left = job.last_attempt().filter(|_| finished.left_files).map(Left::of);
+    let end = StepEnd::Completed { emitted, left };
+    let command = RunCommand::EndStep { visit: step.visit, job_id: job.id.clone(), end };
+    let Decision::Facts { facts, .. } = domain::run::decide(&run, &command, now) else { return None };
+    for fact in &facts {
+        domain::run::apply(&mut run, fact, now).ok()?;
+    }
+    Some(run)
+}
+
+/// Whether a run goes on with an event of a step.
+fn moves(run: &Run, job: &Job, ordinal: u32) -> Moves {
+    let goes_on = job.spec.step.as_ref().is_some_and(|step| {
+        run.visits.iter().any(|visit| visit.cause == Cause::After(step.visit, ordinal))
+            || run.joins_later(step.visit)
+    });
+    if goes_on { Moves::ItsRun } else { Moves::Nothing }
+}
+
+/// The job has failed after all: its run does not go on with its events.
+fn moves_nothing(consequence: &mut Consequence) {
+    if let Command::Event(EventCommand::Settle { moves_its_run, .. }) = &mut consequence.command {
+        *moves_its_run = false;
     }
 }
 

@@ -324,7 +324,7 @@ impl<'a> Preparing<'a> {
         serde_json::from_slice(&bytes).map_err(|error| broken(&self.run, error))
     }
 
-    /// The ends of the branches of a group, together; a single one as it is.
+    /// The ends of the branches of a group, together; that of its only branch as it is.
     async fn joined(&self, group: VisitIndex) -> Result<Given, EngineError> {
         let given = self.given(group).await?;
         let mut ends: Vec<(String, Given)> = Vec::new();
@@ -332,7 +332,7 @@ impl<'a> Preparing<'a> {
             let branch = self.run.branch_of(at).to_owned();
             ends.extend(self.outputs(at).await?.into_iter().map(|output| (branch.clone(), output)));
         }
-        if let [(_, only)] = &ends[..] {
+        if let ([(_, only)], 0..=1) = (&ends[..], self.run.branches_of(group)) {
             return Ok(only.clone());
         }
         let mut branches: Map<String, Value> = Map::new();
