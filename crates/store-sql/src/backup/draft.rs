@@ -56,7 +56,7 @@ pub struct Draft {
     existing: Existing,
     connection: Connection,
     /// Held until the draft has its name, so that two never write one file.
-    _lock: File,
+    lock: File,
 }
 
 impl Draft {
@@ -69,7 +69,7 @@ impl Draft {
         let emptied = remove_logs(&unfinished).and_then(|()| lock.set_len(0));
         emptied.map_err(|source| BackupError::of_file(&unfinished, source))?;
         let connection = open(&unfinished).map_err(|error| BackupError::of_database(&unfinished, error))?;
-        Ok(Self { path: path.to_owned(), unfinished, existing, connection, _lock: lock })
+        Ok(Self { path: path.to_owned(), unfinished, existing, connection, lock })
     }
 
     /// Copies the store that is a file, as it is at one moment. So many bytes of artifacts will come besides.
@@ -181,8 +181,11 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // Once it has its name there is nothing to remove. What cannot be removed is replaced by the next of this name.
-        let _ = remove_database(&self.unfinished);
+        // Once it has its name, what is there is the draft of another, who could begin since. What cannot be removed is replaced by
+        // the next of this name.
+        if is_at(&self.lock, &self.unfinished).unwrap_or(false) {
+            let _ = remove_database(&self.unfinished);
+        }
     }
 }
 
@@ -206,11 +209,14 @@ fn lock(path: &Path, draft: &Path) -> Result<File, BackupError> {
         Err(TryLockError::Error(source)) => return Err(failed(source)),
     }
     // Whoever had the lock before may have given this very file its name.
-    let (ours, there) = (lock.metadata().map_err(failed)?, std::fs::symlink_metadata(draft));
-    if there.map(|there| (there.dev(), there.ino())).ok() != Some((ours.dev(), ours.ino())) {
-        return Err(busy());
-    }
-    Ok(lock)
+    if is_at(&lock, draft).map_err(failed)? { Ok(lock) } else { Err(busy()) }
+}
+
+/// Whether this very file still has this name.
+fn is_at(file: &File, path: &Path) -> std::io::Result<bool> {
+    let ours = file.metadata()?;
+    let there = std::fs::symlink_metadata(path).ok();
+    Ok(there.is_some_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
 }
 
 fn open(draft: &Path) -> rusqlite::Result<Connection> {
@@ -232,4 +238,23 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
 
 fn number(connection: &Connection, sql: &str) -> rusqlite::Result<u64> {
     connection.query_row(sql, [], |row| Ok(unsigned(row, 0)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draft_that_has_got_its_name_leaves_the_one_that_another_has_begun_since() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("nightly.backup");
+        let first = Draft::begin(&path, Existing::Replaced).unwrap();
+        first.name().unwrap();
+        let second = Draft::begin(&path, Existing::Replaced).unwrap();
+        drop(first);
+        assert!(second.unfinished.exists());
+        let unfinished = second.unfinished.clone();
+        drop(second);
+        assert!(!unfinished.exists() && path.exists());
+    }
 }
