@@ -77,7 +77,8 @@ impl Job {
         Place {
             lane: Arc::from(&*self.spec.lane()),
             priority: self.spec.priority,
-            sequence: self.created_at.micros() + self.spec.step.as_ref().map_or(0, |step| i64::from(step.visit)),
+            sequence: self.created_at.micros()
+                + self.spec.step.as_ref().map_or(0, |step| i64::from(step.visit)),
             ready_at,
         }
     }

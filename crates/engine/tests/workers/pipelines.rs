@@ -134,6 +134,76 @@ pipelines:
 }
 
 #[tokio::test]
+async fn what_one_commit_starts_queues_in_the_order_in_which_it_was_emitted() {
+    let yaml = "
+pipelines:
+- { name: main, on: go, steps: [{ id: make, uses: maker }, { id: each, uses: worker }] }
+- { name: also, on: made, steps: [{ uses: watcher }] }
+";
+    let world = World::new(yaml, |seen| {
+        let made: Vec<_> = (0..8).map(|n| ("made", json!({ "n": n }))).collect();
+        let maker = noting("maker", seen, move |_| emitting(&made));
+        [maker, noting("worker", seen, |_| done()), noting("watcher", seen, |_| done())]
+    });
+    let id = world.publish("go", json!({}), None).await;
+    world.until(&world.started(&id).await, RunState::Completed).await;
+    world.given.settle().await;
+    let given_to = |name: &str| {
+        let seen = world.seen().into_iter().filter(|(who, _)| who == name);
+        seen.map(|(_, given)| given["n"].as_u64().expect("it is numbered")).collect::<Vec<_>>()
+    };
+    assert_eq!(given_to("worker"), (0..8).collect::<Vec<_>>());
+    assert_eq!(given_to("watcher"), (0..8).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn join_has_the_same_shape_when_a_single_branch_is_left() {
+    let yaml = "
+pipelines:
+- name: fan
+  on: go
+  steps:
+  - split:
+    - { id: left, uses: a }
+    - { id: right, uses: bad, on_error: continue }
+  - { id: join, uses: c }
+";
+    let world = World::new(yaml, |seen| {
+        let data = || json!({ "by": "a" }).to_string().into_bytes();
+        let a = move |_: &_| Produced::Completed(Output { data: Some(data()), ..Output::default() });
+        [noting("a", seen, a), noting("bad", seen, |_| failed()), noting("c", seen, |_| done())]
+    });
+    let id = world.publish("go", json!({}), None).await;
+    world.until(&world.started(&id).await, RunState::Completed).await;
+    let (last, given) = world.seen().pop().expect("it was done");
+    assert_eq!((last.as_str(), given), ("c", json!({ "branches": { "left": { "by": "a" } } })));
+}
+
+#[tokio::test]
+async fn event_that_its_run_does_not_go_on_with_and_nobody_listens_to_has_no_route() {
+    let yaml = "
+pipelines:
+- { name: main, on: go, steps: [{ id: make, uses: maker }, { id: last, uses: ender }] }
+";
+    let world = World::new(yaml, |seen| {
+        let maker = noting("maker", seen, |_| emitting(&[("made", json!({}))]));
+        [maker, noting("ender", seen, |_| emitting(&[("ended", json!({}))]))]
+    });
+    let id = world.publish("go", json!({}), None).await;
+    world.until(&world.started(&id).await, RunState::Completed).await;
+    world.given.settle().await;
+    let views = world.given.store.inner.inspect(|tables| tables.views.clone());
+    let status_of = |kind: &str| {
+        views.values().find_map(|record| match &**record {
+            Record::Event(event) if event.said.kind == kind => Some(event.status()),
+            Record::Event(_) | Record::Job(_) | Record::Operation(_) | Record::Run(_) => None,
+        })
+    };
+    assert_eq!(status_of("made"), Some(EventStatus::Routed));
+    assert_eq!(status_of("ended"), Some(EventStatus::NoRoute));
+}
+
+#[tokio::test]
 async fn failure_goes_to_its_handler_and_a_called_pipeline_returns() {
     let yaml = "
 pipelines:
