@@ -11,7 +11,7 @@
 //! | `wire.rs`, `stage.rs`, `client.rs`, `worker.rs` | the load over HTTP |
 //! | `oracle.rs`, `history.rs`, `checks.rs` | what was told, what the store says, and what must hold between them: pure |
 //! | `rounds.rs`, `inspect.rs`, `calm.rs` | break, look, and wait for the end |
-//! | `figures.rs`, `report.rs`, `progress.rs` | what happened, for people and machines |
+//! | `figures.rs`, `report.rs` | what happened, for people and machines |
 //! | `plant.rs` | lies, to see the oracle see |
 
 mod calm;
@@ -28,7 +28,6 @@ mod oracle;
 mod plan;
 mod plant;
 mod process;
-mod progress;
 mod random;
 mod report;
 mod rounds;

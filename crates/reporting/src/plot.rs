@@ -63,6 +63,7 @@ impl Plot {
         }
     }
 
+    /// All of it.
     pub fn svg(mut self) -> String {
         self.svg.push_str("</svg>");
         self.svg
