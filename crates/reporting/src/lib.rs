@@ -7,5 +7,5 @@ mod plot;
 mod progress;
 
 pub use page::{Page, escaped};
-pub use plot::{Plot, bars, count_as};
+pub use plot::{Plot, bars, count_as, pairs};
 pub use progress::Progress;

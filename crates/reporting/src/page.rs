@@ -11,7 +11,8 @@ svg { width: 100%; height: auto; display: block } svg text { font-size: 11px; fi
 .value, .name { text-anchor: end } .time { text-anchor: middle } .unit { font-weight: 600 }
 .grid { stroke: #e4e8ec } polyline { fill: none; stroke-width: 2 }
 .accepted { stroke: #2b6cb0 } .over { stroke: #1a7f4b } .kills { stroke: #b3261e } .others { stroke: #8a6100 }
-circle.recovery { fill: #b3261e; fill-opacity: .55 } rect { fill: #2b6cb0 }
+.ours { stroke: #2b6cb0 } .raw { stroke: #8a6100 } rect.ours, rect.raw { stroke: none }
+circle.recovery { fill: #b3261e; fill-opacity: .55 } rect { fill: #2b6cb0 } rect.raw { fill: #8a6100 }
 rect.completed { fill: #1a7f4b } rect.failed, rect.unavailable { fill: #b3261e } rect.cancelled, rect.expired { fill: #8a6100 } rect.open { fill: #57636f }
 .key span { margin-right: 1.2rem } .key i { display: inline-block; width: .8rem; height: .25rem; margin-right: .35rem; vertical-align: middle }
 table { border-collapse: collapse } td { padding: .1rem .9rem .1rem 0; vertical-align: top } td.count { text-align: right; font-variant-numeric: tabular-nums }
