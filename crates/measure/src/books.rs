@@ -49,7 +49,7 @@ impl Books {
         let statement = format!("SELECT * FROM {table}");
         match self {
             Self::Sqlite(connection) => {
-                Ok(connection.prepare(&statement)?.column_names().into_iter().map(str::to_owned).collect())
+                Ok(connection.prepare(&statement)?.column_names().map(str::to_owned).collect())
             }
             Self::Postgres(runtime, client) => {
                 let statement = runtime.block_on(client.prepare(&statement))?;
@@ -76,14 +76,6 @@ impl Books {
             ),
         }
     }
-
-    /// Whether this is a file.
-    pub fn connection(&mut self) -> Option<&mut rusqlite::Connection> {
-        match self {
-            Self::Sqlite(connection) => Some(connection),
-            Self::Postgres(..) => None,
-        }
-    }
 }
 
 fn value(value: ValueRef<'_>) -> Value {
@@ -98,7 +90,7 @@ fn value(value: ValueRef<'_>) -> Value {
 }
 
 /// A text of a row.
-pub fn text<'a>(row: &'a Row, column: usize) -> Result<&'a str> {
+pub fn text(row: &Row, column: usize) -> Result<&str> {
     match row.get(column) {
         Some(Value::Text(text)) => Some(text.as_str()),
         Some(Value::Null | Value::Integer(_) | Value::Bytes(_)) | None => None,

@@ -81,7 +81,7 @@ impl Over {
     fn fact(self) -> &'static str {
         match self {
             Self::Job => "job.completed/",
-            Self::Run => "run.completed/",
+            Self::Run => "run.ended/",
         }
     }
 }
@@ -171,7 +171,7 @@ impl<'a> Host<'a> {
     }
 
     /// Seconds from before the request until the end was decided on.
-    fn one(&self, unit: &Unit) -> Result<f64> {
+    pub fn one(&self, unit: &Unit) -> Result<f64> {
         let from = self.books.position()?;
         let begin = Instant::now();
         let sent = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
@@ -179,6 +179,7 @@ impl<'a> Host<'a> {
             Connection::to(&self.daemon.address).await?.post(unit.path, &unit.body).await.map(|_| ())
         })?;
         loop {
+            self.site.ground.go_on()?;
             std::thread::sleep(LOOK_SOON);
             let facts = self.books.rows(
                 "SELECT kind, at FROM facts WHERE position > $1 ORDER BY position",

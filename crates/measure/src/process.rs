@@ -1,7 +1,7 @@
 //! The real daemon: the binary in a directory of its own, on a port of its own, ended when it is dropped.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -74,7 +74,10 @@ impl DaemonProcess {
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir).args(arguments);
         command.arg("--end-with").arg(std::process::id().to_string());
         command.current_dir(data_dir.parent().unwrap_or(data_dir));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        fs::create_dir_all(data_dir)?;
+        let log = data_dir.join("log");
+        command.stderr(File::options().create(true).append(true).open(&log)?);
         let begin = Instant::now();
         let mut child = command.spawn().with_context(|| format!("{} cannot be started", binary.display()))?;
         let mut line = String::new();
@@ -85,7 +88,8 @@ impl DaemonProcess {
         let Some(host) = line.trim().strip_prefix(READY) else {
             child.kill()?;
             child.wait()?;
-            bail!("the daemon did not become ready; it said {line:?}");
+            let said = fs::read_to_string(log).unwrap_or_default();
+            bail!("the daemon did not become ready; it said {line:?} {said}");
         };
         let token = fs::read_to_string(data_dir.join("admin.token"))?.trim().to_owned();
         let address = Address { host: host.to_owned(), token };

@@ -1,6 +1,7 @@
 //! What runs a job: the built-in no-op, a command, a plugin, and a service that answers at once; each beside the raw database.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +20,8 @@ use crate::work::{Spread, Work};
 const CONNECTIONS: usize = 16;
 /// What may run at the same time.
 const CONCURRENCY: usize = 16;
+/// Operations that are open at the same time.
+const MOST_OPEN: usize = 100_000;
 /// Starts of the bare program, to see what a start costs here.
 const BARE_STARTS: usize = 40;
 
@@ -106,16 +109,15 @@ impl Files {
         fs::write(plugin.join("run"), PROGRAM)?;
         fs::set_permissions(plugin.join("run"), fs::Permissions::from_mode(0o755))?;
         let address = service.address;
-        fs::write(files.dir.join("prompt.yaml"), connector("prompt", "sync-only", address, "/now", "[200]"))?;
-        let deferred = connector("deferred", "async-only", address, "/work", "[202]");
-        fs::write(files.dir.join("deferred.yaml"), deferred)?;
+        fs::write(files.dir.join("prompt.yaml"), prompt(address))?;
+        fs::write(files.dir.join("deferred.yaml"), deferred(address))?;
         fs::write(files.dir.join("pipelines.yaml"), PIPELINES)?;
         fs::write(
             files.config(),
             format!(
                 "connectors: [prompt.yaml, deferred.yaml]\nplugin_roots: [plugins]\npipelines: [pipelines.yaml]\n\
                  plugins: {{ grind: {{ parallelism: {CONCURRENCY} }} }}\n\
-                 policy: {{ max_open_total: 100000, max_concurrent_polls_total: 64 }}\n"
+                 policy: {{ max_open_total: {MOST_OPEN}, max_concurrent_polls_total: 64 }}\n"
             ),
         )?;
         Ok(files)
@@ -140,26 +142,42 @@ const PIPELINES: &str = "pipelines:
   steps: [{ id: one, uses: noop }, { id: two, uses: noop }, { id: three, uses: noop }]
 ";
 
-fn connector(name: &str, modes: &str, address: std::net::SocketAddr, path: &str, accept: &str) -> String {
+/// A connector to a service that answers at once.
+fn prompt(address: SocketAddr) -> String {
     format!(
-        "name: {name}
-execution_mode_support: {modes}
+        "name: prompt
+execution_mode_support: sync-only
+allow: ['{address}']
+concurrency: {CONCURRENCY}
+submit:
+  url: http://{address}/now
+  body: {{ $eval: input }}
+  accept: [200]
+  idempotent: true
+  read: {{ status: answer.body.state, result: answer.body }}
+states: {{ done: completed }}
+"
+    )
+}
+
+/// A connector to a service that is asked later.
+fn deferred(address: SocketAddr) -> String {
+    format!(
+        "name: deferred
+execution_mode_support: async-only
 allow: ['{address}']
 concurrency: {CONCURRENCY}
 policy:
   default_retry_after_seconds: 1
-  max_open_per_module: 100000
+  max_open_per_module: {MOST_OPEN}
   max_concurrent_polls_per_module: 16
 submit:
-  url: http://{address}{path}
+  url: http://{address}/work
   body: {{ $eval: input }}
-  accept: {accept}
+  accept: [202]
   idempotent: true
 status: {{ url: 'http://{address}/work/${{uri(operation.remote_id)}}' }}
-read:
-  id: answer.body.id
-  status: answer.body.state
-  result: answer.body
+read: {{ id: answer.body.id, status: answer.body.state, result: answer.body }}
 states: {{ queued: pending, running: running, done: completed }}
 "
     )

@@ -49,6 +49,9 @@ pub struct Point {
     pub raw_ms: f64,
 }
 
+/// One of the costs.
+type Cost = fn(&Point) -> f64;
+
 /// A store with records in it.
 struct Full<'a> {
     site: Site<'a>,
@@ -87,7 +90,7 @@ fn lines(growth: &[Point]) -> Result<Vec<Line>> {
     let largest = growth.last().context("there is a size")?;
     let compared = growth.iter().rev().find(|point| point.records <= COMPARED_WITH);
     let compared = compared.context("there is a smaller size")?;
-    let kinds: [(&str, fn(&Point) -> f64, Bound); 5] = [
+    let kinds: [(&str, Cost, Bound); 5] = [
         ("a job", |point| point.job_ms, Bound::AtMost(AT_MOST)),
         ("a job on a processor", |point| point.cpu_ms, Bound::AtMost(AT_MOST)),
         ("a read of one job", |point| point.read_ms, Bound::AtMost(AT_MOST)),
@@ -148,7 +151,7 @@ impl Full<'_> {
 
     /// Each cost is the middle one of its rounds.
     fn middle(self) -> Point {
-        let of = |cost: fn(&Point) -> f64| middle(self.rounds.iter().map(cost).collect(), |cost: &f64| *cost);
+        let of = |cost: Cost| middle(self.rounds.iter().map(cost).collect(), |cost: &f64| *cost);
         Point {
             records: self.records,
             job_ms: of(|point| point.job_ms),

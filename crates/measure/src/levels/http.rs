@@ -27,12 +27,13 @@ const JOBS_AT_LEAST: f64 = 0.5;
 const COMMITS: f64 = 10.0;
 /// Jobs of the first try: how many there are in a piece of time is not known yet.
 const FIRST_TRY: usize = 500;
-const COMMITS_ALONE: usize = 200;
+/// What is under way comes to its end first.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Creates, whole jobs, and one job alone.
 pub fn measure(ground: &Ground, time: Duration) -> Result<Measured> {
     // Two creates, a whole job and its raw rows in each round; and one alone.
-    let piece = time / (ROUNDS * 4 + 2);
+    let piece = time / (ROUNDS * 4 + 3);
     let mut measured = creates(ground, piece)?;
     let whole = whole(ground, piece)?;
     measured.works.extend(whole.works);
@@ -116,12 +117,11 @@ fn in_store(ground: &Ground, jobs: usize) -> Result<f64> {
 fn whole(ground: &Ground, piece: Duration) -> Result<Measured> {
     let unit = noop();
     let host = Host::start(ground.site()?, &[])?;
-    ground.say("http: jobs alone");
     let pattern = host.pattern(&unit)?;
-    let alone = host.alone(&unit, piece)?;
     let jobs = host.for_about(&unit, piece)?.count;
+    ground.say("http: jobs alone");
+    let [alone, commit] = in_turns(ground, &host, &unit, piece * 2)?;
     drop(host);
-    let commit = commit(ground)?;
     let mut rounds: Vec<(Done, Raw)> = Vec::new();
     for round in 1..=ROUNDS {
         ground.say(&format!("http: jobs to their end, round {round} of {ROUNDS}"));
@@ -163,22 +163,25 @@ fn one(ground: &Ground, unit: &Unit, pattern: &Pattern, jobs: usize) -> Result<(
     Ok((done, raw))
 }
 
-/// How long one commit takes whose log has its size.
-fn commit(ground: &Ground) -> Result<Option<Spread>> {
+/// Jobs alone and single commits through `execute` take turns, for about this long: a disk has moods. Both logs have their size.
+fn in_turns(ground: &Ground, host: &Host<'_>, unit: &Unit, time: Duration) -> Result<[Option<Spread>; 2]> {
     let site = ground.site()?;
     let opened = site.open(Durability::Full)?;
     let engine = cycle::engine(opened.store());
-    let each = ground.runtime.block_on(async {
-        cycle::create_many(&engine, CALLERS, FIRST_TRY, cycle::EXECUTOR, cycle::INPUT).await?;
-        let mut each = Vec::with_capacity(COMMITS_ALONE);
-        for _ in 0..COMMITS_ALONE {
-            let begin = Instant::now();
-            cycle::create(&engine).await?;
-            each.push(begin.elapsed().as_secs_f64());
-        }
-        anyhow::Ok(each)
-    })?;
+    let many = cycle::create_many(&engine, CALLERS, FIRST_TRY, cycle::EXECUTOR, cycle::INPUT);
+    ground.runtime.block_on(many)?;
+    let (mut jobs, mut commits) = (Vec::new(), Vec::new());
+    let begin = Instant::now();
+    while begin.elapsed() < time || jobs.is_empty() {
+        ground.go_on()?;
+        jobs.push(host.one(unit)?);
+        std::thread::sleep(PAUSE);
+        let begin = Instant::now();
+        ground.runtime.block_on(cycle::create(&engine))?;
+        commits.push(begin.elapsed().as_secs_f64());
+        std::thread::sleep(PAUSE);
+    }
     drop(engine);
     opened.close(ground);
-    Ok(Spread::of(each))
+    Ok([Spread::of(jobs), Spread::of(commits)])
 }

@@ -23,7 +23,7 @@ const FACTS: f64 = 3.0;
 /// A line and a kind of work for each number of callers.
 pub fn measure(ground: &Ground, time: Duration) -> Result<Measured> {
     // Ours and the raw database's, in every round.
-    let piece = time / (CALLERS.len() as u32 * ROUNDS * 2);
+    let piece = time / (u32::try_from(CALLERS.len())? * ROUNDS * 2);
     let pattern = pattern(ground)?;
     let mut measured = Measured::default();
     for callers in CALLERS {
@@ -62,6 +62,7 @@ pub fn pattern(ground: &Ground) -> Result<Pattern> {
 fn one(ground: &Ground, pattern: &Pattern, callers: usize, time: Duration) -> Result<Work> {
     let site = ground.site()?;
     let opened = site.open(Durability::Full)?;
+    let empty = site.books()?.bytes()?;
     let (cpu, transactions) = (Usage::of(std::process::id())?, opened.transactions());
     let until = Until::Time(Instant::now() + time);
     let ran = ground.runtime.block_on(cycle::until(opened.store(), callers, until))?;
@@ -69,7 +70,7 @@ fn one(ground: &Ground, pattern: &Pattern, callers: usize, time: Duration) -> Re
     #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
     let facts = FACTS * count(jobs) / (opened.transactions() - transactions).max(1) as f64;
     opened.close(ground);
-    let bytes = site.books()?.bytes()?;
+    let bytes = site.books()?.bytes()? - empty;
     drop(site);
     let raw = raw::write(&ground.site()?, pattern, jobs, facts.max(1.0))?.raw;
     #[allow(clippy::cast_precision_loss, reason = "a figure for people")]

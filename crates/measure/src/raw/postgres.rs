@@ -83,7 +83,7 @@ impl Sink for Batch<'_> {
             );
             begun?;
             written.into_iter().collect::<Result<Vec<u64>, _>>()?;
-            Ok::<_, tokio_postgres::Error>(committed?)
+            committed
         })?;
         self.many.iter_mut().for_each(|(_, many)| many.clear());
         Ok(())
