@@ -51,6 +51,8 @@ pub struct Unit {
     pub connections: usize,
     /// How one sees that it is over.
     pub over: Over,
+    /// How long one takes even if nothing is to be done.
+    pub at_least: Duration,
 }
 
 /// How one sees that a unit is over.
@@ -112,7 +114,8 @@ impl<'a> Host<'a> {
         let mut units = FIRST_TRY;
         loop {
             let done = self.all(unit, units)?;
-            let share = time.as_secs_f64() / done.time.as_secs_f64();
+            let busy = done.time.saturating_sub(unit.at_least).max(LOOK_EVERY);
+            let share = time.saturating_sub(unit.at_least).as_secs_f64() / busy.as_secs_f64();
             if share < 2.0 || units >= MOST_AT_ONCE {
                 return Ok(done);
             }

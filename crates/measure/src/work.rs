@@ -38,6 +38,14 @@ pub struct Raw {
     pub bytes_each: f64,
 }
 
+impl Raw {
+    /// How large its transactions were, in words.
+    pub fn facts(&self) -> String {
+        let facts = self.facts_per_transaction.round();
+        if facts > 1.0 { format!("{facts:.0} facts") } else { "1 fact".to_owned() }
+    }
+}
+
 /// How long most of them took, in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Spread {

@@ -58,6 +58,7 @@ fn unit(what: &str, rest: &str) -> Unit {
         body: format!(r#"{{"title":"render the cover",{rest}}}"#),
         connections: CONNECTIONS,
         over: Over::Job,
+        at_least: Duration::ZERO,
     }
 }
 

@@ -87,9 +87,10 @@ pub fn measure(ground: &Ground, time: Duration, most: usize) -> Result<Measured>
 }
 
 fn lines(growth: &[Point]) -> Result<Vec<Line>> {
-    let largest = growth.last().context("there is a size")?;
-    let compared = growth.iter().rev().find(|point| point.records <= COMPARED_WITH);
-    let compared = compared.context("there is a smaller size")?;
+    let (largest, smaller) = growth.split_last().context("there is a size")?;
+    let compared = smaller.iter().rev().find(|point| point.records <= COMPARED_WITH);
+    // With one size there is nothing to compare.
+    let compared = compared.unwrap_or(largest);
     let kinds: [(&str, Cost, Bound); 5] = [
         ("a job", |point| point.job_ms, Bound::AtMost(AT_MOST)),
         ("a job on a processor", |point| point.cpu_ms, Bound::AtMost(AT_MOST)),

@@ -24,7 +24,9 @@ const CONNECTIONS: usize = 16;
 /// Operations in a second while lateness is looked at.
 const PACE: u32 = 50;
 /// They are asked about so long after they were accepted.
-const DUE_AFTER: Duration = Duration::from_secs(2);
+const DUE_AFTER: Duration = Duration::from_secs(1);
+/// By then the last ones were asked about.
+const ASKED_ABOUT_AFTER: Duration = Duration::from_secs(2);
 
 /// One kind of work, and one line.
 pub fn measure(ground: &Ground, time: Duration) -> Result<Measured> {
@@ -37,6 +39,7 @@ pub fn measure(ground: &Ground, time: Duration) -> Result<Measured> {
         body: r#"{"title":"render the cover","executor":"deferred","input":{"width":1280}}"#.to_owned(),
         connections: CONNECTIONS,
         over: Over::Job,
+        at_least: DUE_AFTER,
     };
     ground.say("operations: how late they are asked about");
     let pattern = host.pattern(&unit)?;
@@ -73,7 +76,7 @@ fn lateness(host: &Host<'_>, unit: &Unit, time: Duration) -> Result<Option<Sprea
             connection.post(unit.path, &unit.body).await?;
         }
         // The last ones are due a little later than they were asked for.
-        tokio::time::sleep(DUE_AFTER).await;
+        tokio::time::sleep(ASKED_ABOUT_AFTER).await;
         anyhow::Ok(())
     })?;
     polls(&host.books, from)

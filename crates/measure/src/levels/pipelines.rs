@@ -24,16 +24,14 @@ pub fn measure(ground: &Ground, time: Duration) -> Result<Measured> {
         body: r#"{"type":"tide.changed","payload":{"station":"north-harbour","level_mm":2140}}"#.to_owned(),
         connections: CONNECTIONS,
         over: Over::Run,
+        at_least: Duration::ZERO,
     };
     ground.say("pipelines: runs of three steps");
     let work = host.work(&unit, time)?;
     let mut measured = Measured::default();
     if let Some(raw) = &work.raw {
         measured.lines.push(Line {
-            what: format!(
-                "runs of three no-op steps, and raw SQL in transactions of {:.0} facts",
-                raw.facts_per_transaction
-            ),
+            what: format!("runs of three no-op steps, and raw SQL in transactions of {}", raw.facts()),
             measured: format!("{:.0}/s", work.per_second),
             against: format!("{:.0}/s", raw.per_second),
             figure: work.per_second / raw.per_second,

@@ -37,8 +37,9 @@ pub fn measure(ground: &Ground, time: Duration) -> Result<Measured> {
         let Some(raw) = &work.raw else { continue };
         measured.lines.push(Line {
             what: format!(
-                "no-op jobs through `execute` at {callers} callers, and raw SQL in transactions of {:.0} facts",
-                raw.facts_per_transaction
+                "no-op jobs through `execute` at {}, and raw SQL in transactions of {}",
+                named(callers),
+                raw.facts()
             ),
             measured: format!("{:.0}/s", work.per_second),
             against: format!("{:.0}/s", raw.per_second),
@@ -48,6 +49,10 @@ pub fn measure(ground: &Ground, time: Duration) -> Result<Measured> {
         measured.works.push(work);
     }
     Ok(measured)
+}
+
+fn named(callers: usize) -> String {
+    if callers == 1 { "1 caller".to_owned() } else { format!("{callers} callers") }
 }
 
 /// What one no-op job writes.
@@ -76,7 +81,7 @@ fn one(ground: &Ground, pattern: &Pattern, callers: usize, time: Duration) -> Re
     #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
     let bytes_each = bytes as f64 / count(jobs);
     Ok(Work {
-        what: format!("no-op jobs through `execute`, {callers} callers"),
+        what: format!("no-op jobs through `execute`, {}", named(callers)),
         count: jobs,
         per_second: per_second(jobs, ran.time),
         latency_ms: Spread::of(ran.each),
