@@ -50,7 +50,12 @@ pub fn write(
         }
         Books::Postgres(runtime, client) => {
             let mut sink = Batch::new(&runtime, &client, pattern)?;
-            in_turns(&mut sink, pattern, units, facts_per_transaction, position)?
+            let written = in_turns(&mut sink, pattern, units, facts_per_transaction, position)?;
+            // Whoever opens this store next must not give a position again.
+            runtime.block_on(client.batch_execute(
+                "SELECT setval('fact_positions', greatest(1, (SELECT max(position) FROM facts)))",
+            ))?;
+            written
         }
     };
     let books = site.books()?;

@@ -94,8 +94,9 @@ fn lines(growth: &[Point]) -> Result<Vec<Line>> {
     let kinds: [(&str, Cost, Bound); 5] = [
         ("a job", |point| point.job_ms, Bound::AtMost(AT_MOST)),
         ("a job on a processor", |point| point.cpu_ms, Bound::AtMost(AT_MOST)),
-        ("a read of one job", |point| point.read_ms, Bound::AtMost(AT_MOST)),
-        ("a list of the newest", |point| point.list_ms, Bound::AtMost(AT_MOST)),
+        // What a read of any old job takes is mostly what the caches do not hold.
+        ("a read of one job", |point| point.read_ms, Bound::Told),
+        ("a list of the newest", |point| point.list_ms, Bound::Told),
         ("the raw database's rows of a job", |point| point.raw_ms, Bound::Told),
     ];
     Ok(kinds
