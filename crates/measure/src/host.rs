@@ -225,7 +225,7 @@ impl Done {
 
     /// The raw database doing the same rows in such transactions.
     pub fn raw(&self, site: &Site<'_>, pattern: &Pattern) -> Result<Raw> {
-        Ok(raw::write(site, pattern, self.count, self.facts_per_transaction)?.raw)
+        raw::write(site, pattern, self.count, self.facts_per_transaction)
     }
 
     /// For the table.

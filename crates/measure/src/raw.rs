@@ -21,21 +21,8 @@ use pattern::Sink;
 use postgres::Batch;
 use sqlite::Rows;
 
-/// What the raw database came to.
-pub struct Written {
-    /// How fast, and at what cost.
-    pub raw: Raw,
-    /// How long one transaction took.
-    pub transaction: Spread,
-}
-
 /// Writes so many units of work after a pattern, in transactions of so many facts.
-pub fn write(
-    site: &Site<'_>,
-    pattern: &Pattern,
-    units: usize,
-    facts_per_transaction: f64,
-) -> Result<Written> {
+pub fn write(site: &Site<'_>, pattern: &Pattern, units: usize, facts_per_transaction: f64) -> Result<Raw> {
     let books = site.raw()?;
     let (bytes, position) = (books.bytes()?, books.position()?);
     let (time, cpu, times) = match books {
@@ -61,13 +48,13 @@ pub fn write(
     let books = site.books()?;
     #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
     let bytes_each = (books.bytes()? - bytes) as f64 / count(units);
-    let raw = Raw {
+    Ok(Raw {
         per_second: per_second(units, time),
         facts_per_transaction,
         cpu_ms_each: ms_each(cpu, units),
         bytes_each,
-    };
-    Ok(Written { raw, transaction: Spread::of(times).unwrap_or(Spread { p50: 0.0, p95: 0.0, p99: 0.0 }) })
+        transaction_ms: Spread::of(times),
+    })
 }
 
 /// As in our run, a transaction holds steps of all kinds: as many groups of units as there are steps take turns. No transaction

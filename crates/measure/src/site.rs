@@ -1,7 +1,7 @@
 //! Where stores are made: files in a scratch directory, or schemas of a database; each gone when it is dropped.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -171,11 +171,6 @@ impl Site<'_> {
     fn client(&self, schema: &ScratchSchema) -> Result<Books> {
         let runtime = &self.ground.runtime;
         Ok(Books::Postgres(runtime.handle().clone(), runtime.block_on(schema.client())?))
-    }
-
-    /// Where the scratch directory is.
-    pub fn scratch(&self) -> &Path {
-        &self.ground.scratch
     }
 }
 

@@ -36,6 +36,8 @@ pub struct Raw {
     pub cpu_ms_each: f64,
     /// In the database, for each.
     pub bytes_each: f64,
+    /// How long one transaction took.
+    pub transaction_ms: Option<Spread>,
 }
 
 impl Raw {

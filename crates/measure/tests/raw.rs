@@ -51,7 +51,7 @@ fn raw_database_writes_as_many_rows_as_we_do_and_leaves_every_job_completed_and_
     for facts_per_transaction in [1.0, 2.0, 7.0, 1_000.0] {
         let other = ground.site().unwrap();
         let written = raw::write(&other, &pattern(&ground), JOBS, facts_per_transaction).unwrap();
-        assert!(written.raw.per_second > 0.0 && written.raw.bytes_each > 0.0);
+        assert!(written.per_second > 0.0 && written.bytes_each > 0.0);
         assert_eq!(rows(&other), rows(&ours), "{TABLES:?}, {facts_per_transaction} facts a transaction");
         assert_eq!((count(&other, completed), count(&other, to_do)), (40, 0));
     }

@@ -140,7 +140,7 @@ impl Full<'_> {
         })?;
         drop(store);
         opened.close(ground);
-        let raw = raw::write(&self.site, pattern, jobs, facts.max(1.0))?.raw;
+        let raw = raw::write(&self.site, pattern, jobs, facts.max(1.0))?;
         Ok(Point {
             records: self.records,
             job_ms: ms_each(ran.time, jobs),

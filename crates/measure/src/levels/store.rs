@@ -77,7 +77,7 @@ fn one(ground: &Ground, pattern: &Pattern, callers: usize, time: Duration) -> Re
     opened.close(ground);
     let bytes = site.books()?.bytes()? - empty;
     drop(site);
-    let raw = raw::write(&ground.site()?, pattern, jobs, facts.max(1.0))?.raw;
+    let raw = raw::write(&ground.site()?, pattern, jobs, facts.max(1.0))?;
     #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
     let bytes_each = bytes as f64 / count(jobs);
     Ok(Work {
