@@ -2,23 +2,20 @@
 //!
 //! The load generator shares the machine with it. What is compared takes turns, and of several rounds the middle one is shown.
 
-pub mod connection;
 mod create;
 mod finish;
 mod idle;
 mod lanes;
 mod latency;
-pub mod load;
 mod memory;
-pub mod process;
-pub mod report;
-pub mod start;
+mod start;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+pub use measure::{connection, line as report, load, process};
 use tokio::runtime::Runtime;
 
 use report::Line;

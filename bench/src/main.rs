@@ -2,10 +2,8 @@
 //!
 //! It prints ratios; absolute figures differ from machine to machine.
 
-mod cycle;
 mod daemon;
 mod deferred;
-mod disk;
 mod latency;
 mod peers;
 mod pipelines;
@@ -19,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use measure::{cycle, disk};
 
 /// Measures create + claim + complete of no-op jobs on SQLite, and raw SQLite writing the same rows.
 #[derive(Parser)]

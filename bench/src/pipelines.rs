@@ -4,7 +4,6 @@
 mod cost;
 mod hop;
 mod host;
-mod log;
 mod many;
 mod pages;
 mod route;
@@ -14,6 +13,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use clap::Args;
+use measure::log;
 
 use crate::daemon::report::{self, Line};
 use crate::daemon::{self, Place};

@@ -7,13 +7,13 @@ mod execute;
 mod idle;
 mod nodes;
 mod raw;
-mod rows;
 mod server;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::Args;
+use measure::raw::rows;
 
 use crate::daemon::Place;
 use crate::daemon::report;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+pub use measure::raw::{Checkpointer, open};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
-use store_sql::{SCHEMA_VERSION, migrate_to};
 
 /// The rows that one finished job of our run left, as a pattern for all.
 struct Pattern {
@@ -68,35 +68,6 @@ pub fn run(path: &Path, ours: &Path, jobs: usize, requests_per_batch: f64) -> Re
     Ok(rate)
 }
 
-/// As in our store, the log is moved by another connection, at the same length.
-pub struct Checkpointer(std::thread::JoinHandle<()>);
-
-impl Checkpointer {
-    const PAGES: i32 = 2_048;
-
-    /// Beside a connection to this file; it ends with that connection.
-    pub fn beside(connection: &mut Connection, path: &Path) -> Result<Self> {
-        let (grown, told) = std::sync::mpsc::sync_channel(1);
-        connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages| {
-            if pages >= Self::PAGES {
-                let _ = grown.try_send(());
-            }
-            Ok(())
-        }))?;
-        let other = Connection::open(path)?;
-        Ok(Self(std::thread::spawn(move || {
-            while told.recv().is_ok() {
-                let pass = "SELECT count(*) FROM meta; PRAGMA wal_checkpoint(PASSIVE)";
-                let _ = other.execute_batch(pass);
-            }
-        })))
-    }
-
-    fn join(self) {
-        let _ = self.0.join();
-    }
-}
-
 /// Bare transactions with the rows of a new job each.
 pub struct Creator {
     pattern: Pattern,
@@ -118,19 +89,6 @@ impl Creator {
         self.connection.execute_batch("COMMIT")?;
         Ok(())
     }
-}
-
-/// A connection to a new file, with the settings and the tables of our store.
-pub fn open(path: &Path) -> Result<Connection> {
-    let mut connection = Connection::open(path)?;
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "cache_size", -65_536)?;
-    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    migrate_to(&mut connection, SCHEMA_VERSION)?;
-    connection.set_prepared_statement_cache_capacity(64);
-    Ok(connection)
 }
 
 fn pattern(ours: &Path) -> Result<Pattern> {

@@ -1,11 +1,10 @@
 //! From the start of the process to the line that says that it is ready: on a store with many finished jobs, beside an empty one.
 //! The files are out of the system's cache each time.
 
-use std::fs::File;
 use std::path::Path;
 
 use anyhow::Result;
-use rustix::fs::{Advice, fadvise};
+use measure::disk::out_of_the_cache;
 
 use super::process::{DaemonProcess, Dispatch};
 use super::report::{Bound, Line, middle};
@@ -48,17 +47,4 @@ pub fn measure(place: &Place, finished: usize) -> Result<Line> {
 fn ready_after(place: &Place, data_dir: &Path) -> Result<f64> {
     out_of_the_cache(data_dir)?;
     Ok(DaemonProcess::start(&place.binary, data_dir, Dispatch::On)?.ready_after.as_secs_f64())
-}
-
-/// What comes next reads the files of this directory from the disk.
-pub fn out_of_the_cache(data_dir: &Path) -> Result<()> {
-    for file in std::fs::read_dir(data_dir)? {
-        let path = file?.path();
-        if path.is_file() {
-            let file = File::open(path)?;
-            file.sync_all()?;
-            fadvise(&file, 0, None, Advice::DontNeed)?;
-        }
-    }
-    Ok(())
 }

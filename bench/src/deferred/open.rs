@@ -6,18 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use domain::attention::{Retention, attention};
 use domain::job::{AfterExternal, Dispatch, Intent, JobCommand, JobSpec, NewJob, Resubmit, Trigger};
 use domain::operation::{Cancelability, NewOperation};
 use domain::policy::{Hint, KindPolicy};
-use domain::record::{apply, decide};
-use domain::{
-    BodyName, Command, Consequence, Decision, JobId, Lease, OperationId, OwnerId, RecordId, RetryPolicy,
-    Timestamp,
-};
+use domain::{BodyName, Command, Consequence, JobId, OperationId, OwnerId, RetryPolicy, Timestamp};
 use engine::{Ids, RandomIds};
+use measure::fill::{change, commit};
 use serde_json::json;
-use store::{Change, Commit, Head, NewBody, NewFact, Removal, Store, Urgency, body_ref, sha256};
+use store::{Change, Commit, NewBody, Store, body_ref, sha256};
 use store_sql::{Durability, SqliteOptions, SqliteStore};
 use tokio::task::JoinSet;
 
@@ -100,18 +96,7 @@ impl Open {
         for _ in 0..jobs {
             changes.extend(self.job_and_operation(kind)?);
         }
-        Ok(Commit {
-            at: self.at,
-            actor: Arc::from("bench"),
-            causation_id: None,
-            correlation_id: None,
-            changes,
-            keys: Vec::new(),
-            asks: Vec::new(),
-            plugin_states: Vec::new(),
-            urgency: Urgency::Result,
-            lease: Lease::DEFAULT,
-        })
+        Ok(commit(self.at, changes))
     }
 
     fn job_and_operation(&self, kind: &str) -> Result<[Change; 2]> {
@@ -146,9 +131,9 @@ impl Open {
         ];
         let input = NewBody { body: input, bytes: Arc::from(INPUT) };
         let (job, mut follows) =
-            self.change(job_id.into(), commands.map(Command::Job).into(), vec![input])?;
+            change(self.at, job_id.into(), commands.map(Command::Job).into(), vec![input])?;
         let Some(Consequence { record, command }) = follows.pop() else { bail!("nothing was left outside") };
-        let (operation, _) = self.change(record, vec![command], vec![handle])?;
+        let (operation, _) = change(self.at, record, vec![command], vec![handle])?;
         Ok([job, operation])
     }
 
@@ -191,40 +176,5 @@ impl Open {
             policy,
             jitter: RandomIds.jitter(),
         }
-    }
-
-    /// A new record after these commands, and what follows for others.
-    fn change(
-        &self,
-        id: RecordId,
-        commands: Vec<Command>,
-        bodies: Vec<NewBody>,
-    ) -> Result<(Change, Vec<Consequence>)> {
-        let (mut state, mut facts, mut follows) = (None, Vec::new(), Vec::new());
-        for command in commands {
-            match decide(state.as_ref(), &id, &command, self.at) {
-                Decision::Facts { facts: decided, consequences } => {
-                    for fact in decided {
-                        apply(&mut state, &id, &fact, self.at)?;
-                        facts.push(NewFact { id: RandomIds.fact_id(), fact });
-                    }
-                    follows.extend(consequences);
-                }
-                Decision::Nothing => {}
-                Decision::Refused { refusal, .. } => bail!("{id}: {refusal}"),
-            }
-        }
-        let Some(record) = state.map(Arc::new) else { bail!("{id} did not begin") };
-        let change = Change {
-            id,
-            expected: Head::default(),
-            facts,
-            agenda: attention(&record, Retention::DEFAULT).entry(self.at),
-            record,
-            bodies,
-            fence: None,
-            removal: Removal::Nothing,
-        };
-        Ok((change, follows))
     }
 }

@@ -11,7 +11,7 @@ use super::open::{AtOnce, Open};
 use super::service::ServiceProcess;
 use crate::daemon::Place;
 use crate::daemon::report::{Bound, Line};
-use crate::daemon::start::out_of_the_cache;
+use measure::disk::out_of_the_cache;
 
 const READY_BELOW_SECONDS: f64 = 10.0;
 const MEMORY_BELOW_MIB: f64 = 512.0;

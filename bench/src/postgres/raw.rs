@@ -90,6 +90,7 @@ async fn pattern(client: &Client) -> Result<Pattern> {
         .await?
         .context("our run finished no job")?
         .get(0);
+    let id = [Value::Text(id)];
     let one = |mut rows: Vec<Vec<Value>>| rows.pop().context("a job has a row in each table");
     let facts = rows(client, "SELECT * FROM facts WHERE stream = $1 ORDER BY version", &id).await?;
     let job = one(rows(client, "SELECT * FROM jobs WHERE id = $1", &id).await?)?;

@@ -19,13 +19,13 @@ use crate::nodes::Nodes;
 use crate::plan::{Faults, Scene, Sending};
 use crate::plant::Plant;
 use crate::process::Binary;
-use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::rounds::{Database, Rounds};
 use crate::scratch::Scratch;
 use crate::stage::{ANSWER_WITHIN, Stage};
 use crate::wire::{Request, Sent, send};
 use crate::worker::Worker;
+use reporting::Progress;
 
 pub const GOES_ON: &str = "whatever was broken works again";
 const CLIENTS: usize = 4;
@@ -157,7 +157,7 @@ pub fn run(setting: &Setting) -> Result<Outcome> {
 
 /// The rounds, the calm and the last look.
 fn drilled(setting: &Setting, rounds: &mut Rounds<'_>) -> Result<()> {
-    let mut progress = Progress::new();
+    let mut progress = Progress::default();
     let seconds = setting.seconds;
     let until = Instant::now() + Duration::from_secs(seconds);
     rounds.run(until, |rounds| progress.show(&line(rounds, seconds)))?;

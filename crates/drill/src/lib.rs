@@ -12,7 +12,7 @@
 //! | `oracle.rs`, `history.rs`, `checks.rs` | what was told, what the store says, and what must hold between them: pure |
 //! | `rounds.rs`, `inspect.rs`, `calm.rs` | break, look, and wait for the end |
 //! | `backups.rs` | backups in between, restored and looked at elsewhere |
-//! | `figures.rs`, `report.rs`, `progress.rs` | what happened, for people and machines |
+//! | `figures.rs`, `report.rs` | what happened, for people and machines |
 //! | `plant.rs` | lies, to see the oracle see |
 
 mod backups;
@@ -30,7 +30,6 @@ mod oracle;
 mod plan;
 mod plant;
 mod process;
-mod progress;
 mod random;
 mod report;
 mod rounds;

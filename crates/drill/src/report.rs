@@ -1,7 +1,6 @@
 //! What came of a drill: a table, JSON, and a page with plots.
 
 mod page;
-mod plot;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

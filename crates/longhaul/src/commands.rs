@@ -1,6 +1,8 @@
 //! One file per verb.
 
 pub mod backup;
+pub mod bench;
+pub mod bench_service;
 pub mod completions;
 pub mod config;
 pub mod connector;
@@ -27,6 +29,9 @@ pub mod supervise;
 pub mod token;
 pub mod verify;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::{Result, bail};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
@@ -44,4 +49,21 @@ fn end_with(parent: u32) -> Result<()> {
         bail!("process {parent} has ended, or has not started this one");
     }
     Ok(())
+}
+
+/// Set by the first Ctrl-C; the second one ends this process, and with it all that it has started.
+fn interruption() -> Result<Arc<AtomicBool>> {
+    let told = Arc::new(AtomicBool::new(false));
+    let heard = told.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            let _ = tokio::signal::ctrl_c().await;
+            eprintln!("longhaul: ending; again to end at once");
+            heard.store(true, Ordering::SeqCst);
+            let _ = tokio::signal::ctrl_c().await;
+            std::process::exit(1);
+        });
+    });
+    Ok(told)
 }

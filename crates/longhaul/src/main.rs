@@ -41,6 +41,7 @@ const EXAMPLES: &str = "Examples:
   longhaul pipeline check                         what follows which event
   longhaul events publish tide.changed            starts the pipelines that listen
   longhaul drill --seconds 60                     killed again and again: is anything lost?
+  longhaul bench                                  how fast is it here, beside the raw database?
   longhaul verify                                 compare every stored row with the ledger
   longhaul export facts > facts.jsonl             the whole ledger as JSON lines
   longhaul backup nightly.backup                  everything, beside the running daemon
@@ -57,6 +58,7 @@ enum Command {
     Serve(commands::serve::Serve),
     Demo(commands::demo::Demo),
     Drill(commands::drill::Drill),
+    Bench(commands::bench::Bench),
     Run(commands::run::Run),
     Jobs(commands::jobs::Jobs),
     Token(commands::token::TokenArguments),
@@ -87,6 +89,9 @@ enum Command {
     /// The service that a drill gives work to
     #[command(hide = true)]
     DrillService(commands::drill_service::DrillService),
+    /// The service that a bench gives work to
+    #[command(hide = true)]
+    BenchService(commands::bench_service::BenchService),
 }
 
 const REBUILD: &str = "Example:
@@ -138,6 +143,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Drill(drill) => commands::drill::run(drill),
+        Command::Bench(bench) => commands::bench::run(&bench),
         Command::Run(run) => commands::run::run(run),
         Command::Jobs(jobs) => commands::jobs::run(jobs),
         Command::Token(token) => commands::token::run(token),
@@ -163,6 +169,7 @@ fn main() -> ExitCode {
         }
         Command::Completions(completions) => commands::completions::run(&completions, Arguments::command()),
         Command::DrillService(service) => commands::drill_service::run(&service),
+        Command::BenchService(service) => commands::bench_service::run(&service),
     };
     outcome.unwrap_or_else(|error| exit::exit(&error))
 }

@@ -72,13 +72,13 @@ impl Job {
         Attention { holding: Holding::Free, place, due_at: limit_at, limit_at }
     }
 
-    /// Steps that begin in one commit are created at one time: they queue as their run visits them.
+    /// Steps that begin in one commit are created at one time: they queue as they were begun.
     fn place(&self, ready_at: Timestamp) -> Place {
         Place {
             lane: Arc::from(&*self.spec.lane()),
             priority: self.spec.priority,
             sequence: self.created_at.micros()
-                + self.spec.step.as_ref().map_or(0, |step| i64::from(step.visit)),
+                + self.spec.step.as_ref().map_or(0, |step| i64::from(step.ordinal)),
             ready_at,
         }
     }

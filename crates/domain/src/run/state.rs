@@ -112,6 +112,14 @@ pub struct StepLink {
     /// The node that has the files it begins with, if no other can read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// How many steps were begun before it in the same commit, and so at the same time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ordinal: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Where a run is, in a word.

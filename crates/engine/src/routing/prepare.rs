@@ -32,6 +32,8 @@ pub(crate) struct Preparing<'a> {
     /// The result of a job that is just ending, which the store does not have yet.
     ending: Option<Ending>,
     bodies: Bodies,
+    /// Steps that this commit begins before the next one.
+    begun: u32,
 }
 
 /// A job as its end leaves it.
@@ -54,7 +56,8 @@ impl<'a> Preparing<'a> {
         plan: Plan,
         now: Timestamp,
     ) -> Self {
-        Self { store, executors, run, plan, now, input: None, ending: None, bodies: Bodies::default() }
+        let bodies = Bodies::default();
+        Self { store, executors, run, plan, now, input: None, ending: None, bodies, begun: 0 }
     }
 
     /// The same, of a run that begins with this.
@@ -66,6 +69,12 @@ impl<'a> Preparing<'a> {
     /// The same, after the end of a job that is not written down yet.
     pub(crate) fn ending(mut self, ending: Ending) -> Self {
         self.ending = Some(ending);
+        self
+    }
+
+    /// The same, in a commit that begins so many steps before.
+    pub(crate) fn after(mut self, begun: u32) -> Self {
+        self.begun = begun;
         self
     }
 
@@ -170,7 +179,9 @@ impl<'a> Preparing<'a> {
                 .is_some_and(|executor| executor.specialist.needs_its_node())
                 .then(|| self.node_for(at))
                 .flatten(),
+            ordinal: self.begun,
         }));
+        self.begun = self.begun.saturating_add(1);
         let input = if executor.is_some_and(|executor| executor.specialist.takes_events()) {
             let context = self.context_of_plugin(&spec, &given);
             json!({ "command": "handle", "event": given.event, "context": context }).to_string().into_bytes()

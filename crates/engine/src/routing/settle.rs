@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::event::{Disposition, EventCommand, NewEvent, Origin, Route, RouteAnswer};
 use domain::limits::{MAX_NOTE_BYTES, cut};
-use domain::run::{NewRun, Run, RunCommand};
+use domain::run::{NewRun, Readiness, Run, RunCommand};
 use domain::{BodyName, EventId, Record, RunId, Timestamp};
 use serde_json::{Map, Value, json};
 use store::Store;
@@ -31,6 +31,8 @@ pub(crate) struct Settling<'a> {
     now: Timestamp,
     /// What this commit has started under a key already.
     under_key: BTreeMap<(String, String), RunId>,
+    /// Steps that it has begun so far.
+    begun: u32,
     also: Also,
 }
 
@@ -42,6 +44,7 @@ impl Router {
             routes: self.routes(),
             now,
             under_key: BTreeMap::new(),
+            begun: 0,
             also: Also::default(),
         }
     }
@@ -196,7 +199,9 @@ impl Settling<'_> {
         };
         let begun = Run::new(run_id.clone(), &run, self.now);
         let preparing = Preparing::new(self.store, self.executors, begun, pipeline.plan.clone(), self.now);
-        let (prepared, bodies) = preparing.begun_with(given).all().await?;
+        let (prepared, bodies) = preparing.begun_with(given).after(self.begun).all().await?;
+        let steps = prepared.iter().filter(|one| matches!(one.readiness, Readiness::Job { .. })).count();
+        self.begun = self.begun.saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
         self.also.bodies.extend(bodies);
         if !prepared.is_empty() {
             self.also.then(run_id.clone(), RunCommand::Advance(prepared));

@@ -51,6 +51,7 @@ fn link(node: &str) -> StepLink {
         visit: 1,
         pipeline: "line".to_owned(),
         step: "two".to_owned(),
+        ordinal: 0,
         node: Some(node.to_owned()),
     }
 }

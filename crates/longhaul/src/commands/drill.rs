@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -14,6 +12,7 @@ use engine::{Ids, RandomIds};
 use store_sql::ScratchSchema;
 use tokio::runtime::Runtime;
 
+use super::interruption;
 use crate::exit::Failed;
 
 const HELP: &str = "Examples:
@@ -178,23 +177,6 @@ fn write(report: &Path, kind: &str, text: &str) -> Result<()> {
 fn some_seed() -> u64 {
     let Jitter(share) = RandomIds.jitter();
     u64::from(share)
-}
-
-/// Set by the first Ctrl-C; the second one ends this process, and with it all that it has started.
-fn interruption() -> Result<Arc<AtomicBool>> {
-    let told = Arc::new(AtomicBool::new(false));
-    let heard = told.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::spawn(move || {
-        runtime.block_on(async {
-            let _ = tokio::signal::ctrl_c().await;
-            eprintln!("longhaul: ending; again to end at once");
-            heard.store(true, Ordering::SeqCst);
-            let _ = tokio::signal::ctrl_c().await;
-            std::process::exit(1);
-        });
-    });
-    Ok(told)
 }
 
 /// A scratch schema, for a caller that does not wait.

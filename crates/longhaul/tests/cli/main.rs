@@ -2,6 +2,7 @@
 
 mod agentic_routes;
 mod backends;
+mod bench;
 mod broken_disk;
 mod called_back;
 mod commands;

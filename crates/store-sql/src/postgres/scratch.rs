@@ -1,10 +1,10 @@
-//! A schema for a while: made for a drill on somebody's own server, and taken away with all that is in it.
+//! A schema for a while: made for a drill or a bench on somebody's own server, and taken away with all that is in it.
 //!
 //! Whatever is done here is done to sessions and tables of that schema alone.
 
 use super::address::PostgresAddress;
 use super::failure::PostgresError;
-use super::session::Session;
+use super::session::{Session, bare};
 use crate::OpenError;
 
 /// A schema of its own in a database.
@@ -48,6 +48,11 @@ impl ScratchSchema {
     /// The address of a store in it.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// A connection into it that knows nothing of the store, for what is measured beside it. It ends with the client.
+    pub async fn client(&self) -> Result<tokio_postgres::Client, ScratchError> {
+        Ok(bare(&PostgresAddress::parse(&self.address)?).await?)
     }
 
     /// Ends every session of it; how many there were.

@@ -199,6 +199,23 @@ impl CopyIn {
     }
 }
 
+/// A connection with nothing of ours: for whoever measures the server itself.
+pub(super) async fn bare(address: &PostgresAddress) -> Result<Client, OpenError> {
+    let failed = |error: tokio_postgres::Error| refused(address, error);
+    match tls::connector(address)? {
+        None => {
+            let (client, connection) = address.config.connect(NoTls).await.map_err(failed)?;
+            tokio::spawn(drive(connection, None));
+            Ok(client)
+        }
+        Some(connector) => {
+            let (client, connection) = address.config.connect(connector).await.map_err(failed)?;
+            tokio::spawn(drive(connection, None));
+            Ok(client)
+        }
+    }
+}
+
 impl Drop for Session {
     /// What was asked and not answered is given up with the connection.
     fn drop(&mut self) {

@@ -387,6 +387,7 @@ fn created_for(node: Option<&str>) -> Fact {
             visit: 1,
             pipeline: "line".to_owned(),
             step: "two".to_owned(),
+            ordinal: 0,
             node: node.map(str::to_owned),
         }));
     })

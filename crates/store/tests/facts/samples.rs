@@ -324,6 +324,7 @@ fn full_job() -> NewJob {
             visit: 3,
             pipeline: "tides".to_owned(),
             step: "render".to_owned(),
+            ordinal: 0,
             node: Some("daemon-1".to_owned()),
         })),
     };

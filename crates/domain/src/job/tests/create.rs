@@ -172,6 +172,7 @@ fn a_step_that_begins_with_files_of_one_node_queues_for_that_node_and_no_caller_
         visit: 1,
         pipeline: "tides".to_owned(),
         step: "two".to_owned(),
+        ordinal: 0,
         node: Some("daemon-1".to_owned()),
     };
     let mut spec = JobSpec::plain(Some("render"), THRICE);

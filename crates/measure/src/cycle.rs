@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use domain::attention::Retention;
@@ -16,16 +16,21 @@ use store::{NewBody, Store, Take, Taken, body_ref};
 use store_sql::{SqliteOptions, SqliteStore};
 use tokio::sync::{Mutex, mpsc};
 
+use crate::work::per_second;
+
 /// The lane of the bench's executor.
 pub const EXECUTOR: &str = "noop";
 /// What a no-op job is given.
 pub const INPUT: &[u8] = br#"{"url":"https://example.org/a/b/c","width":1280,"height":720,"format":"png"}"#;
-const RESULT: &[u8] = br#"{"ok":true,"path":"out/0001.png"}"#;
+/// What it comes to.
+pub const RESULT: &[u8] = br#"{"ok":true,"path":"out/0001.png"}"#;
 const TAKE_BATCH: usize = 256;
 
 /// What a run came to.
 pub struct Cycle {
+    /// How fast it was.
     pub jobs_per_second: f64,
+    /// What one durable transaction held.
     pub requests_per_batch: f64,
 }
 
@@ -40,8 +45,40 @@ pub async fn run(path: &Path, callers: usize, jobs: usize) -> Result<Cycle> {
     Ok(Cycle { jobs_per_second, requests_per_batch })
 }
 
+/// When a run is over.
+#[derive(Clone, Copy)]
+pub enum Until {
+    /// After so many jobs.
+    Jobs(usize),
+    /// When a caller is done with a job and it is later than this.
+    Time(Instant),
+}
+
+impl Until {
+    /// Whether a caller goes on that has done so many.
+    fn goes_on(self, caller: usize, callers: usize, done: usize) -> bool {
+        match self {
+            Self::Jobs(jobs) => done < jobs / callers + usize::from(caller < jobs % callers),
+            Self::Time(until) => Instant::now() < until,
+        }
+    }
+}
+
+/// What a run on a store came to.
+pub struct Ran {
+    /// From the first create to the last end.
+    pub time: Duration,
+    /// How long each job took, in seconds.
+    pub each: Vec<f64>,
+}
+
 /// Runs this many jobs with this many callers on a store; jobs per second.
 pub async fn on(store: Arc<dyn Store>, callers: usize, jobs: usize) -> Result<f64> {
+    Ok(per_second(jobs, until(store, callers, Until::Jobs(jobs)).await?.time))
+}
+
+/// Runs jobs with this many callers on a store; each caller has one job at a time.
+pub async fn until(store: Arc<dyn Store>, callers: usize, until: Until) -> Result<Ran> {
     let engine = engine(store);
     let owner = OwnerId::new("node-bench-boot-1");
     let begin = Instant::now();
@@ -72,27 +109,28 @@ pub async fn on(store: Arc<dyn Store>, callers: usize, jobs: usize) -> Result<f6
     });
     let mut tasks = Vec::new();
     for caller in 0..callers {
-        let share = jobs / callers + usize::from(caller < jobs % callers);
         let (engine, owner, created, taken) = (engine.clone(), owner.clone(), created.clone(), taken.clone());
         tasks.push(tokio::spawn(async move {
-            for _ in 0..share {
+            let mut each = Vec::new();
+            while until.goes_on(caller, callers, each.len()) {
+                let began = Instant::now();
                 create(&engine).await?;
                 created.send(())?;
                 let one = taken.lock().await.recv().await.expect("as many are taken as are created");
                 finish(&engine, &owner, one).await?;
+                each.push(began.elapsed().as_secs_f64());
             }
-            anyhow::Ok(())
+            anyhow::Ok(each)
         }));
     }
     drop(created);
+    let mut each = Vec::new();
     for task in tasks {
-        task.await??;
+        each.extend(task.await??);
     }
-    let seconds = begin.elapsed().as_secs_f64();
+    let time = begin.elapsed();
     dispatcher.await??;
-    #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
-    let jobs_per_second = jobs as f64 / seconds;
-    Ok(jobs_per_second)
+    Ok(Ran { time, each })
 }
 
 /// An engine on this store.

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::process::Address;
+use crate::process::Address;
 
 /// The longest answer that is read.
 const MAX_ANSWER_BYTES: usize = 16 * 1_048_576;

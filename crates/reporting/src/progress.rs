@@ -1,4 +1,4 @@
-//! What is shown while a drill goes on: one line that is written anew on a terminal, a line now and then elsewhere.
+//! What is shown while a proof goes on: one line that is written anew on a terminal, a line now and then elsewhere.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -13,11 +13,14 @@ pub struct Progress {
     shown: bool,
 }
 
-impl Progress {
-    pub fn new() -> Self {
+impl Default for Progress {
+    fn default() -> Self {
         Self { terminal: std::io::stderr().is_terminal(), last: None, shown: false }
     }
+}
 
+impl Progress {
+    /// Shows how it goes.
     pub fn show(&mut self, line: &str) {
         if self.terminal {
             self.shown = true;

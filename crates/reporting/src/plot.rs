@@ -12,32 +12,50 @@ const TICKS: u32 = 5;
 /// More points than this nobody can tell apart.
 const MAX_POINTS: usize = 2_000;
 
-/// A plot over time.
+/// A plot over time, or over steps that stand beside each other.
 pub struct Plot {
     svg: String,
-    seconds: f64,
+    /// The end of the axis.
+    last: f64,
     most: f64,
 }
 
 impl Plot {
     /// A frame for so many seconds, and values up to `most`.
     pub fn new(seconds: f64, most: f64, unit: &str) -> Self {
-        let (seconds, most) = (round_up(seconds), round_up(most));
-        let mut plot = Self { svg: String::new(), seconds, most };
+        let seconds = round_up(seconds);
+        let ticks = (0..=TICKS).map(|tick| seconds * f64::from(tick) / f64::from(TICKS));
+        let names: Vec<(f64, String)> = ticks.map(|at| (at, format!("{at:.0} s"))).collect();
+        Self::framed(seconds, &names, most, unit)
+    }
+
+    /// A frame for steps of these names, at 0, 1, 2, ..., and values up to `most`.
+    pub fn steps(names: &[String], most: f64, unit: &str) -> Self {
+        let names: Vec<(f64, String)> = (0_u32..).map(f64::from).zip(names.iter().cloned()).collect();
+        let last = names.last().map_or(1.0, |(at, _)| at.max(1.0));
+        Self::framed(last, &names, most, unit)
+    }
+
+    fn framed(last: f64, names: &[(f64, String)], most: f64, unit: &str) -> Self {
+        let most = round_up(most);
+        let mut plot = Self { svg: String::new(), last, most };
         let _ = write!(plot.svg, r#"<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">"#);
+        let (end, floor) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
         for tick in 0..=TICKS {
-            let share = f64::from(tick) / f64::from(TICKS);
-            let (x, y) = (plot.x(seconds * share), plot.y(most * share));
-            let (end, floor) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+            let value = most * f64::from(tick) / f64::from(TICKS);
+            let y = plot.y(value);
             let _ = write!(
                 plot.svg,
-                r#"<line class="grid" x1="{LEFT}" x2="{end}" y1="{y:.1}" y2="{y:.1}"/><text class="value" x="{:.1}" y="{:.1}">{}</text><text class="time" x="{x:.1}" y="{:.1}">{:.0} s</text>"#,
+                r#"<line class="grid" x1="{LEFT}" x2="{end}" y1="{y:.1}" y2="{y:.1}"/><text class="value" x="{:.1}" y="{:.1}">{}</text>"#,
                 LEFT - 6.0,
                 y + 4.0,
-                short(most * share),
-                floor + 18.0,
-                seconds * share
+                short(value),
             );
+        }
+        for (at, name) in names {
+            let x = plot.x(*at);
+            let _ =
+                write!(plot.svg, r#"<text class="time" x="{x:.1}" y="{:.1}">{name}</text>"#, floor + 18.0);
         }
         let _ = write!(plot.svg, r#"<text class="unit" x="{LEFT}" y="{:.1}">{unit}</text>"#, TOP - 2.0);
         plot
@@ -63,13 +81,14 @@ impl Plot {
         }
     }
 
+    /// All of it.
     pub fn svg(mut self) -> String {
         self.svg.push_str("</svg>");
         self.svg
     }
 
     fn x(&self, at: f64) -> f64 {
-        LEFT + (WIDTH - LEFT - RIGHT) * (at / self.seconds).clamp(0.0, 1.0)
+        LEFT + (WIDTH - LEFT - RIGHT) * (at / self.last).clamp(0.0, 1.0)
     }
 
     fn y(&self, value: f64) -> f64 {
@@ -102,6 +121,33 @@ pub fn bars(rows: &[(&str, u64)]) -> String {
     svg
 }
 
+/// What is compared: a name, and a bar for each of two values; the longest over the whole width.
+pub fn pairs(rows: &[(String, f64, Option<f64>)]) -> String {
+    const ROW: f64 = 46.0;
+    const VALUE: f64 = 80.0;
+    let values = rows.iter().flat_map(|(_, one, other)| [Some(*one), *other]).flatten();
+    let most = values.fold(f64::MIN_POSITIVE, f64::max);
+    let height = ROW * f64::from(u32::try_from(rows.len()).unwrap_or(u32::MAX));
+    let mut svg = format!(r#"<svg viewBox="0 0 {WIDTH} {height}" role="img">"#);
+    for (row, (name, one, other)) in (0_u32..).zip(rows) {
+        let top = ROW * f64::from(row);
+        let _ = write!(svg, r#"<text x="0" y="{:.1}">{name}</text>"#, top + 12.0);
+        for (value, class, y) in [(Some(*one), "ours", top + 17.0), (*other, "raw", top + 29.0)] {
+            let Some(value) = value else { continue };
+            let width = (WIDTH - VALUE) * (value / most).clamp(0.0, 1.0);
+            let _ = write!(
+                svg,
+                r#"<rect class="{class}" x="0" y="{y:.1}" width="{width:.1}" height="10"/><text x="{:.1}" y="{:.1}">{}</text>"#,
+                width + 6.0,
+                y + 9.0,
+                short(value)
+            );
+        }
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
 /// A count as a length; beyond the precision of a picture.
 pub fn count_as(count: u64) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
@@ -110,6 +156,10 @@ pub fn count_as(count: u64) -> f64 {
 /// The next number whose fifths are easy to read.
 fn round_up(value: f64) -> f64 {
     let mut step = 1.0;
+    // Small values have fifths of their own.
+    while value > 0.0 && value <= step * f64::from(TICKS) / 10.0 && step > 1e-6 {
+        step /= 10.0;
+    }
     while value > step * f64::from(TICKS) {
         let twice = [2.0, 5.0, 10.0].into_iter().find(|times| value <= step * times * f64::from(TICKS));
         step *= twice.unwrap_or(10.0);
@@ -118,7 +168,13 @@ fn round_up(value: f64) -> f64 {
 }
 
 fn short(value: f64) -> String {
-    if value >= 10_000.0 { format!("{:.0}k", value / 1_000.0) } else { format!("{value:.0}") }
+    match value {
+        10_000.0.. => format!("{:.0}k", value / 1_000.0),
+        10.0.. => format!("{value:.0}"),
+        _ if (value - value.round()).abs() < 1e-9 => format!("{value:.0}"),
+        1.0.. => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
 }
 
 #[cfg(test)]
@@ -138,6 +194,23 @@ mod tests {
     fn axes_end_at_a_number_that_is_easy_to_read() {
         let ends = [0.0, 5.0, 6.0, 11.0, 51.0, 118.0, 922.0, 1_834.0].map(round_up);
         assert_eq!(format!("{ends:?}"), "[5.0, 5.0, 10.0, 25.0, 100.0, 250.0, 1000.0, 2500.0]");
+        let small = [0.04, 0.3, 0.5].map(|value| format!("{:.2}", round_up(value)));
+        assert_eq!(small, ["0.05", "0.50", "0.50"]);
+    }
+
+    #[test]
+    fn what_is_compared_has_two_bars_and_the_longest_is_as_wide_as_the_page() {
+        let svg = pairs(&[("jobs".to_owned(), 50.0, Some(100.0)), ("creates".to_owned(), 25.0, None)]);
+        assert_eq!(svg.matches("<rect").count(), 3, "{svg}");
+        assert!(svg.contains(r#"class="raw" x="0" y="29.0" width="780.0""#), "{svg}");
+    }
+
+    #[test]
+    fn steps_stand_beside_each_other_under_their_names() {
+        let mut plot = Plot::steps(&["1,000".to_owned(), "10,000".to_owned()], 2.0, "ms");
+        plot.line("ours", [(0.0, 1.0), (1.0, 2.0)].into_iter());
+        let svg = plot.svg();
+        assert!(svg.contains(">1,000</text>") && svg.contains(">10,000</text>"), "{svg}");
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! The bare disk: how often it can make one small write durable.
+//! The bare disk: how often it can make one small write durable; and files that are read from it, not from memory.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use rustix::fs::{Advice, fadvise};
 
 const PAGE: [u8; 4_096] = [7; 4_096];
 const FOR: Duration = Duration::from_secs(1);
@@ -19,4 +21,17 @@ pub fn syncs_per_second(dir: &Path) -> std::io::Result<f64> {
         syncs += 1;
     }
     Ok(f64::from(syncs) / begin.elapsed().as_secs_f64())
+}
+
+/// What comes next reads the files of this directory from the disk.
+pub fn out_of_the_cache(data_dir: &Path) -> std::io::Result<()> {
+    for file in std::fs::read_dir(data_dir)? {
+        let path = file?.path();
+        if path.is_file() {
+            let file = File::open(path)?;
+            file.sync_all()?;
+            fadvise(&file, 0, None, Advice::DontNeed)?;
+        }
+    }
+    Ok(())
 }

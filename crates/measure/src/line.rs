@@ -19,17 +19,24 @@ pub struct Line {
 /// What a figure must keep.
 #[derive(Clone, Copy)]
 pub enum Bound {
+    /// This or more.
     AtLeast(f64),
+    /// Less than this.
     Below(f64),
+    /// This or less.
     AtMost(f64),
+    /// Nothing: it is told for comparison.
+    Told,
 }
 
 impl Bound {
-    fn holds(self, figure: f64) -> bool {
+    /// Whether a figure keeps it.
+    pub fn holds(self, figure: f64) -> bool {
         match self {
             Self::AtLeast(bound) => figure >= bound,
             Self::Below(bound) => figure < bound,
             Self::AtMost(bound) => figure <= bound,
+            Self::Told => true,
         }
     }
 }
@@ -40,6 +47,7 @@ impl fmt::Display for Bound {
             Self::AtLeast(bound) => write!(f, "at least {bound}"),
             Self::Below(bound) => write!(f, "below {bound}"),
             Self::AtMost(bound) => write!(f, "at most {bound}"),
+            Self::Told => Ok(()),
         }
     }
 }
@@ -51,13 +59,25 @@ pub fn head() {
 }
 
 impl Line {
+    /// Whether the bound holds.
+    pub fn holds(&self) -> bool {
+        self.bound.holds(self.figure)
+    }
+
+    /// The word for that.
+    pub fn verdict(&self) -> &'static str {
+        match self.bound {
+            Bound::Told => "",
+            Bound::AtLeast(_) | Bound::Below(_) | Bound::AtMost(_) if self.holds() => "holds",
+            Bound::AtLeast(_) | Bound::Below(_) | Bound::AtMost(_) => "MISSED",
+        }
+    }
+
     /// Prints it; whether the bound holds.
     pub fn print(&self) -> bool {
         let Self { what, measured, against, figure, bound } = self;
-        let holds = bound.holds(*figure);
-        let verdict = if holds { "holds" } else { "MISSED" };
-        println!("| {what} | {measured} | {against} | {figure:.3} | {bound} | {verdict} |");
-        holds
+        println!("| {what} | {measured} | {against} | {figure:.3} | {bound} | {} |", self.verdict());
+        self.holds()
     }
 }
 

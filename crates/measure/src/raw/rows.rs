@@ -8,9 +8,13 @@ use tokio_postgres::{Client, Row, Statement};
 /// A value of a column.
 #[derive(Clone, Debug)]
 pub enum Value {
+    /// Nothing.
     Null,
+    /// A number.
     Integer(i64),
+    /// A text.
     Text(String),
+    /// Bytes.
     Bytes(Vec<u8>),
 }
 
@@ -35,9 +39,21 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
+impl rusqlite::ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        match self {
+            Self::Null => Ok(rusqlite::types::Null.into()),
+            Self::Integer(value) => Ok((*value).into()),
+            Self::Text(text) => rusqlite::ToSql::to_sql(text),
+            Self::Bytes(bytes) => rusqlite::ToSql::to_sql(bytes),
+        }
+    }
+}
+
 /// The rows that a statement finds.
-pub async fn rows(client: &Client, statement: &str, id: &str) -> Result<Vec<Vec<Value>>> {
-    Ok(client.query(statement, &[&id]).await?.iter().map(row).collect())
+pub async fn rows(client: &Client, statement: &str, given: &[Value]) -> Result<Vec<Vec<Value>>> {
+    let given: Vec<&(dyn ToSql + Sync)> = given.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+    Ok(client.query(statement, &given).await?.iter().map(row).collect())
 }
 
 fn row(row: &Row) -> Vec<Value> {
@@ -84,6 +100,7 @@ impl Many {
         Ok(Self { statement, columns: vec![Vec::new(); columns] })
     }
 
+    /// One more row.
     pub fn push(&mut self, row: Vec<Value>) {
         debug_assert_eq!(row.len(), self.columns.len());
         for (column, value) in self.columns.iter_mut().zip(row) {

@@ -1,0 +1,132 @@
+//! `longhaul bench`: how fast durable work goes on a disk or a database of the user's own, beside the raw database doing the same rows.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use measure::{Level, Outcome, Setting};
+
+use super::interruption;
+use crate::exit::Failed;
+
+const HELP: &str = "Examples:
+  longhaul bench                                        everything, on a file, in about two minutes
+  longhaul bench --dir /mnt/that-disk                   on the disk that you mean
+  longhaul bench --database postgres://user@db/scratch  on PostgreSQL
+  longhaul bench --only store,http --seconds 60         some levels, and more time for each
+  longhaul bench --only growth --records 1000000        beside a million records: minutes more, 4 GB
+
+Levels: store (jobs through the core, in this process), http (the daemon over HTTP), executors \
+(built in, a command, a plugin, a service that answers at once), operations (work at a service that is \
+asked about), pipelines (events that start runs), growth (the same work beside more and more records), \
+idle, start.
+
+Everything happens in a store of its own: files in a scratch directory, or scratch schemas of the \
+database, which are taken away afterwards. Beside every figure stands the raw database doing the same \
+rows in the same run: read the ratios, absolute figures differ from machine to machine. What is compared \
+takes turns, and the middle of three rounds is told. Let nothing else run on the machine.
+
+Prints tables in Markdown; with --report, FILE.json for machines and FILE.html with plots too.
+
+Exit codes:
+    0  every bound holds
+    1  a bound is missed, or something could not be measured
+    2  wrong usage";
+
+/// A day.
+const MAX_SECONDS: u64 = 86_400;
+const MIN_RECORDS: u64 = 1_000;
+const MAX_RECORDS: u64 = 10_000_000;
+
+/// Measure how fast durable work goes here, beside the raw database doing the same rows
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub struct Bench {
+    /// About how long it takes in all; filling the stores of growth and start comes on top
+    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
+    seconds: u64,
+    // Not from the environment: what a daemon of yours works on is not measured by accident.
+    /// A PostgreSQL database instead of a file; schemas are made in it and taken away afterwards
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// Where the scratch directory is made: the disk that is measured [default: the temporary directory]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Only these levels
+    #[arg(long, value_delimiter = ',', value_name = "LEVELS", value_parser = levels())]
+    only: Vec<String>,
+    /// The most records that growth is measured beside
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(MIN_RECORDS..=MAX_RECORDS))]
+    records: u64,
+    /// Where a report goes, without .json and .html
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// A bound that nothing keeps
+    #[arg(long, hide = true)]
+    plant_a_miss: bool,
+}
+
+fn levels() -> PossibleValuesParser {
+    Level::ALL.map(|(level, _)| level.name()).into()
+}
+
+pub fn run(bench: &Bench) -> Result<ExitCode> {
+    let dir = bench.dir.clone().unwrap_or_else(std::env::temp_dir);
+    let dir = dir.canonicalize().map_err(|error| Failed::usage(format!("{}: {error}", dir.display())))?;
+    let scratch = Scratch::make(&dir)?;
+    let is_wanted =
+        |level: Level| bench.only.is_empty() || bench.only.iter().any(|only| only == level.name());
+    let setting = Setting {
+        binary: std::env::current_exe().context("cannot find the program of this process")?,
+        seconds: bench.seconds,
+        database: bench.database.clone(),
+        scratch: scratch.0.clone(),
+        levels: Level::ALL.map(|(level, _)| level).into_iter().filter(|level| is_wanted(*level)).collect(),
+        records: usize::try_from(bench.records)?,
+        plant_a_miss: bench.plant_a_miss,
+        interrupted: interruption()?,
+    };
+    let outcome = measure::run(&setting)?;
+    drop(scratch);
+    print!("{}", outcome.table);
+    if let Some(report) = &bench.report {
+        write(report, &outcome)?;
+    }
+    Ok(match outcome.missed {
+        0 => ExitCode::SUCCESS,
+        missed => {
+            println!("\n{missed} missed");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn write(report: &Path, outcome: &Outcome) -> Result<()> {
+    for (kind, text) in [("json", &outcome.json), ("html", &outcome.page)] {
+        let path = PathBuf::from(format!("{}.{kind}", report.display()));
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    println!("\nreport: {0}.json, {0}.html", report.display());
+    Ok(())
+}
+
+/// A directory of the bench's own; gone when it is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn make(dir: &Path) -> Result<Self> {
+        let path = dir.join(format!("longhaul-bench-{}", std::process::id()));
+        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("longhaul: {} is left: {error}", self.0.display());
+        }
+    }
+}
