@@ -2,7 +2,7 @@
 //!
 //! All three take turns, run by run: the pipeline from the publishing of its event to its durable end; the same plugin with the same request
 //! under the same supervisor, three times one after the other, without a job; and raw SQLite that makes as many commits of as many pages as
-//! the log of our store shows for this very run.
+//! the log of our store shows for this very run, and syncs as many of them.
 
 use std::time::{Duration, Instant};
 
@@ -26,8 +26,10 @@ struct Round {
     run: f64,
     spawns: f64,
     commits: f64,
-    /// Durable commits of one run.
+    /// Commits of one run.
     count: usize,
+    /// Those of them that were synced.
+    synced: usize,
     /// Pages of all of them.
     pages: u32,
 }
@@ -46,11 +48,11 @@ pub fn measure(place: &Place, host: &Host, runs: usize) -> Result<Line> {
         rounds.push(place.runtime.block_on(round(host, &mut pages, runs))?);
     }
     let round = middle(rounds, Round::ratio);
-    let Round { run, spawns, commits, count, pages } = round;
+    let Round { run, spawns, commits, count, synced, pages } = round;
     Ok(Line {
         what: format!(
             "a pipeline of three plugins that do nothing, from publish to end, and three starts of such a plugin ({:.2} ms) \
-             with the {count} commits of a run, {pages} pages ({:.2} ms)",
+             with the {count} commits of a run, {synced} of them synced, {pages} pages ({:.2} ms)",
             spawns * 1_000.0,
             commits * 1_000.0
         ),
@@ -70,12 +72,14 @@ async fn round(host: &Host, pages: &mut Pages, runs: usize) -> Result<Round> {
     for _ in 0..runs * 2 {
         tokio::time::sleep(PAUSE).await;
         let before = log.read()?;
+        let synced_before = host.synced();
         let begin = Instant::now();
         host.run().await?;
         let run = begin.elapsed();
         tokio::time::sleep(PAUSE).await;
         let after = log.read()?;
         let Some(commits) = after.since(&before) else { continue };
+        let synced = usize::try_from(host.synced() - synced_before)?;
         let begin = Instant::now();
         for _ in STEPS {
             host.spawn(&assignment).await?;
@@ -83,22 +87,23 @@ async fn round(host: &Host, pages: &mut Pages, runs: usize) -> Result<Round> {
         of_spawns.push(begin.elapsed().as_secs_f64());
         tokio::time::sleep(PAUSE).await;
         let begin = Instant::now();
-        pages.commit_all(commits)?;
+        pages.commit_all(commits, synced)?;
         of_commits.push(begin.elapsed().as_secs_f64());
         of_runs.push(run.as_secs_f64());
-        seen.push((commits.len(), commits.iter().sum::<u32>()));
+        seen.push((commits.len(), synced, commits.iter().sum::<u32>()));
         if of_runs.len() == runs {
             break;
         }
     }
     ensure!(of_runs.len() == runs, "the log of the store begins anew too often");
     seen.sort_unstable();
-    let (count, pages) = seen[seen.len() / 2];
+    let (count, synced, pages) = seen[seen.len() / 2];
     Ok(Round {
         run: percentile(&mut of_runs, 50),
         spawns: percentile(&mut of_spawns, 50),
         commits: percentile(&mut of_commits, 50),
         count,
+        synced,
         pages,
     })
 }

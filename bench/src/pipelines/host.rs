@@ -39,6 +39,7 @@ pub struct Host {
     pub daemon: Arc<Daemon>,
     /// The file of its store.
     pub path: PathBuf,
+    store: Arc<SqliteStore>,
     /// The first plugin, on a store in memory: nothing of what it does is durable.
     bare: Arc<dyn Specialist>,
 }
@@ -71,8 +72,13 @@ impl Host {
         let bare =
             PluginExecutor::open(host, first, clock.clone(), Arc::new(MemoryStore::new()), workspaces)?;
         let _in_runtime = place.runtime.enter();
-        let daemon = Daemon::start(store, clock, Arc::new(RandomIds), executors, settings()?);
-        Ok(Self { daemon: Arc::new(daemon), path, bare: Arc::new(bare) })
+        let daemon = Daemon::start(store.clone(), clock, Arc::new(RandomIds), executors, settings()?);
+        Ok(Self { daemon: Arc::new(daemon), path, store, bare: Arc::new(bare) })
+    }
+
+    /// How many transactions of its store were synced so far.
+    pub fn synced(&self) -> u64 {
+        self.store.figures().synced()
     }
 
     /// Publishes an event and waits for the end of the run that it starts: durable, as whoever waits over HTTP is told.

@@ -1,5 +1,5 @@
-//! Raw SQLite that makes commits of a given number of pages one after the other, each synced before the next begins. It reads nothing,
-//! and finds every page by its number.
+//! Raw SQLite that makes commits of a given number of pages one after the other, as many of them synced as one likes. It reads nothing, and
+//! finds every page by its number.
 
 use std::path::Path;
 
@@ -35,10 +35,14 @@ impl Pages {
         Ok(Self { connection, _checkpointer: checkpointer, next: 0, written: 0 })
     }
 
-    /// One durable commit for each number of pages.
-    pub fn commit_all(&mut self, commits: &[u32]) -> Result<()> {
-        for pages in commits {
-            self.commit(*pages)?;
+    /// One commit for each number of pages; so many of them are synced, each before the next begins.
+    pub fn commit_all(&mut self, commits: &[u32], synced: usize) -> Result<()> {
+        let (without, with) = commits.split_at(commits.len().saturating_sub(synced));
+        for (synchronous, commits) in [("NORMAL", without), ("FULL", with)] {
+            self.connection.pragma_update(None, "synchronous", synchronous)?;
+            for pages in commits {
+                self.commit(*pages)?;
+            }
         }
         Ok(())
     }

@@ -42,6 +42,7 @@ const FULL: i64 = 2;
 #[derive(Default)]
 pub struct WriterFigures {
     batches: AtomicU64,
+    synced: AtomicU64,
     requests: AtomicU64,
 }
 
@@ -139,6 +140,7 @@ impl Writer {
             return Err(Failure::at_commit(error));
         }
         failpoint("commit.after");
+        self.figures.synced.fetch_add(u64::from(self.syncs), Ordering::Relaxed);
         tally.add(&filled.moved);
         drop(tally);
         self.last_position = position;
@@ -322,6 +324,11 @@ impl WriterFigures {
     /// Transactions so far.
     pub fn batches(&self) -> u64 {
         self.batches.load(Ordering::Relaxed)
+    }
+
+    /// Those that were written and synced.
+    pub fn synced(&self) -> u64 {
+        self.synced.load(Ordering::Relaxed)
     }
 
     /// Requests in them.
