@@ -14,7 +14,7 @@ use super::runs;
 use super::serve::CONFIG_FILE;
 use crate::client::{Call, Client, Connection, segment};
 use crate::config::Config;
-use crate::exit::{FAILED, Failed};
+use crate::exit::{FAILED, Failed, TIMED_OUT};
 use crate::show::{Table, plain, say};
 
 const EXAMPLES: &str = "A pipeline says what follows an event: steps after each other or all together, each done by an executor. \
@@ -29,7 +29,8 @@ Examples:
   longhaul pipeline run tide-alert --payload '{\"level\": 2140}' --wait 30
   longhaul pipeline reload                            the daemon reads its files anew; what runs is not touched
 
-Exit codes: 0 all can be used, 1 some cannot; every mistake is printed with its file, line and column.";
+Exit codes: 0 all can be used, or the run has completed; 1 some cannot, or the run failed; 124 the time of a wait is over. Every \
+mistake is printed with its file, line and column; a step that uses what the configuration does not have is a warning.";
 
 /// Check and show pipelines
 #[derive(Args)]
@@ -180,8 +181,12 @@ fn begin(client: &Client, start: &Start) -> Result<ExitCode> {
         let id = &answer.run_id;
         say(format_args!("Started {id}; `longhaul runs show {id}` shows where it is"));
     }
-    let failed = answer.run.as_ref().is_some_and(|run| run.state == "failed" || run.state == "cancelled");
-    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    Ok(match answer.run.as_ref().map(|run| run.state.as_str()) {
+        Some("failed" | "cancelled") => ExitCode::from(FAILED),
+        // Whoever asked to wait is told that they did not see the end.
+        state if start.wait.is_some() && state != Some("completed") => ExitCode::from(TIMED_OUT),
+        Some(_) | None => ExitCode::SUCCESS,
+    })
 }
 
 fn reload(client: &Client, asked: &Asked) -> Result<ExitCode> {
