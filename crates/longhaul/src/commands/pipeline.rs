@@ -213,7 +213,12 @@ fn check(files: &[PathBuf], named: &Named) -> Result<ExitCode> {
         eprintln!("{}", plain(&mistake.to_string()));
     }
     let count = pipelines.len();
-    let names: Vec<&str> = pipelines.iter().map(|pipeline| pipeline.name.as_str()).collect();
+    let names: Vec<String> = pipelines.iter().map(|pipeline| pipeline.name.clone()).collect();
+    if let Some(config) = named.found()? {
+        for doubt in config.doubts_of(&Routes::new(pipelines)) {
+            eprintln!("warning: {}", plain(&doubt.to_string()));
+        }
+    }
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     say(format_args!("{count} can be used: {names}"));
     Ok(if mistakes.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
@@ -240,6 +245,16 @@ fn show(name: &str, format: Shown, files: &[PathBuf], named: &Named) -> Result<E
 }
 
 impl Named {
+    /// The configuration, if one was named or lies here.
+    fn found(&self) -> Result<Option<Config>> {
+        let path = match &self.config {
+            Some(path) => path,
+            None if Path::new(CONFIG_FILE).exists() => Path::new(CONFIG_FILE),
+            None => return Ok(None),
+        };
+        Ok(Some(Config::read(path)?))
+    }
+
     /// What is to be read: what was given, or what the configuration names.
     fn paths(&self, given: &[PathBuf]) -> Result<Vec<PathBuf>> {
         if !given.is_empty() {
