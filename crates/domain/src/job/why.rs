@@ -78,6 +78,8 @@ pub enum LaneHere {
     },
     /// Every slot is taken.
     Full,
+    /// This node takes nothing by itself.
+    NotTaken,
     /// Only another node takes from it.
     Elsewhere {
         /// Whether that node is there.
@@ -340,6 +342,18 @@ fn queued(
                 format!(
                     "this node leaves {executor:?} out: {why}. It waits, and no try is used up: mend it and start the daemon \
                      again, or cancel the job"
+                ),
+                None,
+            ));
+            return None;
+        }
+        (ExecutorHere::Registered, LaneHere::NotTaken) => {
+            reasons.push(reason(
+                "not_dispatched",
+                format!(
+                    "this daemon was started with --no-dispatch and takes nothing by itself: `longhaul jobs run {}` runs it here, \
+                     or start a daemon without it",
+                    job.id
                 ),
                 None,
             ));

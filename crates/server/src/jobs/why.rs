@@ -5,6 +5,7 @@ use axum::response::Response;
 use domain::job::{ExecutorHere, Job, JobState, LaneHere, Reason, Surroundings, cancel_told};
 use domain::operation::{Operation, OrphanReason, Settlement};
 use domain::{BodyName, Record};
+use engine::Dispatching;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -151,6 +152,9 @@ async fn lane_here(server: &Server, job: &Job) -> Result<LaneHere, Problem> {
         let is_it = |id: &str| domain::OwnerId::new(id).node() == node;
         let lives = nodes.iter().any(|one| is_it(&one.id) && !one.is_silent(server.now()));
         return Ok(LaneHere::Elsewhere { lives });
+    }
+    if attempts.dispatching() == Dispatching::Off {
+        return Ok(LaneHere::NotTaken);
     }
     Ok(match attempts.free_slots(&lane) {
         0 => LaneHere::Full,
