@@ -429,6 +429,9 @@ fn jobs_of_a_plugin_that_is_left_out_wait_with_the_reason_and_go_on_when_it_is_m
     let refused = longhaul(dir.path(), &["jobs", "create", "another", "--executor", "zoo"]);
     expect(1, &refused);
     assert!(stderr(&refused).contains("protocol must be 2"), "{}", stderr(&refused));
+    let run = longhaul(dir.path(), &["plugin", "run", "zoo"]);
+    expect(4, &run);
+    assert!(stderr(&run).contains("protocol must be 2"), "{}", stderr(&run));
     // Others are done meanwhile.
     ended(dir.path(), &create(dir.path(), &["other", "--executor", "noop"]), "completed");
     assert_eq!(show(dir.path(), &id)["state"], "queued");
@@ -488,4 +491,66 @@ fn plugin_that_cannot_be_used_costs_only_itself() {
     let id = create(dir.path(), &["a job", "--executor", "zoo", "--input", "{}"]);
     assert_eq!(ended(dir.path(), &id, "completed")["summary"], "done");
     ended(dir.path(), &create(dir.path(), &["other", "--executor", "noop"]), "completed");
+}
+
+#[test]
+fn run_of_a_plugin_that_is_not_there_makes_no_job() {
+    let zoo = Zoo::start(&script(OK), "");
+    let refused = longhaul(zoo.path(), &["plugin", "run", "zo"]);
+    expect(4, &refused);
+    assert!(stderr(&refused).contains("did you mean \"zoo\"?"), "{}", stderr(&refused));
+    assert_eq!(json(zoo.path(), &["jobs", "list"])["work"], json!([]));
+}
+
+#[test]
+fn check_and_list_say_what_the_daemon_would_leave_out() {
+    let (dir, config) = stocked(
+        "plugin_roots: [plugins]\nplugins: { zoo: { secrets: { TOKEN: { env: NO_SUCH_VARIABLE_ANYWHERE } } } }\n",
+    );
+    let checked = longhaul(dir.path(), &["plugin", "check", "--config", &config]);
+    assert!(expect(1, &checked).starts_with("0 can be used: ; 1 cannot"));
+    assert!(stderr(&checked).contains("TOKEN"), "{}", stderr(&checked));
+    let listed = expect(0, &longhaul(dir.path(), &["plugin", "list", "--config", &config]));
+    assert!(listed.contains("a secret is missing"), "{listed}");
+    put(&dir.path().join("plugins/zoo/run"), "#!/usr/bin/nope\n");
+    let one = longhaul(dir.path(), &["plugin", "check", dir.path().join("plugins/zoo").to_str().unwrap()]);
+    expect(1, &one);
+    let told = stderr(&one);
+    assert!(
+        told.contains("manifest.yaml:3:13: ") && told.contains("/usr/bin/nope, which is not there"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_a_plugin_logs_names_it_and_its_job_and_settings_that_it_does_not_bear_out_are_told() {
+    let logs = r#"echo '{"status": "ok", "result": "done", "logs": [{"level": "warn", "message": "paper is low"}]}'"#;
+    let zoo = Zoo::start(&script(logs), "timeouts: { nocmd: 3 }");
+    let id = zoo.job("{}");
+    ended(zoo.path(), &id, "completed");
+    let log = zoo.daemon.log();
+    let line = log.lines().find(|line| line.contains("paper is low")).expect("it was logged");
+    assert!(line.contains("zoo") && line.contains(&id), "{line}");
+    assert!(log.contains("it has no command \"nocmd\"") && log.contains("longhaul.yaml:2:17"), "{log}");
+}
+
+#[test]
+fn operator_who_runs_at_once_what_is_not_safe_at_once_is_warned() {
+    let (dir, config) = stocked("plugin_roots: [plugins]\nplugins: { zoo: { parallelism: 2 } }\n");
+    let manifest = dir.path().join("plugins/zoo/manifest.yaml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    put(&manifest, &format!("{text}concurrency_safe: false\n"));
+    let checked = longhaul(dir.path(), &["plugin", "check", "--config", &config]);
+    expect(0, &checked);
+    assert!(stderr(&checked).contains("longhaul.yaml:2:17: parallelism: 2"), "{}", stderr(&checked));
+}
+
+#[test]
+fn daemon_that_takes_nothing_by_itself_says_so_of_a_job_that_waits() {
+    let (dir, config) = stocked("plugin_roots: [plugins]\n");
+    let _daemon = serve(dir.path(), &config, &["--no-dispatch"]);
+    let id = create(dir.path(), &["a job", "--executor", "zoo", "--input", "{}"]);
+    let why = json(dir.path(), &["jobs", "why", &id]);
+    assert_eq!(why["reasons"][0]["code"], "not_dispatched", "{why}");
+    assert_eq!(why["earliest_at"], Value::Null);
 }
