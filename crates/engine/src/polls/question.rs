@@ -196,7 +196,7 @@ impl<'a> Question<'a> {
         };
         let answer = match answer {
             CancelAnswer::Refused(why) => CancelAnswer::Refused(storable(why)),
-            other => other,
+            other @ (CancelAnswer::Cancelled | CancelAnswer::Accepted | CancelAnswer::Unreachable) => other,
         };
         tracing::info!(operation = %operation.id, job = %operation.link.job_id, ?answer, told, "asked to stop");
         let command =
