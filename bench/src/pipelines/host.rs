@@ -183,8 +183,7 @@ fn plugins(root: &Path, program: &Path, parallelism: Option<usize>) -> Result<Pl
         let uses = Some("trivial".to_owned());
         (name.to_owned(), PluginSettings { uses, parallelism, ..PluginSettings::default() })
     });
-    let (plugins, left_out) = Plugins::assemble(&discovered, &BTreeMap::from(named))
-        .map_err(|wrong| anyhow::anyhow!("{}: {}", wrong.plugin, wrong.told))?;
+    let (plugins, left_out) = Plugins::assemble(&discovered, &BTreeMap::from(named));
     ensure!(left_out.is_empty(), "{left_out:?}");
     Ok(plugins)
 }

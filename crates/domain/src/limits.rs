@@ -32,12 +32,16 @@ pub const KEPT_EVIDENCE: usize = 20;
 /// Answers of executors to one cancel kept on the record.
 pub const KEPT_CANCEL_ANSWERS: usize = 10;
 
-/// Refuses a text over its limit.
+/// Refuses a text over its limit, and one with U+0000: every text of a record comes by here, and a database that has it in a view
+/// cannot read the view any more.
 pub fn check_text(what: &'static str, text: &str, limit: usize) -> Result<(), crate::Refusal> {
-    if text.len() > limit { Err(crate::Refusal::TooLarge { what, limit }) } else { Ok(()) }
+    if text.len() > limit {
+        return Err(crate::Refusal::TooLarge { what, limit });
+    }
+    if text.contains('\0') { Err(crate::Refusal::NulInJson) } else { Ok(()) }
 }
 
-/// Refuses an optional text over its limit.
+/// Refuses an optional text in the same way.
 pub fn check_optional(what: &'static str, text: Option<&str>, limit: usize) -> Result<(), crate::Refusal> {
     text.map_or(Ok(()), |text| check_text(what, text, limit))
 }

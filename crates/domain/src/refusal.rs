@@ -29,7 +29,7 @@ pub enum Refusal {
     #[error("a key stands twice in one JSON object")]
     DuplicateKey,
     /// A text holds the character U+0000.
-    #[error("the JSON holds the character U+0000, which cannot be stored")]
+    #[error("a text holds the character U+0000, which cannot be stored")]
     NulInJson,
     /// A value is over its limit.
     #[error("{what} is over its limit of {limit}")]

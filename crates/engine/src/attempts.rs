@@ -18,8 +18,8 @@ use store::{Commit, Committed, Lane, Taken};
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    Changes, CommitWatch, DaemonSettings, Engine, EngineError, Executors, LaneLimits, MayTake, Spawn,
-    Standing, Stop, Timer, Wakes, neighbours,
+    Changes, CommitWatch, DaemonSettings, Dispatching, Engine, EngineError, Executors, LaneLimits, MayTake,
+    Spawn, Standing, Stop, Timer, Wakes, neighbours,
 };
 use asked::Origin;
 pub use asked::RunOrder;
@@ -46,6 +46,7 @@ pub struct Attempts {
     /// What the host grants to work outside.
     policy: HostPolicy,
     strangers_from: Timestamp,
+    dispatching: Dispatching,
     standing: Arc<Standing>,
     running: Mutex<Running>,
     /// Told whenever an attempt has ended.
@@ -97,6 +98,7 @@ impl Attempts {
             owner: settings.owner.clone(),
             lease: settings.lease,
             strangers_from: timer.now().plus_seconds(settings.grace_seconds),
+            dispatching: settings.dispatching,
             timer,
             spawn,
             wakes,
@@ -154,6 +156,11 @@ impl Attempts {
     /// Before this time nothing is done about executors and lanes that are not known here: they may still come.
     pub fn strangers_from(&self) -> Timestamp {
         self.strangers_from
+    }
+
+    /// Whether jobs are taken by themselves.
+    pub fn dispatching(&self) -> Dispatching {
+        self.dispatching
     }
 
     /// The lane to take from, with the limit that all nodes together keep to, if it has one of its own: that of the lane for any node.

@@ -3,6 +3,7 @@
 mod approval;
 pub mod backend;
 pub mod http;
+mod left_out;
 pub mod plugin;
 pub mod process;
 
@@ -18,6 +19,7 @@ use tokio::sync::Semaphore;
 use crate::{CommitWatch, Schema, Specialist};
 
 pub use approval::{Approval, Gated};
+pub use left_out::LeftOut;
 
 /// One executor.
 #[derive(Clone)]
@@ -166,6 +168,11 @@ impl Executors {
         let named = self.by_name.get(name)?;
         let own = circle.and_then(|circle| named.by_circle.get(circle));
         own.or(named.common.as_ref())
+    }
+
+    /// The same, if it can be used.
+    pub fn find_usable(&self, circle: Option<&str>, name: &str) -> Option<&Registered> {
+        self.find(circle, name).filter(|found| found.specialist.left_out_because().is_none())
     }
 
     /// The attempts that all executors whose jobs queue in this lane may have together at the same time; none if there is none.

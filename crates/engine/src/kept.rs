@@ -8,6 +8,11 @@ use store::{NewBody, body_ref};
 
 use crate::{Failure, OrderBody, Output};
 
+/// What somebody outside says for people, as a record can hold it: the work is not failed for one character.
+pub(crate) fn storable(text: String) -> String {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+}
+
 /// Bodies that go with an order, each of the record that it is kept for.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies(Vec<OrderBody>);
@@ -52,7 +57,7 @@ impl Kept {
     /// Keeps a result.
     pub(crate) fn output(&mut self, output: Output) -> ResultRefs {
         ResultRefs {
-            summary: output.summary,
+            summary: output.summary.map(storable),
             data: output.data.map(|data| self.keep(BodyName::Result, data)),
             artifacts: output.artifacts.map(|list| self.keep(BodyName::Artifacts, list)),
             emitted: u32::try_from(output.emitted.len()).unwrap_or(u32::MAX),

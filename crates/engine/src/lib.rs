@@ -48,8 +48,8 @@ pub use driver::{Daemon, DaemonSettings, Dispatching, drive_for_good};
 pub use engine::{CommitWatch, Engine};
 pub use error::EngineError;
 pub use executors::{
-    Approval, Contract, Executor, Executors, Gated, ModeSupport, Modes, Registered, backend, http, plugin,
-    process,
+    Approval, Contract, Executor, Executors, Gated, LeftOut, ModeSupport, Modes, Registered, backend, http,
+    plugin, process,
 };
 pub use ids::{Ids, RandomIds};
 pub use lane_limits::{LaneLimits, SERIAL};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Location};
 
 /// Words that differ by more are not taken for each other.
@@ -50,6 +51,7 @@ impl Mistake {
             Error::SerdeMissingField { field, .. } => format!("the key {field:?} is missing"),
             Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} occurs twice"),
             Error::Unexpected { expected, .. } => unexpected(expected),
+            Error::Budget { breach, .. } => too_much(breach),
             Error::InvalidScalar { ty, .. } if ty.starts_with(['u', 'i']) => {
                 "a whole number is expected here".to_owned()
             }
@@ -71,6 +73,25 @@ impl fmt::Display for Mistake {
 }
 
 impl std::error::Error for Mistake {}
+
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "of the reader's many limits these are the ones that people meet; the others are all about size"
+)]
+fn too_much(breach: &BudgetBreach) -> String {
+    match breach {
+        BudgetBreach::Depth { depth } => {
+            format!("lists and objects stand in each other here {depth} deep, which is too deep")
+        }
+        BudgetBreach::Anchors { .. } | BudgetBreach::Aliases { .. } => {
+            "anchors (`&name`) and aliases (`*name`) are not allowed; write it out".to_owned()
+        }
+        BudgetBreach::Documents { .. } => {
+            "there may be one document in the file; `---` begins another".to_owned()
+        }
+        _ => "the file is too large: it has too many entries".to_owned(),
+    }
+}
 
 fn unexpected(expected: &str) -> String {
     match expected {
@@ -120,4 +141,29 @@ fn distance(a: &str, b: &str) -> usize {
 fn plain(told: &str) -> String {
     let line = told.lines().next().unwrap_or_default();
     line.split(" at line ").next().unwrap_or(line).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn told(text: &str) -> String {
+        let options = serde_saphyr::options! {
+            with_snippet: false,
+            budget: serde_saphyr::budget! { max_documents: 1, max_depth: 4, max_nodes: 100, max_aliases: 0, max_anchors: 0 },
+        };
+        let read = serde_saphyr::from_str_with_options::<serde_json::Value>(text, options);
+        Mistake::of_yaml("f.yaml", &read.expect_err("it is over a limit")).to_string()
+    }
+
+    #[test]
+    fn what_is_over_a_limit_is_told_in_the_words_of_whoever_wrote_it() {
+        let deep = told("a: [[[[[[1]]]]]]");
+        assert!(deep.contains("stand in each other here 5 deep"), "{deep}");
+        let anchor = told("a: &x 1\nb: 2\n");
+        assert!(anchor.contains("anchors (`&name`)"), "{anchor}");
+        let many = told(&"- 1\n".repeat(200));
+        assert!(many.contains("too many entries"), "{many}");
+    }
 }

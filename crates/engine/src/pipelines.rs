@@ -66,6 +66,18 @@ pub struct Pipeline {
     pub shape: Shape,
     /// What is done.
     pub plan: Plan,
+    /// Where its file says so. A run does not keep it.
+    #[serde(skip)]
+    pub written: Written,
+}
+
+/// Where a pipeline is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The file, as it was named.
+    pub file: String,
+    /// Line and column of each step of the shape, counted from 1; of what is called, those of the call.
+    pub steps: Vec<(u64, u64)>,
 }
 
 /// Whether whoever starts a pipeline by name waits for its end.

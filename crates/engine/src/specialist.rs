@@ -60,6 +60,11 @@ pub trait Specialist: Send + Sync {
         None
     }
 
+    /// Why it cannot be used on this node, if it cannot: then it lets nobody in.
+    fn left_out_because(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether its input is an event with its context, as plugins are given it, and not a plain payload.
     fn takes_events(&self) -> bool {
         false

@@ -57,6 +57,12 @@ pub enum CallError {
     Unintelligible(String),
 }
 
+/// How routes that are there for clients of Ductile refuse.
+#[derive(serde::Deserialize)]
+struct InWordsOfDuctile {
+    error: String,
+}
+
 impl CallError {
     /// Whether the same call may succeed soon: nobody answers, or the daemon has too much to do.
     pub fn may_pass(&self) -> bool {
@@ -170,7 +176,13 @@ impl Client {
         if status.is_success() {
             return Ok(text);
         }
-        let Ok(problem) = serde_json::from_str::<Problem>(&text) else {
+        let of_ductile = |told: InWordsOfDuctile| ProblemCode::NotFound.because(told.error);
+        let read = serde_json::from_str::<Problem>(&text).ok().or_else(|| {
+            let told =
+                serde_json::from_str(&text).ok().filter(|_| status == ureq::http::StatusCode::NOT_FOUND);
+            told.map(of_ductile)
+        });
+        let Some(problem) = read else {
             let told = format!("{} answered {status}, which is no answer of a longhaul daemon", self.url);
             return Err(CallError::Unintelligible(told));
         };

@@ -25,6 +25,9 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
     let unlisted = !nodes.iter().any(|node| node.answering);
     let mut listed: BTreeMap<(&str, Option<&str>), Capability> = BTreeMap::new();
     for (name, executor) in executors.all() {
+        if executor.specialist.left_out_because().is_some() {
+            continue;
+        }
         let found = executors.find(asked.principal.circle.as_deref(), name);
         let own = found.is_some_and(|found| found.circle == executor.circle);
         if all || own {
@@ -35,6 +38,10 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
     for node in &nodes {
         for published in &node.executors {
             let key = published.split_once('/').map_or((&**published, None), |(of, name)| (name, Some(of)));
+            // It is published so that other nodes leave its jobs to wait, too.
+            if node.answering && executors.find_usable(key.1, key.0).is_none() {
+                continue;
+            }
             if all {
                 listed.entry(key).or_insert_with(|| shown(key, None));
             }

@@ -73,10 +73,12 @@ pub(crate) async fn take(server: &Server, asked: Asked) -> Result<Response, Prob
         return Err(too_large(endpoint.max_body_bytes));
     }
     let now = server.now();
-    let message = Message::read(endpoint, &raw.headers, &raw.body, now)
-        .ok_or_else(|| ProblemCode::Forbidden.because("forbidden"))?;
+    let message = Message::read(endpoint, &raw.headers, &raw.body, now).map_err(|unsigned| {
+        tracing::warn!(webhook = endpoint.name, "message refused: {}", unsigned.told());
+        ProblemCode::Forbidden.because("forbidden")
+    })?;
     let id = event_id(endpoint, &message);
-    let payload = payload_of(&raw.body);
+    let payload = payload_of(&raw.body)?;
     if payload.len() > MAX_PAYLOAD_BYTES {
         return Err(too_large(MAX_PAYLOAD_BYTES));
     }

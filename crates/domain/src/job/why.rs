@@ -17,7 +17,7 @@ pub struct Surroundings<'a> {
     /// When the lease of whoever holds it ends.
     pub lease_expires_at: Option<Timestamp>,
     /// Whether this node has its executor.
-    pub executor: ExecutorHere,
+    pub executor: ExecutorHere<'a>,
     /// Whether the peer that it is assigned to is there.
     pub peer: PeerHere,
     /// Whether its lane has room.
@@ -30,7 +30,7 @@ pub struct Surroundings<'a> {
 
 /// Whether a node has the executor of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExecutorHere {
+pub enum ExecutorHere<'a> {
     /// It has.
     Registered,
     /// It has not, and does not wait for one longer than this.
@@ -42,6 +42,11 @@ pub enum ExecutorHere {
     LeftAlone {
         /// When it is tried again.
         until: Timestamp,
+    },
+    /// It cannot be used before the operator has mended it.
+    LeftOut {
+        /// Why.
+        why: &'a str,
     },
 }
 
@@ -73,6 +78,8 @@ pub enum LaneHere {
     },
     /// Every slot is taken.
     Full,
+    /// This node takes nothing by itself.
+    NotTaken,
     /// Only another node takes from it.
     Elsewhere {
         /// Whether that node is there.
@@ -216,7 +223,7 @@ pub fn cancel_told(kept: &KeptCancelAnswer) -> String {
 }
 
 /// Nobody here can ask its service.
-fn nobody_asks(operation: &Operation, executor: ExecutorHere, now: Timestamp) -> Option<Reason> {
+fn nobody_asks(operation: &Operation, executor: ExecutorHere<'_>, now: Timestamp) -> Option<Reason> {
     let ExecutorHere::Missing { until } = executor else { return None };
     let told = format!(
         "this node has no executor named {:?}: add it to the config and start again; if nobody has it by then the job fails",
@@ -328,6 +335,29 @@ fn queued(
                 ),
                 Some(from),
             ));
+        }
+        (ExecutorHere::LeftOut { why }, _) => {
+            reasons.push(reason(
+                "executor_left_out",
+                format!(
+                    "this node leaves {executor:?} out: {why}. It waits, and no try is used up: mend it and start the daemon \
+                     again, or cancel the job"
+                ),
+                None,
+            ));
+            return None;
+        }
+        (ExecutorHere::Registered, LaneHere::NotTaken) => {
+            reasons.push(reason(
+                "not_dispatched",
+                format!(
+                    "this daemon was started with --no-dispatch and takes nothing by itself: `longhaul jobs run {}` runs it here, \
+                     or start a daemon without it",
+                    job.id
+                ),
+                None,
+            ));
+            return None;
         }
         (ExecutorHere::Registered, LaneHere::Full) => reasons.push(reason(
             "lane_full",

@@ -221,12 +221,15 @@ fn may_pass(error: &EngineError) -> bool {
     }
 }
 
-/// Whether it is the report itself that cannot be: too large, or a move that the state does not have.
+/// Whether it is the report itself that cannot be: too large, not to be stored, or a move that the state does not have.
 pub(crate) fn is_about_the_report(error: &EngineError) -> bool {
     matches!(
         error,
         EngineError::Refused(
-            Refusal::TooLarge { .. } | Refusal::WrongBody { .. } | Refusal::TransitionRefused { .. }
+            Refusal::TooLarge { .. }
+                | Refusal::NulInJson
+                | Refusal::WrongBody { .. }
+                | Refusal::TransitionRefused { .. }
         ) | EngineError::Store(StoreError::TooLarge { .. })
     )
 }

@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::asked::Origin;
 use super::tenure::{Tenure, Work};
 use super::{Attempts, replace};
+use crate::kept::storable;
 use crate::link::{Asked, FarEnd};
 use crate::{
     Admission, Assignment, EngineError, Failure, Intended, Link, Order, Produced, Progress, Registered, Stop,
@@ -342,8 +343,8 @@ impl Attempt {
     async fn tell(&self, attempt_id: &AttemptId, progress: Progress) {
         let details = Details {
             progress: progress.progress,
-            note: progress.note,
-            phase: progress.phase,
+            note: progress.note.map(storable),
+            phase: progress.phase.map(storable),
             ..Details::default()
         };
         let report = self.report_of(attempt_id, JobStateName::Running, details, Retryable::Yes);

@@ -86,6 +86,10 @@ impl Specialist for Gated {
         self.inner.left_alone_until(now)
     }
 
+    fn left_out_because(&self) -> Option<&str> {
+        self.inner.left_out_because()
+    }
+
     fn takes_events(&self) -> bool {
         self.inner.takes_events()
     }

@@ -19,11 +19,11 @@ mod workspace;
 
 pub use discover::{Discovered, Found, look_at};
 pub use input::{JsonObject, PluginEvent, PluginInput};
-pub use manifest::{Effect, FactOutput, FactView, MANIFEST, Manifest, PluginCommand, is_plugin_name};
+pub use manifest::{Effect, FactOutput, FactView, MANIFEST, Manifest, Places, PluginCommand, is_plugin_name};
 pub use registry::{Misconfigured, Plugin, Plugins};
 pub use run::PluginExecutor;
 pub use settings::{Activity, PluginSettings, Strictness};
-pub use trust::Symlinks;
+pub use trust::{Symlinks, cannot_start};
 
 use crate::SERIAL;
 

@@ -11,7 +11,7 @@ use serde_saphyr::Location;
 
 use super::definition::{Answer, Definition, Step, StepKind};
 use super::plan::{Detail, MAX_PLAN_BYTES, Plan};
-use super::{MAX_NESTING, Pipeline};
+use super::{MAX_NESTING, Pipeline, Written};
 use crate::{Mistake, hint};
 
 /// What may be called; none if what has this name cannot be used.
@@ -25,11 +25,13 @@ pub(super) fn compile(definition: &Definition, callable: &Callable<'_>) -> Resul
         called_at: None,
         nodes: Vec::new(),
         details: Vec::new(),
+        places: Vec::new(),
         unanswered: Vec::new(),
     };
     let wrong = |(at, told): Trouble| Mistake::at(&definition.file, &at, told);
     compiler.pipeline(definition, "", 1).map_err(wrong)?;
     let (shape, plan) = (Shape(compiler.nodes), Plan(compiler.details));
+    let written = Written { file: definition.file.clone(), steps: compiler.places };
     shape.check().map_err(|refusal| wrong((definition.at, refusal.to_string())))?;
     let bytes = plan.to_json().len();
     if bytes > MAX_PLAN_BYTES {
@@ -49,6 +51,7 @@ pub(super) fn compile(definition: &Definition, callable: &Callable<'_>) -> Resul
         carry: definition.carry,
         shape,
         plan,
+        written,
     };
     pipeline.version = pipeline.version_of();
     Ok(pipeline)
@@ -65,6 +68,7 @@ struct Compiler<'c, 'd> {
     called_at: Option<Location>,
     nodes: Vec<Node>,
     details: Vec<Detail>,
+    places: Vec<(u64, u64)>,
     /// Steps whose failure nobody has answered yet.
     unanswered: Vec<NodeIndex>,
 }
@@ -161,6 +165,8 @@ impl<'c> Compiler<'c, '_> {
         let conditional = step.detail.condition.is_some();
         self.nodes.push(Node { id, kind: NodeKind::Step, next: None, conditional, on_error: OnError::Stop });
         self.details.push(step.detail.clone());
+        let at = self.called_at.unwrap_or(step.at);
+        self.places.push((at.line(), at.column()));
         Ok(index)
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Pipeline, Signal, Trigger};
+use crate::Mistake;
 
 /// Pipelines by what starts them and by name.
 #[derive(Clone, Debug, Default)]
@@ -44,16 +45,19 @@ impl Routes {
         self.named.keys().map(String::as_str)
     }
 
-    /// What cannot be done here: steps whose executor nobody has, one text for each.
-    pub fn doubts(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
+    /// What cannot be done here: steps whose executor nobody has.
+    pub fn doubts(&self, is_known: impl Fn(&str) -> bool) -> Vec<Mistake> {
         let mut doubts = Vec::new();
         for pipeline in self.named.values() {
-            for (node, detail) in pipeline.shape.0.iter().zip(&pipeline.plan.0) {
+            let steps = pipeline.shape.0.iter().zip(&pipeline.plan.0);
+            for (number, (node, detail)) in steps.enumerate() {
                 if let Some(executor) = detail.executor.as_deref().filter(|executor| !is_known(executor)) {
                     let (name, step) = (&pipeline.name, &node.id);
-                    doubts.push(format!(
+                    let told = format!(
                         "step {step:?} of the pipeline {name:?} uses {executor:?}, and there is no such executor"
-                    ));
+                    );
+                    let (file, place) = (pipeline.written.file.clone(), pipeline.written.steps.get(number));
+                    doubts.push(Mistake { file, place: place.copied(), told });
                 }
             }
         }
@@ -112,7 +116,8 @@ pipelines:
     #[test]
     fn step_whose_executor_nobody_has_is_told() {
         let doubts = routes().doubts(|executor| executor == "noop");
-        let told = "step \"two\" of the pipeline \"b\" uses \"nobody\", and there is no such executor";
-        assert_eq!(doubts, [told]);
+        let told =
+            "f.yaml:3:65: step \"two\" of the pipeline \"b\" uses \"nobody\", and there is no such executor";
+        assert_eq!(doubts.iter().map(ToString::to_string).collect::<Vec<_>>(), [told]);
     }
 }

@@ -19,7 +19,7 @@ use store::{StoreError, Taken};
 
 use super::Polls;
 use crate::hint_text::hint_text;
-use crate::kept::Kept;
+use crate::kept::{Kept, storable};
 use crate::{
     CancelReply, EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered, neighbours,
 };
@@ -193,6 +193,10 @@ impl<'a> Question<'a> {
             Some(Ok(reply)) => reply,
             Some(Err(_)) => unanswered("its executor raised"),
             None => unanswered("no answer in time"),
+        };
+        let answer = match answer {
+            CancelAnswer::Refused(why) => CancelAnswer::Refused(storable(why)),
+            other @ (CancelAnswer::Cancelled | CancelAnswer::Accepted | CancelAnswer::Unreachable) => other,
         };
         tracing::info!(operation = %operation.id, job = %operation.link.job_id, ?answer, told, "asked to stop");
         let command =

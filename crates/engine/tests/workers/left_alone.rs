@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use domain::Timestamp;
 use domain::job::JobStateName;
 use engine::{
-    Admission, Assignment, Clock, Executor, Executors, Link, Output, Produced, RunOrder, Specialist,
+    Admission, Assignment, Clock, Executor, Executors, LeftOut, Link, Output, Produced, RunOrder, Specialist,
 };
 
 use crate::given::{Given, job};
@@ -98,4 +98,29 @@ async fn run_that_somebody_asks_for_is_let_in_all_the_same() {
     let order = RunOrder { actor: Arc::from("test"), keys: Vec::new() };
     given.daemon.run_now(&id, domain::job::Trigger::Run, order).await.expect("it is taken");
     given.until(&id, JobStateName::Completed).await;
+}
+
+#[tokio::test]
+async fn job_whose_executor_is_left_out_waits_for_as_long_as_it_takes_without_an_attempt() {
+    let press = LeftOut {
+        name: "press".to_owned(),
+        why: "it has no ink".to_owned(),
+        lane: "press".to_owned(),
+        retry: Executors::DEFAULT_RETRY,
+        needs_its_node: false,
+    };
+    let given = Given::new([("press".to_owned(), press.executor())]);
+    let id = given.create(job("press").attempts(1)).await;
+    for _ in 0..3 {
+        given.settle().await;
+        given.clock.advance_seconds(24 * 3_600);
+    }
+    given.settle().await;
+    let waiting = given.load(&id).await;
+    assert_eq!((waiting.state.name(), waiting.attempt_count), (JobStateName::Queued, 0));
+    // Whoever asks by hand is told why.
+    let order = RunOrder { actor: Arc::from("test"), keys: Vec::new() };
+    given.daemon.run_now(&id, domain::job::Trigger::Run, order).await.expect("it is taken");
+    let ended = given.until(&id, JobStateName::Unavailable).await;
+    assert_eq!(ended.state_reason.as_deref(), Some("executor_left_out"));
 }

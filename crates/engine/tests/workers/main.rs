@@ -395,6 +395,22 @@ async fn an_executor_that_nobody_has_fails_the_job_after_the_grace_period() {
     assert_eq!(failed.state_reason.as_deref(), Some("specialist_unregistered"));
 }
 
+#[tokio::test]
+async fn what_no_database_can_read_again_is_taken_out_of_what_is_said_for_people_and_refused_elsewhere() {
+    let given = Given::new([
+        scripted("talks", 1, |_, _| async {
+            Produced::Completed(Output { summary: Some("a\0b".to_owned()), ..Output::default() })
+        }),
+        scripted("raves", 1, |_, _| async { Produced::Failed(Failure::permanent("a\0b", "no")) }),
+    ]);
+    let talked = given.create(job("talks")).await;
+    let talked = given.until(&talked, JobStateName::Completed).await;
+    assert_eq!(talked.result.summary.as_deref(), Some("a\u{fffd}b"));
+    let raved = given.create(job("raves").attempts(1)).await;
+    let raved = given.until(&raved, JobStateName::Failed).await;
+    assert_eq!(raved.state_reason.as_deref(), Some("report_refused"));
+}
+
 /// A plugin's jobs queue in a lane that is not called like it: after a start they wait for nobody.
 #[tokio::test]
 async fn the_lane_that_an_executor_says_is_its_own_is_served_from_the_start_and_within_its_places() {

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use engine::pipelines::load;
 
 use super::serve::CONFIG_FILE;
 use crate::config::Config;
+use crate::exit::FAILED;
 use crate::show::say;
 
 const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there is:
@@ -57,8 +59,9 @@ Examples:
   longhaul config check                  ./longhaul.yaml
   longhaul config check examples/longhaul.yaml
 
-Exit codes: 0 it can be used, 1 it cannot; the first mistake is printed with its line, column and a hint. Programs and \
-directories that are not there, lanes that look like a slip of the pen, and pipelines that cannot be used are warnings.";
+Exit codes: 0 it can be used, 1 it cannot, or some of its pipelines cannot; the first mistake is printed with its line, column \
+and a hint. Programs and directories that are not there, lanes that look like a slip of the pen, and plugins that are left out are \
+warnings. The daemon starts without the pipelines that cannot be used.";
 
 /// Check a configuration file
 #[derive(Args)]
@@ -89,10 +92,14 @@ pub fn run(arguments: &ConfigArguments) -> Result<ExitCode> {
     for doubt in config.doubts(path) {
         eprintln!("warning: {doubt}");
     }
-    let processes = config.executors.iter().map(|executor| executor.value.name.as_str());
-    let names: Vec<&str> =
-        processes.chain(config.opened.iter().map(|opened| opened.connector.name())).collect();
+    let names = config.executor_names();
     let executors = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    say(format_args!("{} can be used; executors besides the built-in ones: {executors}", path.display()));
-    Ok(ExitCode::SUCCESS)
+    let unusable = load(&config.pipelines).mistakes.len();
+    let but = match unusable {
+        0 => String::new(),
+        _ => format!(", but not all of its pipelines ({unusable} mistakes)"),
+    };
+    let path = path.display();
+    say(format_args!("{path} can be used{but}; executors besides the built-in ones: {executors}"));
+    Ok(if unusable == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }

@@ -14,7 +14,7 @@ use super::runs;
 use super::serve::CONFIG_FILE;
 use crate::client::{Call, Client, Connection, segment};
 use crate::config::Config;
-use crate::exit::{FAILED, Failed};
+use crate::exit::{FAILED, Failed, TIMED_OUT};
 use crate::show::{Table, plain, say};
 
 const EXAMPLES: &str = "A pipeline says what follows an event: steps after each other or all together, each done by an executor. \
@@ -29,7 +29,8 @@ Examples:
   longhaul pipeline run tide-alert --payload '{\"level\": 2140}' --wait 30
   longhaul pipeline reload                            the daemon reads its files anew; what runs is not touched
 
-Exit codes: 0 all can be used, 1 some cannot; every mistake is printed with its file, line and column.";
+Exit codes: 0 all can be used, or the run has completed; 1 some cannot, or the run failed; 124 the time of a wait is over. Every \
+mistake is printed with its file, line and column; a step that uses what the configuration does not have is a warning.";
 
 /// Check and show pipelines
 #[derive(Args)]
@@ -180,8 +181,12 @@ fn begin(client: &Client, start: &Start) -> Result<ExitCode> {
         let id = &answer.run_id;
         say(format_args!("Started {id}; `longhaul runs show {id}` shows where it is"));
     }
-    let failed = answer.run.as_ref().is_some_and(|run| run.state == "failed" || run.state == "cancelled");
-    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    Ok(match answer.run.as_ref().map(|run| run.state.as_str()) {
+        Some("failed" | "cancelled") => ExitCode::from(FAILED),
+        // Whoever asked to wait is told that they did not see the end.
+        state if start.wait.is_some() && state != Some("completed") => ExitCode::from(TIMED_OUT),
+        Some(_) | None => ExitCode::SUCCESS,
+    })
 }
 
 fn reload(client: &Client, asked: &Asked) -> Result<ExitCode> {
@@ -208,7 +213,12 @@ fn check(files: &[PathBuf], named: &Named) -> Result<ExitCode> {
         eprintln!("{}", plain(&mistake.to_string()));
     }
     let count = pipelines.len();
-    let names: Vec<&str> = pipelines.iter().map(|pipeline| pipeline.name.as_str()).collect();
+    let names: Vec<String> = pipelines.iter().map(|pipeline| pipeline.name.clone()).collect();
+    if let Some(config) = named.found()? {
+        for doubt in config.doubts_of(&Routes::new(pipelines)) {
+            eprintln!("warning: {}", plain(&doubt.to_string()));
+        }
+    }
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     say(format_args!("{count} can be used: {names}"));
     Ok(if mistakes.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
@@ -235,6 +245,16 @@ fn show(name: &str, format: Shown, files: &[PathBuf], named: &Named) -> Result<E
 }
 
 impl Named {
+    /// The configuration, if one was named or lies here.
+    fn found(&self) -> Result<Option<Config>> {
+        let path = match &self.config {
+            Some(path) => path,
+            None if Path::new(CONFIG_FILE).exists() => Path::new(CONFIG_FILE),
+            None => return Ok(None),
+        };
+        Ok(Some(Config::read(path)?))
+    }
+
     /// What is to be read: what was given, or what the configuration names.
     fn paths(&self, given: &[PathBuf]) -> Result<Vec<PathBuf>> {
         if !given.is_empty() {

@@ -13,12 +13,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use api::ductile::PluginBreaker;
 use clap::{Args, Subcommand};
-use engine::plugin::{Discovered, MANIFEST, Plugin, Symlinks, look_at};
+use engine::Mistake;
+use engine::plugin::{Discovered, Found, MANIFEST, Plugin, Symlinks, cannot_start, look_at};
 use serde_json::json;
 
 use super::serve::CONFIG_FILE;
+use crate::builtin;
 use crate::client::Connection;
-use crate::config::Config;
+use crate::config::{Config, TAKEN};
 use crate::exit::{FAILED, Failed};
 use crate::show::{Table, plain, say};
 
@@ -124,7 +126,14 @@ fn list(config: &Config, breakers: &Breakers, as_json: bool) -> Result<ExitCode>
     }
     let mut table = Table::new(&["Plugin", "Version", "Enabled", "Commands", "Breaker", "Directory"]);
     for plugin in plugins.list() {
-        let enabled = if plugin.is_enabled() { "yes" } else { "no" };
+        let enabled = match (plugin.is_enabled(), plugin.lacks_a_secret()) {
+            (true, None) => "yes",
+            (true, Some(told)) => {
+                eprintln!("warning: the plugin {:?}: {told}", plugin.name);
+                "no: a secret is missing here"
+            }
+            (false, _) => "no",
+        };
         let version = plugin.manifest.version.as_deref().unwrap_or_default();
         let directory = plugin.directory.display().to_string();
         let breaker = breaker::told(breakers.get(&plugin.name));
@@ -216,11 +225,17 @@ fn check(directory: &Path) -> Result<ExitCode> {
             eprintln!("warning: {told}");
         }
         let (name, commands) = (&found.manifest.name, found.manifest.command_names());
+        if let Some(mistake) = of_no_use(&found) {
+            return Err(mistake.into());
+        }
         say(format_args!("{} can be used: plugin {name:?} with {commands}", directory.display()));
         return Ok(ExitCode::SUCCESS);
     }
     let mut discovered = Discovered::default();
     discovered.add_root(directory, Symlinks::Refused)?;
+    let unusable: Vec<Mistake> = discovered.plugins.values().filter_map(of_no_use).collect();
+    discovered.plugins.retain(|_, found| of_no_use(found).is_none());
+    discovered.left_out.extend(unusable);
     for told in &discovered.warnings {
         eprintln!("warning: {told}");
     }
@@ -234,12 +249,40 @@ fn check(directory: &Path) -> Result<ExitCode> {
     Ok(told_of(discovered.plugins.keys().map(String::as_str).collect(), discovered.left_out.len()))
 }
 
+/// Why a plugin that may be started is of no use all the same.
+fn of_no_use(found: &Found) -> Option<Mistake> {
+    let Found { manifest, directory, entrypoint } = found;
+    let file = directory.join(MANIFEST).display().to_string();
+    if builtin::NAMES.contains(&manifest.name.as_str()) {
+        let told = format!("{:?}: {TAKEN}", manifest.name);
+        return Some(Mistake { file, place: Some(manifest.places.name), told });
+    }
+    let told = cannot_start(entrypoint)?;
+    Some(Mistake { file, place: Some(manifest.places.entrypoint), told })
+}
+
 fn check_all(config: &Config) -> ExitCode {
     let loaded = &config.loaded_plugins;
     for (number, told) in loaded.told.iter().enumerate() {
         eprintln!("{}: {told}", if number < loaded.left_out { "error" } else { "warning" });
     }
-    told_of(loaded.plugins.list().map(|plugin| plugin.name.as_str()).collect(), loaded.left_out)
+    let mut left_out = loaded.left_out;
+    let mut usable = Vec::new();
+    for plugin in loaded.plugins.list() {
+        let of_no_use = || {
+            let told = cannot_start(&plugin.entrypoint)?;
+            Some(plugin.in_manifest(plugin.manifest.places.entrypoint, &told).to_string())
+        };
+        let lacks = plugin.lacks_a_secret().map(|told| format!("the plugin {:?}: {told}", plugin.name));
+        match lacks.or_else(of_no_use).filter(|_| plugin.is_enabled()) {
+            Some(told) => {
+                left_out += 1;
+                eprintln!("error: {told}");
+            }
+            None => usable.push(plugin.name.as_str()),
+        }
+    }
+    told_of(usable, left_out)
 }
 
 fn told_of(names: Vec<&str>, left_out: usize) -> ExitCode {

@@ -36,13 +36,25 @@ impl Config {
         }
         doubts.extend(self.opened.iter().flat_map(|opened| opened.connector.doubts()).cloned());
         doubts.extend(self.loaded_plugins.told.iter().cloned());
-        names.extend(self.opened.iter().map(|opened| opened.connector.name()));
-        names.extend(self.loaded_plugins.plugins.list().map(|plugin| plugin.name.as_str()));
         let loaded = load(&self.pipelines);
         doubts.extend(loaded.mistakes);
-        let unknown = Routes::new(loaded.pipelines).doubts(|executor| names.contains(&executor));
-        doubts.extend(unknown.into_iter().map(|told| Mistake::somewhere(path.display(), told)));
+        doubts.extend(self.doubts_of(&Routes::new(loaded.pipelines)));
         doubts
+    }
+
+    /// What pipelines ask of executors that this file does not have.
+    pub fn doubts_of(&self, routes: &Routes) -> Vec<Mistake> {
+        let mut names: Vec<&str> = builtin::NAMES.to_vec();
+        names.extend(self.executor_names());
+        routes.doubts(|executor| names.contains(&executor))
+    }
+
+    /// The executors of this file, besides those that are built in.
+    pub fn executor_names(&self) -> Vec<&str> {
+        let processes = self.executors.iter().map(|executor| executor.value.name.as_str());
+        let connected = self.opened.iter().map(|opened| opened.connector.name());
+        let plugins = self.loaded_plugins.plugins.list().filter(|plugin| plugin.is_enabled());
+        processes.chain(connected).chain(plugins.map(|plugin| plugin.name.as_str())).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the file says of plugins: where they are, and how each is set up.
 //!
-//! A mistake here stops the daemon; a plugin that cannot be used is a doubt, and the others are there all the same.
+//! What cannot be understood stops the daemon; a plugin that cannot be used is a doubt, and the others are there all the same. Jobs
+//! that name it wait.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,9 +9,11 @@ use std::time::Duration;
 
 use domain::RetryPolicy;
 use domain::breaker::BreakerPolicy;
-use engine::Mistake;
 use engine::http::SecretSource;
-use engine::plugin::{Activity, Discovered, Misconfigured, PluginSettings, Plugins, Strictness, Symlinks};
+use engine::plugin::{
+    Activity, Discovered, Misconfigured, Plugin, PluginSettings, Plugins, Strictness, Symlinks,
+};
+use engine::{LeftOut, Mistake, hint};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -27,6 +30,9 @@ const MAX_PARALLELISM: u64 = 1_000;
 const MAX_THRESHOLD: u64 = 1_000;
 const MAX_VARIABLES: usize = 1_000;
 
+/// Why a plugin may not be called like an executor that is built in.
+pub const TAKEN: &str = "every daemon has an executor of that name; choose another";
+
 /// Where plugins are and how they are set up, as the file says.
 #[derive(Debug, Default)]
 pub struct LoadedPlugins {
@@ -36,6 +42,8 @@ pub struct LoadedPlugins {
     pub told: Vec<Mistake>,
     /// How many of those are plugins that cannot be used.
     pub left_out: usize,
+    /// What jobs may name although it cannot be used now.
+    pub waited_for: Vec<LeftOut>,
 }
 
 /// One plugin of the file.
@@ -82,42 +90,78 @@ impl Config {
         let symlinks = Symlinks::from(self.allow_symlinks);
         let mut discovered = Discovered::default();
         for root in &self.plugin_roots {
-            discovered
-                .add_root(&absolute(&beside.join(&root.value)), symlinks)
-                .map_err(|mistake| Mistake::at(path.display(), &root.defined, mistake.to_string()))?;
+            if let Err(mistake) = discovered.add_root(&absolute(&beside.join(&root.value)), symlinks) {
+                let told = format!("{mistake}; its plugins are left out");
+                discovered.left_out.push(Mistake::at(path.display(), &root.defined, told));
+            }
         }
         let mut settings = BTreeMap::new();
         for (name, plugin) in &self.plugins {
             let wrong = |told: String| Mistake::at(path.display(), &plugin.defined, told);
             settings.insert(name.clone(), plugin.value.settings(name, beside).map_err(wrong)?);
         }
-        let at = |Misconfigured { plugin, told }| match self.plugins.get(&plugin) {
+        let at = |Misconfigured { plugin, told, in_manifest }: Misconfigured| match self.plugins.get(&plugin)
+        {
             Some(entry) => Mistake::at(path.display(), &entry.defined, told),
-            None => Mistake::somewhere(path.display(), told),
+            None => in_manifest.unwrap_or_else(|| Mistake::somewhere(path.display(), told)),
         };
-        let (plugins, left_out) = Plugins::assemble(&discovered, &settings).map_err(at)?;
-        for plugin in plugins.list().filter(|plugin| plugin.is_enabled()) {
-            if let Some(told) = self.taken(&plugin.name) {
-                return Err(at(Misconfigured { plugin: plugin.name.clone(), told }));
+        let (mut plugins, left_out) = Plugins::assemble(&discovered, &settings);
+        // Those that were found broken are told already.
+        let mut waited_for = discovered.names_left_out;
+        let mut told = discovered.left_out;
+        for one in left_out {
+            if !waited_for.contains_key(&one.plugin) {
+                let name = one.plugin.clone();
+                told.push(at(one));
+                waited_for.extend(told.last().map(|mistake| (name, mistake.clone())));
             }
         }
-        let mut told = discovered.left_out;
-        told.extend(left_out.into_iter().map(at));
+        for plugin in plugins.list().cloned().collect::<Vec<_>>() {
+            let name = &plugin.name;
+            if !plugin.is_enabled() {
+                let disabled = "it is disabled by `enabled: false`".to_owned();
+                let entry = self
+                    .plugins
+                    .get(name)
+                    .map(|entry| Mistake::at(path.display(), &entry.defined, &*disabled));
+                waited_for.extend(entry.map(|mistake| (name.clone(), mistake)));
+            } else if let Some(why) = self.taken(name) {
+                let in_manifest = Some(plugin.in_manifest(plugin.manifest.places.name, &why));
+                told.push(at(Misconfigured { plugin: name.clone(), told: why, in_manifest }));
+                plugins.leave_out(name);
+            }
+        }
+        let mut warnings = discovered.warnings;
+        for plugin in plugins.list() {
+            if let Some(entry) = self.plugins.get(&plugin.name) {
+                let told = doubts_of(plugin).into_iter();
+                warnings.extend(told.map(|told| Mistake::at(path.display(), &entry.defined, told)));
+            }
+        }
+        waited_for.retain(|name, _| {
+            self.taken(name).is_none() && !plugins.find(name).is_some_and(|plugin| plugin.is_enabled())
+        });
+        let waited_for = waited_for.into_iter().map(|(name, why)| {
+            let settings = settings.get(&name).cloned().unwrap_or_default();
+            left_out_plugin(name, &settings, why.to_string())
+        });
+        let waited_for = waited_for.collect();
         let left_out = told.len();
-        told.extend(discovered.warnings);
-        self.loaded_plugins = LoadedPlugins { plugins, told, left_out };
+        told.extend(warnings);
+        self.loaded_plugins = LoadedPlugins { plugins, told, left_out, waited_for };
         Ok(())
     }
 
     /// Why a plugin cannot be called so.
     fn taken(&self, name: &str) -> Option<String> {
         if builtin::NAMES.contains(&name) {
-            return Some(format!("the plugin {name:?}: every daemon has an executor of that name"));
+            return Some(format!("the plugin {name:?} is left out: {TAKEN}"));
         }
         let process = |executor: &Spanned<ExecutorConfig>| executor.value.name == name;
         let connected = |one: &OpenedConnector| one.connector.name() == name;
-        (self.executors.iter().any(process) || self.opened.iter().any(connected))
-            .then(|| format!("the plugin {name:?}: an executor of that name is in this file already"))
+        (self.executors.iter().any(process) || self.opened.iter().any(connected)).then(|| {
+            format!("the plugin {name:?} is left out: the configuration has an executor of that name already")
+        })
     }
 }
 
@@ -171,6 +215,32 @@ impl PluginConfig {
             strictness: if self.strict { Strictness::Strict } else { Strictness::Lenient },
         })
     }
+}
+
+/// What the operator says of a plugin that it does not bear out.
+fn doubts_of(plugin: &Plugin) -> Vec<String> {
+    let Plugin { name, manifest, settings, .. } = plugin;
+    let known: Vec<&str> = manifest.commands.iter().map(|command| command.name.as_str()).collect();
+    let unknown = settings.timeouts.keys().filter(|command| manifest.command(command).is_none());
+    let mut doubts: Vec<String> = unknown
+        .map(|command| {
+            let near = hint(command, &known);
+            let known = known.join(", ");
+            format!("timeouts of {name:?}: it has no command {command:?}{near}; it has {known}")
+        })
+        .collect();
+    if let Some(many @ 2..) = settings.parallelism.filter(|_| !manifest.concurrency_safe) {
+        doubts.push(format!(
+            "parallelism: {many} of {name:?}: its manifest says `concurrency_safe: false`, so two of it at the same time may disturb each other"
+        ));
+    }
+    doubts
+}
+
+/// A plugin that jobs may name and that cannot be used now, and why.
+pub fn left_out_plugin(name: String, settings: &PluginSettings, why: String) -> LeftOut {
+    let (lane, retry) = (engine::plugin::lane(&name, settings.parallelism), settings.retry);
+    LeftOut { name, why, lane, retry, needs_its_node: false }
 }
 
 /// A plugin is started elsewhere than where the file was read.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use engine::plugin::PluginExecutor;
 use engine::process::ProcessHost;
-use engine::{Executors, Timer, Workspaces};
+use engine::{Executors, LeftOut, Reach, Timer, Workspaces};
 use store::Store;
 
-use crate::config::Config;
+use crate::config::{Config, left_out_plugin};
 
 /// What every plugin of a daemon has around it.
 pub(super) struct Around {
@@ -17,14 +17,24 @@ pub(super) struct Around {
     pub(super) workspaces: Arc<Workspaces>,
 }
 
-/// Registers all that can be used. One whose secrets cannot be read is left out, and the others are there all the same.
+/// Registers all that can be used. One whose secrets cannot be read is left out, and the others are there all the same; jobs that
+/// name what is left out wait.
 pub(super) fn register(executors: &mut Executors, config: &Config, around: &Around) {
     let Around { host, clock, store, workspaces } = around;
+    let mut left_out = config.loaded_plugins.waited_for.clone();
     for plugin in config.loaded_plugins.plugins.list().filter(|plugin| plugin.is_enabled()) {
         let (clock, store) = (clock.clone(), store.clone());
         match PluginExecutor::open(host.clone(), plugin.clone(), clock, store, workspaces.clone()) {
             Ok(opened) => executors.register(&plugin.name, opened.executor()),
-            Err(error) => eprintln!("warning: the plugin {:?} is left out: {error}", plugin.name),
+            Err(error) => {
+                eprintln!("warning: the plugin {:?} is left out: {error}", plugin.name);
+                left_out.push(left_out_plugin(plugin.name.clone(), &plugin.settings, error.to_string()));
+            }
         }
+    }
+    let needs_its_node = workspaces.settings().reach == Reach::ItsNode;
+    for one in left_out {
+        let name = one.name.clone();
+        executors.register(&name, LeftOut { needs_its_node, ..one }.executor());
     }
 }

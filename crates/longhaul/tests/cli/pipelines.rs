@@ -67,16 +67,28 @@ fn pipelines_are_those_that_the_configuration_names_seen_from_where_it_lies() {
 }
 
 #[test]
+fn step_that_uses_what_the_configuration_does_not_have_is_told_by_the_check_with_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "good.yaml", &GOOD.replace("noop", "nobody"));
+    let config = write(dir.path(), "longhaul.yaml", "pipelines: [good.yaml]\n");
+    let checked = longhaul(dir.path(), &["pipeline", "check", "--config", &config]);
+    assert_eq!(expect(0, &checked), "1 can be used: good\n");
+    let told = stderr(&checked);
+    assert!(told.contains("good.yaml:1:42: step \"a\" of the pipeline \"good\" uses \"nobody\""), "{told}");
+}
+
+#[test]
 fn pipeline_that_cannot_work_is_a_warning_of_the_configuration_and_no_reason_not_to_start() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "bad.yaml", "pipelines: [{ name: p, on: e }]\n");
     write(dir.path(), "good.yaml", &GOOD.replace("noop", "nobody"));
     let config = write(dir.path(), "longhaul.yaml", "pipelines: [bad.yaml, good.yaml]\n");
     let checked = longhaul(dir.path(), &["config", "check", &config]);
-    expect(0, &checked);
+    let said = expect(1, &checked);
+    assert!(said.contains("can be used, but not all of its pipelines (1 mistakes)"), "{said}");
     let told = stderr(&checked);
     assert!(told.contains("bad.yaml:1:13: the key \"steps\" is missing\n"), "{told}");
-    let nobody = "step \"a\" of the pipeline \"good\" uses \"nobody\", and there is no such executor\n";
+    let nobody = "good.yaml:1:42: step \"a\" of the pipeline \"good\" uses \"nobody\", and there is no such executor\n";
     assert!(told.contains(nobody), "{told}");
 }
 

@@ -78,11 +78,11 @@ fn mistakes_about_plugins_are_told_with_their_places() {
         ),
         (
             "plugin_roots: [plugins]\nplugins:\n  noop: { uses: good }\n",
-            "longhaul.yaml:3:9: the plugin \"noop\": every daemon has",
+            "longhaul.yaml:3:9: the plugin \"noop\" is left out: every daemon has",
         ),
         (
             "plugin_roots: [plugins]\nexecutors: [{ name: good, kind: process, argv: [a] }]\n",
-            "longhaul.yaml: the plugin \"good\": an executor of that name is in this file already",
+            "good/manifest.yaml:3:7: the plugin \"good\" is left out: the configuration has an executor of that name",
         ),
         (
             "plugins:\n  good: { timeout: {} }\n",
@@ -94,9 +94,14 @@ fn mistakes_about_plugins_are_told_with_their_places() {
         ),
     ] {
         put(&config, text);
-        let checked = longhaul(dir.path(), &["config", "check", config.to_str().unwrap()]);
-        expect(1, &checked);
-        let said = stderr(&checked);
-        assert!(said.contains(told), "{text}: {said}");
+        for command in [&["plugin", "check"][..], &["config", "check"]] {
+            let config = config.to_str().unwrap();
+            let checked = longhaul(dir.path(), &[command, &["--config", config]].concat());
+            // A plugin that is left out keeps nothing else from being used.
+            let costs_only_itself = command[0] == "config" && stderr(&checked).starts_with("warning: ");
+            expect(i32::from(!costs_only_itself), &checked);
+            let said = stderr(&checked);
+            assert!(said.contains(told), "{text}: {said}");
+        }
     }
 }

@@ -395,3 +395,162 @@ esac"#;
     lengths.sort();
     assert_eq!(lengths, ["250000", "250001", "250002", "250003", "250004"]);
 }
+
+/// A directory with the plugin `zoo`, that answers, and a configuration that says so.
+fn stocked(config: &str) -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().expect("it can be");
+    let manifest = "name: zoo\nprotocol: 2\nentrypoint: run\ncommands: [poll]\n";
+    put(&dir.path().join("plugins/zoo/manifest.yaml"), manifest);
+    put(&dir.path().join("plugins/zoo/run"), &script(OK));
+    let file = dir.path().join("longhaul.yaml");
+    put(&file, config);
+    let file = file.to_str().expect("it is text").to_owned();
+    (dir, file)
+}
+
+fn serve(dir: &Path, config: &str, more: &[&str]) -> Daemon {
+    Daemon::verb(dir, &[&["serve", "--listen", "127.0.0.1:0", "--config", config], more].concat())
+}
+
+#[test]
+fn jobs_of_a_plugin_that_is_left_out_wait_with_the_reason_and_go_on_when_it_is_mended() {
+    let (dir, config) = stocked("plugin_roots: [plugins]\n");
+    let daemon = serve(dir.path(), &config, &["--no-dispatch"]);
+    let id = create(dir.path(), &["a job", "--executor", "zoo", "--input", "{}"]);
+    daemon.kill();
+    let manifest = dir.path().join("plugins/zoo/manifest.yaml");
+    let good = std::fs::read_to_string(&manifest).unwrap();
+    put(&manifest, &good.replace("protocol: 2", "protocol: 3"));
+    let daemon = serve(dir.path(), &config, &[]);
+    let why = json(dir.path(), &["jobs", "why", &id]);
+    assert_eq!(why["reasons"][0]["code"], "executor_left_out", "{why}");
+    let told = why["reasons"][0]["detail"].as_str().unwrap();
+    assert!(told.contains("zoo/manifest.yaml:2:11: protocol must be 2"), "{told}");
+    let refused = longhaul(dir.path(), &["jobs", "create", "another", "--executor", "zoo"]);
+    expect(1, &refused);
+    assert!(stderr(&refused).contains("protocol must be 2"), "{}", stderr(&refused));
+    let run = longhaul(dir.path(), &["plugin", "run", "zoo"]);
+    expect(4, &run);
+    assert!(stderr(&run).contains("protocol must be 2"), "{}", stderr(&run));
+    // Others are done meanwhile.
+    ended(dir.path(), &create(dir.path(), &["other", "--executor", "noop"]), "completed");
+    assert_eq!(show(dir.path(), &id)["state"], "queued");
+    daemon.kill();
+    put(&manifest, &good);
+    let _daemon = serve(dir.path(), &config, &[]);
+    assert_eq!(ended(dir.path(), &id, "completed")["summary"], "done");
+    assert_eq!(show(dir.path(), &id)["runner"]["attempt_count"], 1);
+}
+
+#[test]
+fn plugin_that_is_disabled_or_lacks_a_secret_keeps_its_jobs_waiting_and_says_why() {
+    for (settings, why) in [
+        ("enabled: false", "longhaul.yaml:2:17: it is disabled"),
+        ("secrets: { TOKEN: { env: NO_SUCH_VARIABLE_ANYWHERE } }", "TOKEN"),
+    ] {
+        let (dir, config) = stocked("plugin_roots: [plugins]\n");
+        let daemon = serve(dir.path(), &config, &["--no-dispatch"]);
+        let id = create(dir.path(), &["a job", "--executor", "zoo", "--input", "{}"]);
+        daemon.kill();
+        put(Path::new(&config), &format!("plugin_roots: [plugins]\nplugins: {{ zoo: {{ {settings} }} }}\n"));
+        let _daemon = serve(dir.path(), &config, &[]);
+        let told = json(dir.path(), &["jobs", "why", &id]);
+        let detail = told["reasons"][0]["detail"].as_str().unwrap();
+        assert!(told["reasons"][0]["code"] == "executor_left_out" && detail.contains(why), "{told}");
+    }
+}
+
+#[test]
+fn plugin_that_cannot_be_used_costs_only_itself() {
+    let config =
+        "plugin_roots: [plugins, nowhere]\nplugins:\n  alias: { uses: broken }\n  lost: { uses: nothing }\n";
+    let (dir, config) = stocked(config);
+    let manifest = |name: &str, protocol: &str| {
+        let text = format!("protocol: {protocol}\nname: {name}\nentrypoint: run\ncommands: [poll]\n");
+        put(&dir.path().join("plugins").join(name).join("manifest.yaml"), &text);
+        put(&dir.path().join("plugins").join(name).join("run"), &script(OK));
+    };
+    manifest("noop", "2");
+    manifest("broken", "3");
+    let checked = longhaul(dir.path(), &["plugin", "check", "--config", &config]);
+    expect(1, &checked);
+    let told = stderr(&checked);
+    for wrong in [
+        "noop/manifest.yaml:2:7: the plugin \"noop\" is left out: every daemon has an executor of that name",
+        "longhaul.yaml:3:10: \"alias\" uses \"broken\", which is left out: ",
+        "broken/manifest.yaml:1:11: protocol must be 2",
+        "longhaul.yaml:4:9: \"lost\" uses \"nothing\", and no plugin is named so",
+        "longhaul.yaml:1:25: ",
+    ] {
+        assert!(told.contains(wrong), "{wrong}: {told}");
+    }
+    let one = longhaul(dir.path(), &["plugin", "check", dir.path().join("plugins/noop").to_str().unwrap()]);
+    expect(1, &one);
+    expect(2, &longhaul(dir.path(), &["plugin", "new", "noop", "--lang", "bash"]));
+    let _daemon = serve(dir.path(), &config, &[]);
+    let id = create(dir.path(), &["a job", "--executor", "zoo", "--input", "{}"]);
+    assert_eq!(ended(dir.path(), &id, "completed")["summary"], "done");
+    ended(dir.path(), &create(dir.path(), &["other", "--executor", "noop"]), "completed");
+}
+
+#[test]
+fn run_of_a_plugin_that_is_not_there_makes_no_job() {
+    let zoo = Zoo::start(&script(OK), "");
+    let refused = longhaul(zoo.path(), &["plugin", "run", "zo"]);
+    expect(4, &refused);
+    assert!(stderr(&refused).contains("did you mean \"zoo\"?"), "{}", stderr(&refused));
+    assert_eq!(json(zoo.path(), &["jobs", "list"])["work"], json!([]));
+}
+
+#[test]
+fn check_and_list_say_what_the_daemon_would_leave_out() {
+    let (dir, config) = stocked(
+        "plugin_roots: [plugins]\nplugins: { zoo: { secrets: { TOKEN: { env: NO_SUCH_VARIABLE_ANYWHERE } } } }\n",
+    );
+    let checked = longhaul(dir.path(), &["plugin", "check", "--config", &config]);
+    assert!(expect(1, &checked).starts_with("0 can be used: ; 1 cannot"));
+    assert!(stderr(&checked).contains("TOKEN"), "{}", stderr(&checked));
+    let listed = expect(0, &longhaul(dir.path(), &["plugin", "list", "--config", &config]));
+    assert!(listed.contains("a secret is missing"), "{listed}");
+    put(&dir.path().join("plugins/zoo/run"), "#!/usr/bin/nope\n");
+    let one = longhaul(dir.path(), &["plugin", "check", dir.path().join("plugins/zoo").to_str().unwrap()]);
+    expect(1, &one);
+    let told = stderr(&one);
+    assert!(
+        told.contains("manifest.yaml:3:13: ") && told.contains("/usr/bin/nope, which is not there"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_a_plugin_logs_names_it_and_its_job_and_settings_that_it_does_not_bear_out_are_told() {
+    let logs = r#"echo '{"status": "ok", "result": "done", "logs": [{"level": "warn", "message": "paper is low"}]}'"#;
+    let zoo = Zoo::start(&script(logs), "timeouts: { nocmd: 3 }");
+    let id = zoo.job("{}");
+    ended(zoo.path(), &id, "completed");
+    let log = zoo.daemon.log();
+    let line = log.lines().find(|line| line.contains("paper is low")).expect("it was logged");
+    assert!(line.contains("zoo") && line.contains(&id), "{line}");
+    assert!(log.contains("it has no command \"nocmd\"") && log.contains("longhaul.yaml:2:17"), "{log}");
+}
+
+#[test]
+fn operator_who_runs_at_once_what_is_not_safe_at_once_is_warned() {
+    let (dir, config) = stocked("plugin_roots: [plugins]\nplugins: { zoo: { parallelism: 2 } }\n");
+    let manifest = dir.path().join("plugins/zoo/manifest.yaml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    put(&manifest, &format!("{text}concurrency_safe: false\n"));
+    let checked = longhaul(dir.path(), &["plugin", "check", "--config", &config]);
+    expect(0, &checked);
+    assert!(stderr(&checked).contains("longhaul.yaml:2:17: parallelism: 2"), "{}", stderr(&checked));
+}
+
+#[test]
+fn daemon_that_takes_nothing_by_itself_says_so_of_a_job_that_waits() {
+    let (dir, config) = stocked("plugin_roots: [plugins]\n");
+    let _daemon = serve(dir.path(), &config, &["--no-dispatch"]);
+    let id = create(dir.path(), &["a job", "--executor", "zoo", "--input", "{}"]);
+    let why = json(dir.path(), &["jobs", "why", &id]);
+    assert_eq!(why["reasons"][0]["code"], "not_dispatched", "{why}");
+    assert_eq!(why["earliest_at"], Value::Null);
+}

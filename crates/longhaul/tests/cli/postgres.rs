@@ -89,6 +89,36 @@ fn verify_rebuild_and_export_take_the_database_by_the_same_flag() {
     daemon.kill();
 }
 
+/// PostgreSQL reads no JSON in which U+0000 is written: one such view, and nothing of all jobs could be counted any more.
+#[test]
+fn what_a_plugin_says_never_keeps_the_store_from_being_verified_and_rebuilt() {
+    let (dir, schema) = (tempfile::tempdir().unwrap(), schema());
+    let plugin = dir.path().join("plugins/zoo");
+    std::fs::create_dir_all(&plugin).unwrap();
+    let manifest = "name: zoo\nprotocol: 2\nentrypoint: run\ncommands: [poll]\n";
+    std::fs::write(plugin.join("manifest.yaml"), manifest).unwrap();
+    let answer = r#"{"status": "ok", "result": "a\u0000b"}"#;
+    std::fs::write(plugin.join("run"), format!("#!/bin/sh\ncat <<'END'\n{answer}\nEND\n")).unwrap();
+    std::fs::set_permissions(plugin.join("run"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let config = dir.path().join("longhaul.yaml");
+    std::fs::write(&config, "plugin_roots: [plugins]\n").unwrap();
+    let _daemon = serve(dir.path(), &schema, &["--config", config.to_str().unwrap()]);
+    let id = create(dir.path(), &["a job", "--executor", "zoo", "--input", "{}"]);
+    assert_eq!(ended(dir.path(), &id, "completed")["summary"], "a\u{fffd}b");
+    verify(&schema);
+    expect(0, &on(&schema, &["rebuild"]));
+    // A view of an earlier version, which let it in.
+    let spoil = "UPDATE jobs SET view = replace(view, 'a\u{fffd}b', 'a\\u0000b')";
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let spoilt = runtime.block_on(async { schema.client().await.execute(spoil, &[]).await.unwrap() });
+    assert_eq!(spoilt, 1);
+    let told = on(&schema, &["verify"]);
+    assert!(!stderr(&told).contains("store_broken"), "{}", stderr(&told));
+    expect(0, &on(&schema, &["rebuild"]));
+    verify(&schema);
+}
+
 #[test]
 fn database_that_cannot_be_used_is_refused_with_a_code_and_what_to_do() {
     let dir = tempfile::tempdir().unwrap();

@@ -56,6 +56,8 @@ fn pipeline_is_run_by_name_and_read_anew_and_a_mistake_takes_nothing_away() {
     let ran =
         json_of(dir.path(), &["pipeline", "run", "tides", "--payload", r#"{"seconds":0}"#, "--wait", "30"]);
     assert_eq!(ran["run"]["state"], "completed", "{ran}");
+    let slow = ["pipeline", "run", "tides", "--payload", r#"{"seconds":60}"#, "--wait", "1"];
+    expect(124, &longhaul(dir.path(), &slow));
     assert!(expect(0, &longhaul(dir.path(), &["pipeline", "show", "tides"])).contains("on tide"));
     std::fs::write(dir.path().join("tides.yaml"), "pipelines:\n- { name: tides, on: tide, stebs: [] }\n")
         .unwrap();

@@ -108,7 +108,7 @@ pub(super) fn usable<'s>(
     circle: Option<&'s str>,
 ) -> impl Iterator<Item = &'s Arc<Plugin>> {
     let executors = server.daemon.executors();
-    let is_usable = move |name: &str| executors.find(circle, name).is_some();
+    let is_usable = move |name: &str| executors.find_usable(circle, name).is_some();
     server.plugins.list().filter(move |plugin| plugin.is_enabled() && is_usable(&plugin.name))
 }
 
@@ -120,6 +120,10 @@ pub(super) fn plugin_named<'s>(
     usable(server, circle).find(|plugin| plugin.name == name).ok_or_else(|| {
         let known: Vec<&str> = usable(server, circle).map(|plugin| &*plugin.name).collect();
         let echoed: String = name.chars().take(128).collect();
+        let found = server.daemon.executors().find(circle, name);
+        if let Some(why) = found.and_then(|found| found.specialist.left_out_because()) {
+            return format!("the plugin {echoed:?} is left out: {why}");
+        }
         let near = hint(name, &known);
         match known.len() {
             0 => format!("no plugin is named {echoed:?}, and there are none"),

@@ -5,6 +5,7 @@ use axum::response::Response;
 use domain::job::{ExecutorHere, Job, JobState, LaneHere, Reason, Surroundings, cancel_told};
 use domain::operation::{Operation, OrphanReason, Settlement};
 use domain::{BodyName, Record};
+use engine::Dispatching;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -128,14 +129,18 @@ async fn question(server: &Server, visible: &Visible) -> Result<Option<Box<RawVa
 }
 
 /// Whether this node has who does it, or who asks about it where it goes on outside.
-fn executor_here(server: &Server, job: &Job, outside: Option<&Operation>) -> ExecutorHere {
+fn executor_here<'s>(server: &'s Server, job: &Job, outside: Option<&Operation>) -> ExecutorHere<'s> {
     let circle = job.spec.circle.as_deref();
     let name = outside.map(|operation| operation.link.kind.as_str()).or(job.spec.executor.as_deref());
     match name.and_then(|name| server.daemon.executors().find(circle, name)) {
-        Some(executor) => match executor.specialist.left_alone_until(server.now()) {
-            Some(until) => ExecutorHere::LeftAlone { until },
-            None => ExecutorHere::Registered,
-        },
+        Some(executor) => {
+            let (specialist, now) = (&executor.specialist, server.now());
+            match (specialist.left_out_because(), specialist.left_alone_until(now)) {
+                (Some(why), _) => ExecutorHere::LeftOut { why },
+                (None, Some(until)) => ExecutorHere::LeftAlone { until },
+                (None, None) => ExecutorHere::Registered,
+            }
+        }
         None => ExecutorHere::Missing { until: server.daemon.attempts().strangers_from() },
     }
 }
@@ -147,6 +152,9 @@ async fn lane_here(server: &Server, job: &Job) -> Result<LaneHere, Problem> {
         let is_it = |id: &str| domain::OwnerId::new(id).node() == node;
         let lives = nodes.iter().any(|one| is_it(&one.id) && !one.is_silent(server.now()));
         return Ok(LaneHere::Elsewhere { lives });
+    }
+    if attempts.dispatching() == Dispatching::Off {
+        return Ok(LaneHere::NotTaken);
     }
     Ok(match attempts.free_slots(&lane) {
         0 => LaneHere::Full,

@@ -36,11 +36,12 @@ pub(crate) async fn reload(server: &Server, asked: Asked) -> Result<Response, Pr
     pipelines.extend(kept);
     let routes = Routes::new(pipelines);
     let known: Vec<&str> = server.daemon.executors().names().collect();
+    let doubts = routes.doubts(|executor| known.contains(&executor));
     let told = PipelinesReloaded {
         pipelines: routes.names().map(str::to_owned).collect(),
         kept: kept_names,
         mistakes: mistakes.iter().map(ToString::to_string).collect(),
-        doubts: routes.doubts(|executor| known.contains(&executor)),
+        doubts: doubts.iter().map(ToString::to_string).collect(),
     };
     router.replace(routes);
     let (actor, count) = (&*asked.principal.actor, told.pipelines.len());

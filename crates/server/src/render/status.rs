@@ -105,7 +105,8 @@ pub(crate) fn summary<'a>(executors: &Executors, job: &'a Job) -> JobStatus<'a> 
 fn missing(executors: &Executors, job: &Job) -> Option<&'static str> {
     let named = job.spec.executor.as_deref()?;
     let is_queued = matches!(job.state, JobState::Queued { .. });
-    (is_queued && executors.find(job.spec.circle.as_deref(), named).is_none()).then_some("capability_missing")
+    (is_queued && executors.find_usable(job.spec.circle.as_deref(), named).is_none())
+        .then_some("capability_missing")
 }
 
 /// Whether a lease governs the job.

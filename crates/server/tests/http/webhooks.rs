@@ -146,3 +146,12 @@ async fn body_over_the_limit_of_its_endpoint_is_too_large() {
     let answer = plain(&world, &large).send().await;
     assert_eq!((answer.status, answer.value()["error"].is_string()), (413, true));
 }
+
+#[tokio::test]
+async fn body_that_is_nested_too_deep_is_refused_and_not_kept_as_a_text() {
+    let world = world().await;
+    let deep = format!("{}1{}", "{\"a\":".repeat(65), "}".repeat(65));
+    let answer = plain(&world, &deep).send().await;
+    assert_eq!(answer.status, 400, "{}", answer.body);
+    assert!(answer.body.contains("nested deeper than 64"), "{}", answer.body);
+}

@@ -20,11 +20,11 @@ async fn queued_jobs_say_what_they_wait_for() {
     for (body, reasons, earliest) in [
         (json!({}), vec!["names_nobody"], json!(null)),
         (json!({ "assigned_peer_id": "peer-p" }), vec!["waits_for_peer", "peer_absent"], json!(null)),
-        (json!({ "executor": "echo" }), vec!["ready"], json!("2026-01-01T00:00:00.000000+00:00")),
+        (json!({ "executor": "echo" }), vec!["not_dispatched"], json!(null)),
         (
             json!({ "executor": "echo", "due_at": "2026-01-01T01:00:00Z" }),
-            vec!["not_due"],
-            json!("2026-01-01T01:00:00.000000+00:00"),
+            vec!["not_due", "not_dispatched"],
+            json!(null),
         ),
         (
             json!({ "executor": "nobody", "due_at": "2026-01-01T01:00:00Z", "expires_at": "2026-01-01T00:30:00Z" }),

@@ -94,9 +94,10 @@ pub(super) async fn open_jobs(session: &Session, executor: &str) -> Result<OpenJ
 }
 
 static FORGET: Sql = Sql::new("DELETE FROM job_tallies");
+// PostgreSQL reads no JSON in which U+0000 is written anywhere; views of earlier versions may hold it.
 static COUNT: Sql = Sql::new(
     "INSERT INTO job_tallies (state, executor, jobs) \
-     SELECT state, coalesce(view::json -> 'spec' ->> 'executor', ''), count(*) FROM jobs GROUP BY 1, 2",
+     SELECT state, coalesce(replace(view, '\\u0000', '\\ufffd')::json -> 'spec' ->> 'executor', ''), count(*) FROM jobs GROUP BY 1, 2",
 );
 
 /// Counts all jobs anew, in a transaction that keeps everybody else from writing them.
@@ -109,7 +110,7 @@ pub(super) async fn count_anew(session: &Session) -> Result<(), PostgresError> {
 // One statement, and so one moment, also beside nodes that write.
 static MISCOUNTS: Sql = Sql::new(
     "SELECT state || ' of ' || executor || ': ' || coalesce(kept.jobs, 0) || ' are kept, there are ' || coalesce(found.jobs, 0) \
-     FROM (SELECT state, coalesce(view::json -> 'spec' ->> 'executor', '') AS executor, count(*) AS jobs \
+     FROM (SELECT state, coalesce(replace(view, '\\u0000', '\\ufffd')::json -> 'spec' ->> 'executor', '') AS executor, count(*) AS jobs \
            FROM jobs GROUP BY 1, 2) AS found \
      FULL JOIN job_tallies AS kept USING (state, executor) \
      WHERE coalesce(kept.jobs, 0) <> coalesce(found.jobs, 0) ORDER BY state, executor",

@@ -441,6 +441,17 @@ fn sized_body(name: BodyName, size: usize) -> BodyRef {
 }
 
 #[test]
+fn no_text_of_a_report_may_hold_a_character_that_no_database_can_read_again() {
+    let given = [created(), dispatched(1), started()];
+    let reason = Details::because("a\0b");
+    let summary = ResultRefs { summary: Some("a\0b".to_owned()), ..ResultRefs::default() };
+    for said in [reason, note("a\0b"), Details { result: summary, ..Details::default() }] {
+        let when = reports_with(1, JobStateName::Running, said);
+        check(&given, when, Decision::refuse(Refusal::NulInJson));
+    }
+}
+
+#[test]
 fn a_stale_report_over_a_limit_leaves_no_evidence() {
     let given = [created(), dispatched(1), requeued(NOW), dispatched(2)];
     let long = reports_with(1, JobStateName::Failed, note(&"x".repeat(MAX_NOTE_BYTES + 1)));

@@ -40,6 +40,8 @@ pub struct Discovered {
     pub plugins: BTreeMap<String, Found>,
     /// What cannot be used, and why.
     pub left_out: Vec<Mistake>,
+    /// Why a plugin of this name cannot be used; none if another one of the name can.
+    pub names_left_out: BTreeMap<String, Mistake>,
     /// What is to be told besides.
     pub warnings: Vec<Mistake>,
 }
@@ -68,10 +70,19 @@ impl Discovered {
 pub fn look_at(root: &Path, directory: &Path, symlinks: Symlinks) -> Result<Found, Mistake> {
     let mut manifest = Manifest::read(directory)?;
     let file = directory.join(MANIFEST);
-    let Trusted { entrypoint, warnings } = trust(root, directory, &manifest.entrypoint, symlinks)
-        .map_err(|told| Mistake::somewhere(file.display(), told))?;
-    manifest.warnings.extend(warnings.into_iter().map(|told| Mistake::somewhere(file.display(), told)));
+    let place = Some(manifest.places.entrypoint);
+    let at = |told: String| Mistake { file: file.display().to_string(), place, told };
+    let Trusted { entrypoint, warnings } =
+        trust(root, directory, &manifest.entrypoint, symlinks).map_err(at)?;
+    manifest.warnings.extend(warnings.into_iter().map(at));
     Ok(Found { manifest, directory: directory.to_owned(), entrypoint })
+}
+
+/// What the plugin of a directory is called, although it cannot be used.
+fn name_of(directory: &Path) -> String {
+    let written = fs::read_to_string(directory.join(MANIFEST)).ok();
+    let of_directory = || directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    written.as_deref().and_then(Manifest::name_in).unwrap_or_else(of_directory)
 }
 
 struct Walk<'a> {
@@ -144,13 +155,19 @@ impl Walk<'_> {
     fn plugin(&mut self, directory: &Path) {
         let found = match look_at(self.root, directory, self.symlinks) {
             Ok(found) => found,
-            Err(mistake) => return self.discovered.left_out.push(mistake),
+            Err(mistake) => {
+                let names = &mut self.discovered.names_left_out;
+                names.entry(name_of(directory)).or_insert_with(|| mistake.clone());
+                return self.discovered.left_out.push(mistake);
+            }
         };
         self.discovered.warnings.extend(found.manifest.warnings.iter().cloned());
         let name = found.manifest.name.clone();
         if let Some(first) = self.discovered.plugins.get(&name) {
             let told = format!("{name:?} is the plugin in {} already", first.directory.display());
-            return self.discovered.leave_out(&directory.join(MANIFEST), told);
+            let file = directory.join(MANIFEST).display().to_string();
+            let place = Some(found.manifest.places.name);
+            return self.discovered.left_out.push(Mistake { file, place, told });
         }
         if self.discovered.plugins.len() == MAX_PLUGINS {
             let told = format!("there are {MAX_PLUGINS} plugins already; this one is left out");

@@ -50,6 +50,19 @@ pub struct Manifest {
     pub optional_keys: Vec<String>,
     /// What was accepted although it should be written otherwise.
     pub warnings: Vec<Mistake>,
+    /// Where it says what may be wrong with what is around it.
+    pub places: Places,
+}
+
+/// Where a manifest says something: line and column, counted from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Its name.
+    pub name: (u64, u64),
+    /// What is started.
+    pub entrypoint: (u64, u64),
+    /// The keys that it needs; the name if it lists none.
+    pub required_keys: (u64, u64),
 }
 
 /// One thing that a plugin can be asked.
@@ -122,6 +135,14 @@ impl Manifest {
         reader.entrypoint(&written.entrypoint)?;
         let commands = reader.commands(&written)?;
         let fact_outputs = reader.fact_outputs(&written.fact_outputs, &commands)?;
+        let place = |location: &Location| (location.line(), location.column());
+        let keys = written.config_keys.as_ref();
+        let places = Places {
+            name: place(&written.name.defined),
+            entrypoint: place(&written.entrypoint.defined),
+            required_keys: place(keys.map_or(&written.name.defined, |keys| &keys.defined)),
+        };
+        let keys = written.config_keys.map(|keys| keys.value).unwrap_or_default();
         Ok(Self {
             name,
             version: written.version,
@@ -130,10 +151,18 @@ impl Manifest {
             concurrency_safe: written.concurrency_safe.unwrap_or(true),
             commands,
             fact_outputs,
-            required_keys: written.config_keys.required,
-            optional_keys: written.config_keys.optional,
+            required_keys: keys.required,
+            optional_keys: keys.optional,
             warnings: reader.warnings,
+            places,
         })
+    }
+
+    /// What a manifest that cannot be read calls its plugin, as far as that can be seen.
+    pub(super) fn name_in(text: &str) -> Option<String> {
+        let written = text.lines().find_map(|line| line.strip_prefix("name:"))?;
+        let name = written.split('#').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+        is_plugin_name(name).then(|| name.to_owned())
     }
 
     /// The command of this name.

@@ -1,7 +1,7 @@
 //! The plugins of a daemon: what was found together with what its operator says, and other names for it.
 //!
-//! An alias has the manifest of its base and everything else for itself: configuration, state, lane. A name that leads nowhere is a
-//! mistake of the configuration; a plugin that lacks a key is left out, and the others are there all the same.
+//! An alias has the manifest of its base and everything else for itself: configuration, state, lane. A name that leads nowhere and a
+//! plugin that lacks a key are left out, and the others are there all the same.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,11 +10,12 @@ use std::sync::Arc;
 use domain::Timestamp;
 use domain::breaker::BreakerState;
 
+use super::super::http::Secrets;
 use super::breaker::PluginBreaker;
 use super::discover::{Discovered, Found};
-use super::manifest::{Manifest, is_plugin_name};
+use super::manifest::{MANIFEST, Manifest, is_plugin_name};
 use super::settings::{Activity, PluginSettings};
-use crate::hint;
+use crate::{Mistake, hint};
 
 /// Other names that may lead to one plugin, one after the other.
 const MAX_ALIASES_IN_A_ROW: usize = 16;
@@ -48,6 +49,8 @@ pub struct Misconfigured {
     pub plugin: String,
     /// What is wrong.
     pub told: String,
+    /// Where its manifest says so, unless the configuration has an entry for it.
+    pub in_manifest: Option<Mistake>,
 }
 
 impl Plugins {
@@ -55,7 +58,7 @@ impl Plugins {
     pub fn assemble(
         discovered: &Discovered,
         settings: &BTreeMap<String, PluginSettings>,
-    ) -> Result<(Self, Vec<Misconfigured>), Misconfigured> {
+    ) -> (Self, Vec<Misconfigured>) {
         let mut plugins = Self::default();
         let mut left_out = Vec::new();
         let found = discovered.plugins.keys();
@@ -64,12 +67,13 @@ impl Plugins {
         names.dedup();
         for name in names {
             let settings_of = settings.get(name);
-            let wrong = |told: String| Misconfigured { plugin: name.clone(), told };
-            let base = base(name, discovered, settings).map_err(wrong)?;
-            let Some(found) = base else {
-                let known: Vec<&str> = discovered.plugins.keys().map(String::as_str).collect();
-                left_out.push(wrong(format!("no plugin is named {name:?}{}", hint(name, &known))));
-                continue;
+            let wrong = |told: String| Misconfigured { plugin: name.clone(), told, in_manifest: None };
+            let found = match base(name, discovered, settings) {
+                Ok(found) => found,
+                Err(told) => {
+                    left_out.push(wrong(told));
+                    continue;
+                }
             };
             let settings = settings_of.cloned().unwrap_or_default();
             let plugin = Plugin {
@@ -81,13 +85,21 @@ impl Plugins {
                 settings,
             };
             match plugin.misses() {
-                Some(told) if plugin.is_enabled() => left_out.push(wrong(told)),
+                Some(told) if plugin.is_enabled() => {
+                    let in_manifest = Some(plugin.in_manifest(plugin.manifest.places.required_keys, &told));
+                    left_out.push(Misconfigured { in_manifest, ..wrong(told) });
+                }
                 Some(_) | None => {
                     plugins.by_name.insert(name.clone(), Arc::new(plugin));
                 }
             }
         }
-        Ok((plugins, left_out))
+        (plugins, left_out)
+    }
+
+    /// Takes out one that cannot be used after all.
+    pub fn leave_out(&mut self, name: &str) {
+        self.by_name.remove(name);
     }
 
     /// All of them, by name; those that are not enabled too.
@@ -122,6 +134,18 @@ impl Plugin {
         super::lane(&self.name, self.settings.parallelism)
     }
 
+    /// A mistake in this place of its manifest.
+    pub fn in_manifest(&self, place: (u64, u64), told: &str) -> Mistake {
+        let file = self.directory.join(MANIFEST).display().to_string();
+        Mistake { file, place: Some(place), told: told.to_owned() }
+    }
+
+    /// Why its secrets cannot be read, if they cannot.
+    pub fn lacks_a_secret(&self) -> Option<String> {
+        let read = Secrets::read(&self.settings.secrets, &|name| std::env::var(name).ok());
+        read.err().map(|error| error.to_string())
+    }
+
     /// Why it would not work with its configuration.
     fn misses(&self) -> Option<String> {
         let config = &self.settings.config;
@@ -137,14 +161,20 @@ impl Plugin {
     }
 }
 
-/// What a name leads to; none if nothing was found and it is no alias.
+/// What a name leads to.
 fn base<'d>(
     name: &str,
     discovered: &'d Discovered,
     settings: &BTreeMap<String, PluginSettings>,
-) -> Result<Option<&'d Found>, String> {
+) -> Result<&'d Found, String> {
     let uses = |name: &str| settings.get(name).and_then(|settings| settings.uses.as_deref());
-    let Some(mut at) = uses(name) else { return Ok(discovered.plugins.get(name)) };
+    let known: Vec<&str> = discovered.plugins.keys().map(String::as_str).collect();
+    let Some(mut at) = uses(name) else {
+        return discovered.plugins.get(name).ok_or_else(|| match discovered.names_left_out.get(name) {
+            Some(mistake) => mistake.to_string(),
+            None => format!("no plugin is named {name:?}{}", hint(name, &known)),
+        });
+    };
     if !is_plugin_name(name) {
         return Err(format!("{name:?}: a name has letters, digits, `_` and `-`, 64 at most"));
     }
@@ -156,11 +186,11 @@ fn base<'d>(
     }
     for _ in 0..MAX_ALIASES_IN_A_ROW {
         if let Some(found) = discovered.plugins.get(at) {
-            return Ok(Some(found));
+            return Ok(found);
         }
-        at = uses(at).ok_or_else(|| {
-            let known: Vec<&str> = discovered.plugins.keys().map(String::as_str).collect();
-            format!("{name:?} uses {at:?}, and no plugin is named so{}", hint(at, &known))
+        at = uses(at).ok_or_else(|| match discovered.names_left_out.get(at) {
+            Some(mistake) => format!("{name:?} uses {at:?}, which is left out: {mistake}"),
+            None => format!("{name:?} uses {at:?}, and no plugin is named so{}", hint(at, &known)),
         })?;
     }
     Err(format!("{name:?} leads in a circle, or over more than {MAX_ALIASES_IN_A_ROW} other names"))
@@ -192,21 +222,28 @@ mod tests {
     }
 
     fn mistake<const N: usize>(settings: [(String, PluginSettings); N]) -> String {
-        Plugins::assemble(&discovered(), &BTreeMap::from(settings)).unwrap_err().told
+        let (_, left_out) = Plugins::assemble(&discovered(), &BTreeMap::from(settings));
+        left_out
+            .into_iter()
+            .find(|one| one.plugin != "gauge" || one.told.contains("of its own"))
+            .unwrap()
+            .told
     }
 
     #[test]
     fn plugin_that_lacks_a_required_key_is_left_out_and_the_others_are_there() {
-        let (plugins, left_out) = Plugins::assemble(&discovered(), &BTreeMap::new()).unwrap();
+        let (plugins, left_out) = Plugins::assemble(&discovered(), &BTreeMap::new());
         assert_eq!(plugins.list().map(|one| &*one.name).collect::<Vec<_>>(), ["echo"]);
         assert_eq!(left_out[0].told, "\"gauge\" needs port in its config, and is left out");
+        let place = left_out[0].in_manifest.as_ref().unwrap().place;
+        assert_eq!(place, Some((5, 14)));
     }
 
     #[test]
     fn alias_has_the_manifest_of_its_base_and_its_own_configuration() {
         let (name, settings) = alias("north", "gauge");
         let settings = BTreeMap::from([(name, with_port(settings)), alias("also", "echo")]);
-        let (plugins, _) = Plugins::assemble(&discovered(), &settings).unwrap();
+        let (plugins, _) = Plugins::assemble(&discovered(), &settings);
         let north = plugins.find("north").unwrap();
         assert_eq!((north.manifest.name.as_str(), &north.settings.config["port"]), ("gauge", &1.into()));
         assert!(plugins.find("also").is_some() && plugins.find("gauge").is_none());
@@ -215,12 +252,12 @@ mod tests {
     #[test]
     fn alias_of_an_alias_leads_to_the_plugin_whatever_the_order_of_names() {
         let settings = BTreeMap::from([alias("a", "z"), alias("z", "echo")]);
-        let (plugins, _) = Plugins::assemble(&discovered(), &settings).unwrap();
+        let (plugins, _) = Plugins::assemble(&discovered(), &settings);
         assert_eq!(plugins.find("a").unwrap().manifest.name, "echo");
     }
 
     #[test]
-    fn alias_that_leads_nowhere_is_a_mistake() {
+    fn alias_that_leads_nowhere_is_left_out_and_the_others_are_there() {
         assert!(mistake([alias("a", "a")]).contains("of itself"));
         assert!(mistake([alias("a", "ecko")]).contains("no plugin is named so; did you mean \"echo\"?"));
         assert!(mistake([alias("gauge", "echo")]).contains("is a plugin of its own"));
@@ -229,9 +266,19 @@ mod tests {
     }
 
     #[test]
+    fn alias_of_a_plugin_that_is_left_out_says_why_that_one_is() {
+        let mut discovered = discovered();
+        let mistake = Mistake { file: "m.yaml".to_owned(), place: Some((3, 7)), told: "no".to_owned() };
+        discovered.names_left_out.insert("broken".to_owned(), mistake);
+        let (plugins, left_out) = Plugins::assemble(&discovered, &BTreeMap::from([alias("a", "broken")]));
+        assert!(plugins.find("echo").is_some());
+        assert_eq!(left_out[0].told, "\"a\" uses \"broken\", which is left out: m.yaml:3:7: no");
+    }
+
+    #[test]
     fn settings_of_a_plugin_that_is_not_there_are_told_with_the_nearest_name() {
         let settings = BTreeMap::from([("ecko".to_owned(), PluginSettings::default())]);
-        let (_, left_out) = Plugins::assemble(&discovered(), &settings).unwrap();
+        let (_, left_out) = Plugins::assemble(&discovered(), &settings);
         assert_eq!(left_out[0].told, "no plugin is named \"ecko\"; did you mean \"echo\"?");
     }
 }

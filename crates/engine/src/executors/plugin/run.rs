@@ -118,8 +118,10 @@ impl PluginExecutor {
             Ok(collected) => collected,
             Err(failure) => return Produced::Failed(failure),
         };
-        let verdict =
-            judge(&collected.ending, &collected.stdout, self.plugin.settings.strictness, &self.mask);
+        let strictness = self.plugin.settings.strictness;
+        // What it logs is told while its answer is read, and must say who says it.
+        let verdict = tracing::error_span!("plugin", name = self.plugin.name, job = %assignment.job.id)
+            .in_scope(|| judge(&collected.ending, &collected.stdout, strictness, &self.mask));
         let seen = self.see(&assignment, collected, &verdict).await;
         match verdict {
             Verdict::Done(answer) => {

@@ -3,12 +3,15 @@
 //! Links are refused unless the operator allows them; where they lead is checked in any case.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Any of the three who may execute.
 const EXECUTE_BITS: u32 = 0o111;
 const WORLD_WRITE_BIT: u32 = 0o002;
+/// The kernel reads no more of it either.
+const MAX_FIRST_LINE_BYTES: u64 = 256;
 
 /// Whether symbolic links may lead to plugins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -67,6 +70,21 @@ pub(super) fn trust(
         return Err(format!("the entrypoint {entrypoint:?} cannot be executed; `chmod +x` it"));
     }
     Ok(Trusted { entrypoint: real_entrypoint, warnings })
+}
+
+/// Why what was found cannot be started here, as far as that can be seen: the daemon would find out with its first job.
+pub fn cannot_start(entrypoint: &Path) -> Option<String> {
+    let interpreter = interpreter(entrypoint).filter(|interpreter| !interpreter.exists())?;
+    Some(format!("the entrypoint is to be run by {}, which is not there", interpreter.display()))
+}
+
+/// Who a script says that it is run by, with the whole path; none if it is no script.
+fn interpreter(entrypoint: &Path) -> Option<PathBuf> {
+    let mut start = Vec::new();
+    fs::File::open(entrypoint).ok()?.take(MAX_FIRST_LINE_BYTES).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let path = PathBuf::from(std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?);
+    path.is_absolute().then_some(path)
 }
 
 fn real(path: &Path) -> Result<PathBuf, String> {

@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use engine::plugin::{MANIFEST, is_plugin_name};
 
+use crate::builtin;
+use crate::config::TAKEN;
 use crate::exit::Failed;
 use crate::show::say;
 
@@ -57,6 +59,9 @@ pub fn run(new: &New) -> Result<ExitCode> {
         return Err(
             Failed::usage(format!("{name:?}: a name has letters, digits, `_` and `-`, 64 at most")).into()
         );
+    }
+    if builtin::NAMES.contains(&name.as_str()) {
+        return Err(Failed::usage(format!("{name:?}: {TAKEN}")).into());
     }
     let directory = new.dir.join(name);
     fs::create_dir_all(&new.dir).with_context(|| format!("cannot make {}", new.dir.display()))?;

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use api::ductile::PluginDetail;
 use api::{CreateJob, JobCreated};
 use clap::Args;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::client::{Call, Connection, Followed, follow};
+use crate::client::{Call, Connection, Followed, follow, segment};
 use crate::commands::jobs::{end_code, json_argument};
 use crate::commands::run::print_end;
 use crate::exit::{Failed, TIMED_OUT};
@@ -48,6 +49,8 @@ pub struct Run {
 
 pub fn run(run: &Run) -> Result<ExitCode> {
     let client = run.connection.client()?;
+    let path = format!("/plugin/{}", segment(&run.name));
+    client.call::<PluginDetail>(Call::get(&path)).map_err(|error| Failed::to("run plugin", &error))?;
     let sent = CreateJob {
         executor: Some(run.name.clone()),
         source_kind: Some("cli".to_owned()),

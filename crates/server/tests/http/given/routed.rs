@@ -27,7 +27,7 @@ pub fn plugins() -> Arc<Plugins> {
     let breaker = BreakerPolicy { threshold: 3, ..BreakerPolicy::default() };
     let settings =
         BTreeMap::from([("fails".to_owned(), PluginSettings { breaker, ..PluginSettings::default() })]);
-    Arc::new(Plugins::assemble(&discovered, &settings).expect("they are named well").0)
+    Arc::new(Plugins::assemble(&discovered, &settings).0)
 }
 
 /// `plain`, `timed` and `named`, each at a path of its own name.

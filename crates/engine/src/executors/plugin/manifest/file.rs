@@ -41,8 +41,7 @@ pub(super) struct ManifestFile {
     pub(super) commands: Spanned<Vec<Spanned<CommandFile>>>,
     #[serde(default)]
     pub(super) fact_outputs: Vec<Spanned<FactOutputFile>>,
-    #[serde(default)]
-    pub(super) config_keys: ConfigKeysFile,
+    pub(super) config_keys: Option<Spanned<ConfigKeysFile>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
