@@ -183,25 +183,25 @@ fn some_seed() -> u64 {
 struct Schema {
     runtime: Runtime,
     server: String,
-    schema: ScratchSchema,
+    made: ScratchSchema,
 }
 
 impl Schema {
     fn make(server: &str) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let name = format!("{SCHEMA}_{}_{}", std::process::id(), some_seed());
-        let schema = runtime.block_on(ScratchSchema::make(server, &name))?;
-        Ok(Self { runtime, server: server.to_owned(), schema })
+        let made = runtime.block_on(ScratchSchema::make(server, &name))?;
+        Ok(Self { runtime, server: server.to_owned(), made })
     }
 }
 
 impl Database for Schema {
     fn address(&self) -> &str {
-        self.schema.address()
+        self.made.address()
     }
 
     fn end_sessions(&self) -> Result<u64> {
-        Ok(self.runtime.block_on(self.schema.end_sessions())?)
+        Ok(self.runtime.block_on(self.made.end_sessions())?)
     }
 
     fn another(&self) -> Result<Box<dyn Database>> {
@@ -209,6 +209,6 @@ impl Database for Schema {
     }
 
     fn drop_schema(&self) -> Result<()> {
-        Ok(self.runtime.block_on(self.schema.drop_it())?)
+        Ok(self.runtime.block_on(self.made.drop_it())?)
     }
 }
