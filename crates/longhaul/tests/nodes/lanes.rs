@@ -60,7 +60,7 @@ fn plugin_that_one_may_have_at_a_time_is_had_once_also_by_steps_that_only_one_no
         })
         .collect();
     for run in &runs {
-        within(Duration::from_secs(60), "the run is over", || {
+        within(Duration::from_mins(1), "the run is over", || {
             json(nodes[0].dir(), &["runs", "show", run])["run"]["state"] == "completed"
         });
     }
