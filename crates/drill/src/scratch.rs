@@ -33,12 +33,17 @@ cat > /dev/null
 echo '{"status":"ok","result":"done","state_updates":{"seen":true},"events":[{"type":"drill.ground","payload":{}}]}'
 "#;
 
+/// Every kill of a node or of the service costs a try.
+const HONEST_TRIES: &str = "1000";
+/// A service that never answers in whole whether it has the work keeps its host asking: that has to be over before the calm is.
+const ZOO_TRIES: &str = "40";
+
 /// A connector to the drill's service, and what it is granted.
 const CONNECTOR: &str = r#"name: NAME
 execution_mode_support: async-only
 allow: [ADDRESS]
 concurrency: 16
-retry: { max_attempts: 1000, backoff_seconds: 0, max_backoff_seconds: 1 }
+retry: { max_attempts: TRIES, backoff_seconds: 0, max_backoff_seconds: 1 }
 policy:
   default_retry_after_seconds: 1
   max_retry_after_seconds: 2
@@ -95,9 +100,14 @@ impl Scratch {
     /// Tells the nodes where the service is.
     pub fn connect(&self, service: &str) -> Result<()> {
         let address = service.trim_start_matches("http://");
-        for (name, seconds) in [(SERVICE, HONEST_TTL_SECONDS), (ZOO, ZOO_TTL_SECONDS)] {
-            let connector =
-                CONNECTOR.replace("NAME", name).replace("ADDRESS", address).replace("TTL", seconds);
+        for (name, seconds, tries) in
+            [(SERVICE, HONEST_TTL_SECONDS, HONEST_TRIES), (ZOO, ZOO_TTL_SECONDS, ZOO_TRIES)]
+        {
+            let connector = CONNECTOR
+                .replace("NAME", name)
+                .replace("ADDRESS", address)
+                .replace("TTL", seconds)
+                .replace("TRIES", tries);
             self.write(&format!("{name}.yaml"), &connector)?;
         }
         let renew = LEASE_SECONDS / 3;

@@ -159,8 +159,10 @@ impl Draft {
 
     fn name(&self) -> Result<(), BackupError> {
         check_name(&self.path, self.existing)?;
-        let named =
-            std::fs::rename(&self.unfinished, &self.path).and_then(|()| sync_directory_of(&self.path));
+        // Nothing is in its logs any more. They go while nobody else may begin a draft.
+        let named = remove_logs(&self.unfinished)
+            .and_then(|()| std::fs::rename(&self.unfinished, &self.path))
+            .and_then(|()| sync_directory_of(&self.path));
         named.map_err(|source| BackupError::of_file(&self.path, source))
     }
 
