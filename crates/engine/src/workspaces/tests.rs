@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::OwnerId;
 use domain::run::Left;
@@ -53,7 +54,9 @@ impl Given {
 
     /// What is said of an attempt that has done this.
     fn refusal(&self, write: impl FnOnce(&Path)) -> String {
-        let open = self.open("attempt-refused");
+        // What another left is removed beside it: each has a name of its own, as attempts do.
+        static REFUSED: AtomicUsize = AtomicUsize::new(0);
+        let open = self.open(&format!("attempt-refused-{}", REFUSED.fetch_add(1, Ordering::Relaxed)));
         write(open.path());
         match open.look_through() {
             Ok(_) => panic!("it was taken"),
