@@ -69,8 +69,11 @@ class Postgres:
 
     def cpu_seconds(self):
         """Of the whole server: those of its processes that have ended are counted with the one that started them."""
+        return usage.cpu_of_tree(self.pid())
+
+    def pid(self):
         with open(os.path.join(self.data, "postmaster.pid")) as file:
-            return usage.cpu_of_tree(int(file.readline()))
+            return int(file.readline())
 
     def stop(self):
         try:

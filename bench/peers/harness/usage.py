@@ -37,6 +37,11 @@ def children(pid):
     return found
 
 
+def tree(pid):
+    """The process and all that came of it and are there."""
+    return [pid, *(below for child in children(pid) for below in tree(child))]
+
+
 def cpu_of_tree(pid):
     total = cpu_seconds(pid)
     for child in children(pid):

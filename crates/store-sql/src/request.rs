@@ -108,15 +108,15 @@ impl Item {
 impl Request {
     /// Whether what it writes need not be on stable storage before a later commit is.
     pub(crate) fn stands_on_next_commit(&self) -> bool {
-        let Self::Claim(
-            ClaimRequest::TakeDue { take, .. }
-            | ClaimRequest::TakeReady { take, .. }
-            | ClaimRequest::Take { take, .. },
-        ) = self
-        else {
-            return false;
-        };
-        take.footing == Footing::NextCommit
+        match self {
+            Self::Claim(
+                ClaimRequest::TakeDue { take, .. }
+                | ClaimRequest::TakeReady { take, .. }
+                | ClaimRequest::Take { take, .. },
+            ) => take.footing == Footing::NextCommit,
+            Self::Commit(prepared) => prepared.commit.tells_nothing(),
+            Self::Claim(_) | Self::Token(_) | Self::Node(_) | Self::Peer(_) | Self::Ask(_) => false,
+        }
     }
 
     /// Roughly how many bytes it holds in the queue.

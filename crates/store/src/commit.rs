@@ -150,6 +150,15 @@ impl Commit {
         self.keys.iter().try_for_each(KeptKey::check)
     }
 
+    /// Whether it only brings the agenda up to date: that follows from the facts, and is done again if it is lost.
+    pub fn tells_nothing(&self) -> bool {
+        let Self { changes, keys, asks, plugin_states, .. } = self;
+        let all_told = |change: &Change| {
+            change.facts.is_empty() && change.bodies.is_empty() && change.removal == Removal::Nothing
+        };
+        keys.is_empty() && asks.is_empty() && plugin_states.is_empty() && changes.iter().all(all_told)
+    }
+
     fn check_plugin_states(&self) -> Result<(), StoreError> {
         within(self.plugin_states.len(), "plugin states in one commit", MAX_PLUGIN_STATES)?;
         let mut touched = std::collections::BTreeSet::new();

@@ -70,11 +70,13 @@ impl Session {
         Ok(session)
     }
 
-    /// The same, for batches: everything that they touch they name. Statements are planned once, while the tables may be empty, and a
-    /// plan that looks at all of a small table would be kept while it grows.
+    /// The same, for batches: everything that they touch they name. Statements are planned once, for any number of rows (a plan for
+    /// just these rows costs the server more than carrying it out), while the tables may be empty; a plan that looks at all of a small
+    /// table would be kept while it grows.
     pub(super) async fn connect_to_write(address: &PostgresAddress) -> Result<Self, OpenError> {
         let session = Self::connect(address, None).await?;
-        let by_index = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+        let by_index = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
+                        SET plan_cache_mode = force_generic_plan; SET jit = off";
         session.run(by_index).await.map_err(|error| OpenError::refused(address, &error))?;
         Ok(session)
     }

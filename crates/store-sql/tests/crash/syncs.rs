@@ -132,3 +132,17 @@ async fn take_that_its_taker_s_commit_follows_waits_for_no_sync_and_any_other_do
     workshop.claim(&second).await.unwrap();
     assert_eq!(disk.log().syncs(), before + 2);
 }
+
+#[tokio::test]
+async fn commit_that_only_brings_the_agenda_up_to_date_waits_for_no_sync() {
+    let disk = Disk::new();
+    let store = Arc::new(on_disk::open(&disk, Durability::Full).unwrap());
+    let workshop = Workshop::on(store.clone(), store.newest_fact());
+    let (id, _) = workshop.create(300).await.unwrap();
+    let before = disk.log().syncs();
+    workshop.look_at(&id).await.unwrap();
+    let (fence, _) = workshop.claim_until_next_commit(&id).await.unwrap();
+    assert_eq!(disk.log().syncs(), before);
+    workshop.dispatch(&id, &fence).await.unwrap();
+    assert_eq!(disk.log().syncs(), before + 1);
+}

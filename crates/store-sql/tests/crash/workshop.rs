@@ -87,6 +87,13 @@ impl Workshop {
         self.take(id, Take::by(self.owner.clone(), self.now(), Lease::DEFAULT, 1).until_next_commit()).await
     }
 
+    /// Takes a job as the worker does that attends to what is due, finds nothing to do, and leaves it ready.
+    pub async fn look_at(&self, id: &JobId) -> Result<(), EngineError> {
+        let take = Take::by(self.owner.clone(), self.now(), Lease::DEFAULT, 1).until_next_commit();
+        let taken = self.store().take(&id.clone().into(), take).await?;
+        self.engine.attend(&taken, Arc::from("worker:attend_jobs")).await.map(|_| ())
+    }
+
     async fn take(&self, id: &JobId, take: Take) -> Result<(Fence, Vec<Promise>), EngineError> {
         let taken = self.store().take(&id.clone().into(), take).await?;
         let promise = Promise::Claim(taken.id, taken.claim.claim_version);

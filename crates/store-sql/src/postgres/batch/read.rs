@@ -17,6 +17,11 @@ use crate::database::{Columns, Unfit, bytes, digest, text};
 use crate::request::Request;
 use crate::rows::{agenda_with_id, time};
 
+const SYNCED: &str = "BEGIN";
+/// Its answer does not wait for the disk: whoever has it commits next, and what is lost with the server before that is refused then by the
+/// fence.
+const UNSYNCED: &str = "BEGIN; SET LOCAL synchronous_commit = off";
+
 /// What the batch stands on.
 pub(super) struct Read {
     pub(super) rows: Rows,
@@ -65,7 +70,8 @@ pub(super) async fn read(session: &Session, requests: &[&Request]) -> Result<Rea
     let kept = async {
         if keys.is_empty() { Ok(Vec::new()) } else { session.rows(&kept_keys, &keys.parameters()).await }
     };
-    let (begun, time, locked, kept) = futures::join!(session.run("BEGIN"), time, locked, kept);
+    let begin = if requests.iter().all(|request| request.stands_on_next_commit()) { UNSYNCED } else { SYNCED };
+    let (begun, time, locked, kept) = futures::join!(session.run(begin), time, locked, kept);
     begun?;
     let time = time?;
     let (locked, found) = (locked?, kept?);

@@ -6,10 +6,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::{Fact, Fence, Lease, OwnerId, RecordId};
+use store::{Store, StoreError, Take};
+use store_sql::PostgresStore;
 use test_postgres::{Cluster, Schema};
 
 use super::database::Database;
 use super::drill::{Drill, compare};
+use crate::given::{at, commit, created, dispatched, job, next_change, noted, taken, write};
 
 const RESTARTS: u64 = 4;
 const WRITERS: usize = 16;
@@ -53,4 +57,39 @@ async fn server_that_crashes_under_load_loses_and_doubles_nothing() {
     );
     assert!(longest < SERVES_AGAIN_WITHIN, "it took {longest:?} to serve again");
     assert!(restarts < TELLING || doubts >= restarts / 2, "only {doubts} transactions were in doubt");
+}
+
+/// A take that its taker's commit follows does not wait for the disk. The server may lose it with all that came after, and then its taker is
+/// refused as if it had never taken anything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn take_without_a_sync_is_lost_with_the_server_or_stands_with_the_commit_after_it() {
+    let cluster = Cluster::start();
+    let database = Database { schema: Schema::on(&cluster.address()).await };
+    let store = database.open().await;
+    // Nothing is written out behind our back.
+    let raw = database.raw().await;
+    raw.batch_execute("ALTER SYSTEM SET wal_writer_delay = '10s'").await.unwrap();
+    raw.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    let (lost, stands) = (job("lost"), job("stands"));
+    write(&store, &lost, vec![created()], at(0)).await;
+    write(&store, &stands, vec![created()], at(0)).await;
+    let take =
+        |owner: &str| Take::by(OwnerId::new(owner), at(1), Lease::DEFAULT, 1).until_next_commit();
+
+    let first = store.take(&stands, take("node-a")).await.unwrap().claim;
+    under(&store, &stands, first.fence(), dispatched(1)).await.unwrap();
+    let forgotten = store.take(&lost, take("node-a")).await.unwrap().claim;
+    tokio::task::block_in_place(|| cluster.crash_and_restart());
+
+    assert_eq!(under(&store, &lost, forgotten.fence(), dispatched(1)).await, Err(StoreError::Fenced));
+    let successor = taken(&store, &lost, "node-b", at(1)).await.claim;
+    under(&store, &lost, successor.fence(), dispatched(1)).await.unwrap();
+    assert_eq!(store.take(&stands, take("node-b")).await, Err(StoreError::ClaimHeld));
+    under(&store, &stands, first.fence(), noted("still here")).await.unwrap();
+}
+
+async fn under(store: &PostgresStore, id: &RecordId, fence: Fence, fact: Fact) -> Result<(), StoreError> {
+    let mut change = next_change(store, id, vec![fact], at(2)).await;
+    change.fence = Some(fence);
+    store.commit(commit(vec![change], at(2))).await.map(|_| ())
 }
