@@ -22,7 +22,7 @@ pub const IN_IT: &str = "a backup holds all that was acknowledged before it";
 /// One is due every so many rounds,
 const EVERY_ROUNDS: u64 = 4;
 /// and not so soon that all of them would take more than one part in so many of the time: the rest is for what is broken.
-const PART_OF_TIME: u32 = 10;
+const PART_OF_TIME: u32 = 8;
 /// For one command of a backup.
 const WITHIN: Duration = Duration::from_mins(5);
 

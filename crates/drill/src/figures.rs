@@ -15,7 +15,7 @@ const AMBIGUOUS: u64 = 100;
 const ACCEPTED: u64 = 5_000;
 const TAKEN_OVER: u64 = 100;
 const PAUSES: u64 = 20;
-const BACKUPS: u64 = 20;
+const BACKUPS: u64 = 15;
 /// In so many seconds there is time for a backup, whatever the store.
 const TIME_FOR_A_BACKUP_SECONDS: u64 = 30;
 const AT_NAMED_POINTS: u64 = 50;

@@ -184,8 +184,8 @@ pub struct Take {
 pub enum Footing {
     /// Stable storage: its taker may be told, wherever that is.
     Stable,
-    /// The first commit after it, if the taker cannot outlive the store's machine: a power loss before that undoes the take together with
-    /// its taker. For whoever commits before doing anything that must not be done twice.
+    /// The first commit after it: a power loss before that undoes the take, and if its taker outlives the store's machine, the fence refuses
+    /// its commit. For whoever commits before doing anything that must not be done twice.
     NextCommit,
 }
 
