@@ -90,8 +90,12 @@ impl Settings {
 
     fn described(&self) -> Value {
         let durability = match self.database {
-            None => "synchronous=FULL, one fsync for all commits that wait together; a take by the daemon itself stands on the next commit's",
-            Some(_) => "fsync on, synchronous_commit on for all that anybody is told; a take by the daemon itself stands on the next commit",
+            None => {
+                "synchronous=FULL, one fsync for all commits that wait together; a take by the daemon itself stands on the next commit's"
+            }
+            Some(_) => {
+                "fsync on, synchronous_commit on for all that anybody is told; a take by the daemon itself stands on the next commit"
+            }
         };
         json!({
             "versions": { "longhaul": env!("CARGO_PKG_VERSION") },

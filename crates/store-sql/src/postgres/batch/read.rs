@@ -70,7 +70,8 @@ pub(super) async fn read(session: &Session, requests: &[&Request]) -> Result<Rea
     let kept = async {
         if keys.is_empty() { Ok(Vec::new()) } else { session.rows(&kept_keys, &keys.parameters()).await }
     };
-    let begin = if requests.iter().all(|request| request.stands_on_next_commit()) { UNSYNCED } else { SYNCED };
+    let begin =
+        if requests.iter().all(|request| request.stands_on_next_commit()) { UNSYNCED } else { SYNCED };
     let (begun, time, locked, kept) = futures::join!(session.run(begin), time, locked, kept);
     begun?;
     let time = time?;

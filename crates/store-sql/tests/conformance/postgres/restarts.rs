@@ -73,8 +73,7 @@ async fn take_without_a_sync_is_lost_with_the_server_or_stands_with_the_commit_a
     let (lost, stands) = (job("lost"), job("stands"));
     write(&store, &lost, vec![created()], at(0)).await;
     write(&store, &stands, vec![created()], at(0)).await;
-    let take =
-        |owner: &str| Take::by(OwnerId::new(owner), at(1), Lease::DEFAULT, 1).until_next_commit();
+    let take = |owner: &str| Take::by(OwnerId::new(owner), at(1), Lease::DEFAULT, 1).until_next_commit();
 
     let first = store.take(&stands, take("node-a")).await.unwrap().claim;
     under(&store, &stands, first.fence(), dispatched(1)).await.unwrap();
