@@ -1,7 +1,7 @@
 //! The files that plugins work with: a directory of its own for every attempt, and for runs what their steps have left.
 //!
 //! ```text
-//! <dir>/open/<node>/<attempt>/               an attempt at its work; gone with it
+//! <dir>/open/<node>/<attempt>.<n>/           an attempt at its work; gone with it, and no other ever has this name
 //! <dir>/ab/cd/<run>/<visit>-<attempt>/       what a step left, sealed; ab and cd are made from the run's id
 //! ```
 //!
@@ -16,6 +16,7 @@
 mod copy;
 mod files;
 mod media;
+mod removals;
 mod remove;
 mod seal;
 #[cfg(test)]
@@ -25,14 +26,13 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
 
 use domain::run::{Layer, VisitIndex};
 use domain::{AttemptId, RecordId, RunId};
 use store::{Commit, Committed, Removal, sha256};
 
 use crate::CommitWatch;
+use removals::Removals;
 
 pub(crate) use files::{NewFile, new_files};
 pub(crate) use media::media_type;
@@ -42,11 +42,6 @@ pub(crate) use seal::Tree;
 const DIRECTORY_MODE: u32 = 0o700;
 /// Where attempts are at their work.
 const OPEN: &str = "open";
-/// Removals that may wait; more are done by whoever asks.
-const REMOVALS_WAITING: usize = 4_096;
-/// How often a directory that fills up again is tried, and after how long.
-const REMOVED_AGAIN: usize = 20;
-const REMOVED_AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// The longest part of a path.
 const MAX_SEGMENT_BYTES: usize = 128;
 
@@ -93,7 +88,7 @@ pub struct Workspaces {
     dir: PathBuf,
     open: PathBuf,
     settings: WorkspaceSettings,
-    removals: SyncSender<PathBuf>,
+    removals: Removals,
 }
 
 /// What is there of a run.
@@ -107,7 +102,7 @@ pub struct KeptRun {
 /// The directory of an attempt at its work. Dropped, it is gone with all that is in it.
 pub(crate) struct OpenWorkspace {
     path: PathBuf,
-    removals: SyncSender<PathBuf>,
+    removals: Removals,
     limits: TreeLimits,
 }
 
@@ -137,10 +132,7 @@ impl Workspaces {
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(&open)?;
         let dir = dir.as_ref().canonicalize()?;
         let open = open.canonicalize()?;
-        let (removals, asked) = sync_channel(REMOVALS_WAITING);
-        std::thread::Builder::new()
-            .name("remove_workspaces".to_owned())
-            .spawn(move || remove_as_asked(&asked))?;
+        let removals = Removals::through(open.clone())?;
         Ok(Self { dir, open, settings, removals })
     }
 
@@ -149,28 +141,11 @@ impl Workspaces {
         &self.settings
     }
 
-    /// An empty one for an attempt; none if the same attempt has had one, which would have to be emptied.
-    pub(crate) fn open_at_once(
-        &self,
-        attempt_id: &AttemptId,
-    ) -> Result<Option<OpenWorkspace>, WorkspaceError> {
-        let path = self.open.join(segment(attempt_id.as_str())?);
-        match DirBuilder::new().mode(DIRECTORY_MODE).create(&path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-            Err(error) => return Err(error.into()),
-        }
-        Ok(Some(OpenWorkspace { path, removals: self.removals.clone(), limits: self.settings.limits }))
-    }
-
-    /// An empty one for an attempt, whatever it had before. For a thread that may wait.
+    /// An empty one for an attempt, whatever it had before: that may still be copied to, or wait to be removed, under another name.
     pub(crate) fn open(&self, attempt_id: &AttemptId) -> Result<OpenWorkspace, WorkspaceError> {
-        if let Some(open) = self.open_at_once(attempt_id)? {
-            return Ok(open);
-        }
-        remove::tree(&self.open.join(segment(attempt_id.as_str())?))?;
-        let again = || io::Error::from(io::ErrorKind::AlreadyExists).into();
-        self.open_at_once(attempt_id)?.ok_or_else(again)
+        let create = |path: &Path| DirBuilder::new().mode(DIRECTORY_MODE).create(path);
+        let path = self.removals.under_new_name(segment(attempt_id.as_str())?, create)?;
+        Ok(OpenWorkspace { path, removals: self.removals.clone(), limits: self.settings.limits })
     }
 
     /// Where what a step left is.
@@ -216,19 +191,19 @@ impl Workspaces {
     /// Removes those of a run, soon.
     fn remove(&self, run_id: &RunId) {
         if let Ok(path) = self.of_run(run_id) {
-            remove_soon(&self.removals, path);
+            self.removals.away(&path);
         }
     }
 
     /// Removes what was found of a run, soon.
     pub fn remove_kept(&self, kept: KeptRun) {
-        remove_soon(&self.removals, kept.path);
+        self.removals.away(&kept.path);
     }
 
     /// Removes what attempts of earlier daemons of this node left. To be called at the start, when nothing of theirs runs any more.
     pub fn sweep_open(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.open)? {
-            remove_soon(&self.removals, entry?.path());
+            self.removals.soon(entry?.path());
         }
         Ok(())
     }
@@ -281,38 +256,8 @@ impl Drop for OpenWorkspace {
         match fs::remove_dir(&self.path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(_) => remove_soon(&self.removals, self.path.clone()),
+            Err(_) => self.removals.soon(self.path.clone()),
         }
-    }
-}
-
-fn remove_soon(removals: &SyncSender<PathBuf>, path: PathBuf) {
-    match removals.try_send(path) {
-        Ok(()) => {}
-        Err(TrySendError::Full(path) | TrySendError::Disconnected(path)) => remove_now(&path),
-    }
-}
-
-fn remove_as_asked(asked: &Receiver<PathBuf>) {
-    while let Ok(path) = asked.recv() {
-        remove_now(&path);
-    }
-}
-
-fn remove_now(path: &Path) {
-    let mut removed = remove::tree(path);
-    for _ in 0..REMOVED_AGAIN {
-        match &removed {
-            // Whoever wrote to it is just being ended.
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                std::thread::sleep(REMOVED_AGAIN_AFTER);
-                removed = remove::tree(path);
-            }
-            Ok(()) | Err(_) => break,
-        }
-    }
-    if let Err(error) = removed {
-        tracing::warn!("{} is left: {error}", path.display());
     }
 }
 
