@@ -9,12 +9,13 @@
 //! through, synced and renamed (`seal.rs`). What counts is what the record names: an attempt that lost its lease and seals too late
 //! leaves a tree that nobody asks for. Which trees a step begins with is the domain's word (`domain::run::Layer`).
 //!
-//! Trees go with their run: when it is retired, and what a dead daemon left at the next start. A copy under way is an owner of its directory
+//! Trees go with their run: when it is retired, and what a dead daemon or another node left of that at the next look (`looks.rs`). A copy under way is an owner of its directory
 //! like any other, so that whoever is dropped in the middle leaves nothing. Whoever runs as the daemon's user can reach all of
 //! this: it keeps steps out of each other's way, it does not lock them in.
 
 mod copy;
 mod files;
+mod looks;
 mod media;
 mod removals;
 mod remove;
@@ -30,11 +31,14 @@ use std::path::{Path, PathBuf};
 use domain::run::{Layer, VisitIndex};
 use domain::{AttemptId, RecordId, RunId};
 use store::{Commit, Committed, Removal, sha256};
+use tokio::sync::watch;
 
 use crate::CommitWatch;
+use looks::Looks;
 use removals::Removals;
 
 pub(crate) use files::{NewFile, new_files};
+pub use looks::LOOK_AFTER_ATTEMPTS;
 pub(crate) use media::media_type;
 pub(crate) use seal::Tree;
 
@@ -73,7 +77,7 @@ pub enum Reach {
 }
 
 /// What the operator says of workspaces.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct WorkspaceSettings {
     /// How large one may be.
     pub limits: TreeLimits,
@@ -81,6 +85,15 @@ pub struct WorkspaceSettings {
     pub reach: Reach,
     /// Directories that a job may name as its workspace, with what is below them.
     pub allowed: Vec<PathBuf>,
+    /// How many attempts are opened between two looks for runs that another node has retired.
+    pub look_after: usize,
+}
+
+impl Default for WorkspaceSettings {
+    fn default() -> Self {
+        let (limits, reach) = (TreeLimits::default(), Reach::default());
+        Self { limits, reach, allowed: Vec::new(), look_after: LOOK_AFTER_ATTEMPTS }
+    }
 }
 
 /// All workspaces of a node.
@@ -89,14 +102,16 @@ pub struct Workspaces {
     open: PathBuf,
     settings: WorkspaceSettings,
     removals: Removals,
+    looks: Looks,
 }
 
-/// What is there of a run.
+/// What was there of a run when it was looked at.
 #[derive(Clone, Debug)]
 pub struct KeptRun {
     /// The run.
     pub run_id: RunId,
     path: PathBuf,
+    trees: Vec<PathBuf>,
 }
 
 /// The directory of an attempt at its work. Dropped, it is gone with all that is in it.
@@ -133,7 +148,8 @@ impl Workspaces {
         let dir = dir.as_ref().canonicalize()?;
         let open = open.canonicalize()?;
         let removals = Removals::through(open.clone())?;
-        Ok(Self { dir, open, settings, removals })
+        let looks = Looks::after(settings.look_after);
+        Ok(Self { dir, open, settings, removals, looks })
     }
 
     /// What the operator says of them.
@@ -145,6 +161,11 @@ impl Workspaces {
     pub(crate) fn open(&self, attempt_id: &AttemptId) -> Result<OpenWorkspace, WorkspaceError> {
         let create = |path: &Path| DirBuilder::new().mode(DIRECTORY_MODE).create(path);
         let path = self.removals.under_new_name(segment(attempt_id.as_str())?, create)?;
+        match self.settings.reach {
+            Reach::ItsNode => self.looks.count(),
+            // Whoever retires a run removes what it left, because it is the only copy.
+            Reach::EveryNode => {}
+        }
         Ok(OpenWorkspace { path, removals: self.removals.clone(), limits: self.settings.limits })
     }
 
@@ -170,22 +191,28 @@ impl Workspaces {
         Ok(self.dir.join(&digest[..2]).join(&digest[2..4]).join(segment(run_id.as_str())?))
     }
 
-    /// The runs that have any, and where.
+    /// The runs that have any, and what. To be compared with the store afterwards: whatever a run leaves is left after the store knows it.
     pub fn runs(&self) -> io::Result<Vec<KeptRun>> {
         let mut runs = Vec::new();
         for first in shards(&self.dir)? {
             for second in shards(&first)? {
-                for entry in fs::read_dir(&second)? {
-                    let path = entry?.path();
+                for path in paths_in(&second)? {
                     if let Some(name) = path.file_name().and_then(|name| name.to_str())
                         && let Ok(RecordId::Run(run_id)) = RecordId::parse(name)
                     {
-                        runs.push(KeptRun { run_id, path });
+                        let trees = paths_in(&path)?;
+                        runs.push(KeptRun { run_id, path, trees });
                     }
                 }
             }
         }
+        self.looks.found(runs.len());
         Ok(runs)
+    }
+
+    /// Changes when the runs should be compared with the store again, because so much was done here since.
+    pub fn looks(&self) -> watch::Receiver<()> {
+        self.looks.wanted()
     }
 
     /// Removes those of a run, soon.
@@ -195,9 +222,13 @@ impl Workspaces {
         }
     }
 
-    /// Removes what was found of a run, soon.
-    pub fn remove_kept(&self, kept: KeptRun) {
-        self.removals.away(&kept.path);
+    /// Removes what was found of a run, soon. A new run of the same id may have begun since: what it leaves stays.
+    pub fn remove_kept(&self, kept: &KeptRun) {
+        for tree in &kept.trees {
+            self.removals.away(tree);
+        }
+        // Only if nothing else is in it.
+        let _ = fs::remove_dir(&kept.path);
     }
 
     /// Removes what attempts of earlier daemons of this node left. To be called at the start, when nothing of theirs runs any more.
@@ -258,6 +289,17 @@ impl Drop for OpenWorkspace {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(_) => self.removals.soon(self.path.clone()),
         }
+    }
+}
+
+/// What is in a directory; one that has just gone has nothing.
+fn paths_in(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(dir) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
     }
 }
 

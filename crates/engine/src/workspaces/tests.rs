@@ -320,6 +320,40 @@ fn runs_are_listed_and_removed_one_by_one_and_sweeping_attempts_touches_none() {
 }
 
 #[test]
+fn what_a_run_leaves_after_it_was_looked_at_stays() {
+    let given = given();
+    let old = given.left(0, "attempt-1", |dir| put(dir.join("a"), "old"));
+    let kept = given.workspaces.runs().unwrap().remove(0);
+    let new = given.left(0, "attempt-2", |dir| put(dir.join("a"), "new"));
+    given.workspaces.remove_kept(&kept);
+    assert!(!old.exists() && new.exists());
+    let kept = given.workspaces.runs().unwrap().remove(0);
+    given.workspaces.remove_kept(&kept);
+    assert!(given.workspaces.runs().unwrap().is_empty());
+}
+
+#[test]
+fn look_is_wanted_after_so_many_attempts_and_after_more_if_it_found_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |reach, times: usize| {
+        let settings = WorkspaceSettings { reach, look_after: 3, ..WorkspaceSettings::default() };
+        let workspaces = Workspaces::in_dir(dir.path(), "daemon", settings).unwrap();
+        workspaces.runs().unwrap();
+        let looks = workspaces.looks();
+        for _ in 0..times {
+            workspaces.open(&AttemptId::new("attempt-1")).unwrap();
+        }
+        looks.has_changed().unwrap()
+    };
+    assert_eq!([2, 3, 7].map(|times| open(Reach::ItsNode, times)), [false, true, true]);
+    assert!(!open(Reach::EveryNode, 10), "whoever retires a run has removed what it left");
+    for run in 0..5 {
+        fs::create_dir_all(dir.path().join(format!("ab/cd/run-{run}"))).unwrap();
+    }
+    assert_eq!([4, 5].map(|times| open(Reach::ItsNode, times)), [false, true]);
+}
+
+#[test]
 fn only_what_was_made_or_changed_below_artifacts_is_new() {
     let given = given();
     let before = given.left(0, "attempt-1", |dir| {
