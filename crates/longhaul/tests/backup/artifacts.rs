@@ -74,8 +74,8 @@ fn restore_whose_large_artifacts_find_no_place_leaves_no_store_and_can_be_repeat
 
 /// The directory of the only attempt of a job.
 fn attempt_of(home: &Home, id: &str) -> std::ffi::OsString {
-    let mut attempts = std::fs::read_dir(home.path().join("artifacts").join(id)).unwrap();
-    attempts.next().expect("it has said something").unwrap().file_name()
+    let mut attempts = std::fs::read_dir(home.path().join("artifacts").join(id)).expect("it is there");
+    attempts.next().expect("it has said something").expect("it can be read").file_name()
 }
 
 #[test]
