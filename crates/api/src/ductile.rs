@@ -173,6 +173,36 @@ pub struct PluginReset {
     pub breaker: PluginBreaker,
 }
 
+/// What a plugin remembers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct PluginMemory {
+    /// The plugin.
+    pub plugin: String,
+    /// How often it was changed.
+    pub version: u64,
+    /// Its state, as it was written.
+    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
+    pub state: JsonObject,
+    /// How many facts were ever kept.
+    pub fact_count: u64,
+    /// Facts that its manifest asks to keep, oldest first: the newest, or those after the number that was asked for.
+    pub facts: Vec<PluginKept>,
+}
+
+/// A fact that the manifest of a plugin asks to keep.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct PluginKept {
+    /// Counted from 1 for each plugin.
+    pub number: u64,
+    /// What it is called.
+    pub fact_type: String,
+    /// What it says.
+    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
+    pub value: JsonObject,
+}
+
 /// One thing that a plugin can be asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]

@@ -72,4 +72,4 @@ pub use webhook::{SignedWebhook, verify_webhook, webhook_key};
 pub use workers::{
     AttendJobs, DispatchJobs, HandOutJobs, Next, NotePresence, PollOperations, RouteEvents, Worker,
 };
-pub use workspaces::{KeptRun, Reach, TreeLimits, WorkspaceSettings, Workspaces};
+pub use workspaces::{KeptRun, LOOK_AFTER_ATTEMPTS, Reach, TreeLimits, WorkspaceSettings, Workspaces};

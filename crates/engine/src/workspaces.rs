@@ -1,7 +1,7 @@
 //! The files that plugins work with: a directory of its own for every attempt, and for runs what their steps have left.
 //!
 //! ```text
-//! <dir>/open/<node>/<attempt>/               an attempt at its work; gone with it
+//! <dir>/open/<node>/<attempt>.<n>/           an attempt at its work; gone with it, and no other ever has this name
 //! <dir>/ab/cd/<run>/<visit>-<attempt>/       what a step left, sealed; ab and cd are made from the run's id
 //! ```
 //!
@@ -9,13 +9,15 @@
 //! through, synced and renamed (`seal.rs`). What counts is what the record names: an attempt that lost its lease and seals too late
 //! leaves a tree that nobody asks for. Which trees a step begins with is the domain's word (`domain::run::Layer`).
 //!
-//! Trees go with their run: when it is retired, and what a dead daemon left at the next start. A copy under way is an owner of its directory
+//! Trees go with their run: when it is retired, and what a dead daemon or another node left of that at the next look (`looks.rs`). A copy under way is an owner of its directory
 //! like any other, so that whoever is dropped in the middle leaves nothing. Whoever runs as the daemon's user can reach all of
 //! this: it keeps steps out of each other's way, it does not lock them in.
 
 mod copy;
 mod files;
+mod looks;
 mod media;
+mod removals;
 mod remove;
 mod seal;
 #[cfg(test)]
@@ -25,16 +27,18 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
 
 use domain::run::{Layer, VisitIndex};
 use domain::{AttemptId, RecordId, RunId};
 use store::{Commit, Committed, Removal, sha256};
+use tokio::sync::watch;
 
 use crate::CommitWatch;
+use looks::Looks;
+use removals::Removals;
 
 pub(crate) use files::{NewFile, new_files};
+pub use looks::LOOK_AFTER_ATTEMPTS;
 pub(crate) use media::media_type;
 pub(crate) use seal::Tree;
 
@@ -42,11 +46,6 @@ pub(crate) use seal::Tree;
 const DIRECTORY_MODE: u32 = 0o700;
 /// Where attempts are at their work.
 const OPEN: &str = "open";
-/// Removals that may wait; more are done by whoever asks.
-const REMOVALS_WAITING: usize = 4_096;
-/// How often a directory that fills up again is tried, and after how long.
-const REMOVED_AGAIN: usize = 20;
-const REMOVED_AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// The longest part of a path.
 const MAX_SEGMENT_BYTES: usize = 128;
 
@@ -78,7 +77,7 @@ pub enum Reach {
 }
 
 /// What the operator says of workspaces.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct WorkspaceSettings {
     /// How large one may be.
     pub limits: TreeLimits,
@@ -86,6 +85,15 @@ pub struct WorkspaceSettings {
     pub reach: Reach,
     /// Directories that a job may name as its workspace, with what is below them.
     pub allowed: Vec<PathBuf>,
+    /// How many attempts are opened between two looks for runs that another node has retired.
+    pub look_after: usize,
+}
+
+impl Default for WorkspaceSettings {
+    fn default() -> Self {
+        let (limits, reach) = (TreeLimits::default(), Reach::default());
+        Self { limits, reach, allowed: Vec::new(), look_after: LOOK_AFTER_ATTEMPTS }
+    }
 }
 
 /// All workspaces of a node.
@@ -93,21 +101,23 @@ pub struct Workspaces {
     dir: PathBuf,
     open: PathBuf,
     settings: WorkspaceSettings,
-    removals: SyncSender<PathBuf>,
+    removals: Removals,
+    looks: Looks,
 }
 
-/// What is there of a run.
+/// What was there of a run when it was looked at.
 #[derive(Clone, Debug)]
 pub struct KeptRun {
     /// The run.
     pub run_id: RunId,
     path: PathBuf,
+    trees: Vec<PathBuf>,
 }
 
 /// The directory of an attempt at its work. Dropped, it is gone with all that is in it.
 pub(crate) struct OpenWorkspace {
     path: PathBuf,
-    removals: SyncSender<PathBuf>,
+    removals: Removals,
     limits: TreeLimits,
 }
 
@@ -137,11 +147,9 @@ impl Workspaces {
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(&open)?;
         let dir = dir.as_ref().canonicalize()?;
         let open = open.canonicalize()?;
-        let (removals, asked) = sync_channel(REMOVALS_WAITING);
-        std::thread::Builder::new()
-            .name("remove_workspaces".to_owned())
-            .spawn(move || remove_as_asked(&asked))?;
-        Ok(Self { dir, open, settings, removals })
+        let removals = Removals::through(open.clone())?;
+        let looks = Looks::after(settings.look_after);
+        Ok(Self { dir, open, settings, removals, looks })
     }
 
     /// What the operator says of them.
@@ -149,28 +157,16 @@ impl Workspaces {
         &self.settings
     }
 
-    /// An empty one for an attempt; none if the same attempt has had one, which would have to be emptied.
-    pub(crate) fn open_at_once(
-        &self,
-        attempt_id: &AttemptId,
-    ) -> Result<Option<OpenWorkspace>, WorkspaceError> {
-        let path = self.open.join(segment(attempt_id.as_str())?);
-        match DirBuilder::new().mode(DIRECTORY_MODE).create(&path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-            Err(error) => return Err(error.into()),
-        }
-        Ok(Some(OpenWorkspace { path, removals: self.removals.clone(), limits: self.settings.limits }))
-    }
-
-    /// An empty one for an attempt, whatever it had before. For a thread that may wait.
+    /// An empty one for an attempt, whatever it had before: that may still be copied to, or wait to be removed, under another name.
     pub(crate) fn open(&self, attempt_id: &AttemptId) -> Result<OpenWorkspace, WorkspaceError> {
-        if let Some(open) = self.open_at_once(attempt_id)? {
-            return Ok(open);
+        let create = |path: &Path| DirBuilder::new().mode(DIRECTORY_MODE).create(path);
+        let path = self.removals.under_new_name(segment(attempt_id.as_str())?, create)?;
+        match self.settings.reach {
+            Reach::ItsNode => self.looks.count(),
+            // Whoever retires a run removes what it left, because it is the only copy.
+            Reach::EveryNode => {}
         }
-        remove::tree(&self.open.join(segment(attempt_id.as_str())?))?;
-        let again = || io::Error::from(io::ErrorKind::AlreadyExists).into();
-        self.open_at_once(attempt_id)?.ok_or_else(again)
+        Ok(OpenWorkspace { path, removals: self.removals.clone(), limits: self.settings.limits })
     }
 
     /// Where what a step left is.
@@ -195,40 +191,50 @@ impl Workspaces {
         Ok(self.dir.join(&digest[..2]).join(&digest[2..4]).join(segment(run_id.as_str())?))
     }
 
-    /// The runs that have any, and where.
+    /// The runs that have any, and what. To be compared with the store afterwards: whatever a run leaves is left after the store knows it.
     pub fn runs(&self) -> io::Result<Vec<KeptRun>> {
         let mut runs = Vec::new();
         for first in shards(&self.dir)? {
             for second in shards(&first)? {
-                for entry in fs::read_dir(&second)? {
-                    let path = entry?.path();
+                for path in paths_in(&second)? {
                     if let Some(name) = path.file_name().and_then(|name| name.to_str())
                         && let Ok(RecordId::Run(run_id)) = RecordId::parse(name)
                     {
-                        runs.push(KeptRun { run_id, path });
+                        let trees = paths_in(&path)?;
+                        runs.push(KeptRun { run_id, path, trees });
                     }
                 }
             }
         }
+        self.looks.found(runs.len());
         Ok(runs)
+    }
+
+    /// Changes when the runs should be compared with the store again, because so much was done here since.
+    pub fn looks(&self) -> watch::Receiver<()> {
+        self.looks.wanted()
     }
 
     /// Removes those of a run, soon.
     fn remove(&self, run_id: &RunId) {
         if let Ok(path) = self.of_run(run_id) {
-            remove_soon(&self.removals, path);
+            self.removals.away(&path);
         }
     }
 
-    /// Removes what was found of a run, soon.
-    pub fn remove_kept(&self, kept: KeptRun) {
-        remove_soon(&self.removals, kept.path);
+    /// Removes what was found of a run, soon. A new run of the same id may have begun since: what it leaves stays.
+    pub fn remove_kept(&self, kept: &KeptRun) {
+        for tree in &kept.trees {
+            self.removals.away(tree);
+        }
+        // Only if nothing else is in it.
+        let _ = fs::remove_dir(&kept.path);
     }
 
     /// Removes what attempts of earlier daemons of this node left. To be called at the start, when nothing of theirs runs any more.
     pub fn sweep_open(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.open)? {
-            remove_soon(&self.removals, entry?.path());
+            self.removals.soon(entry?.path());
         }
         Ok(())
     }
@@ -281,38 +287,19 @@ impl Drop for OpenWorkspace {
         match fs::remove_dir(&self.path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(_) => remove_soon(&self.removals, self.path.clone()),
+            Err(_) => self.removals.soon(self.path.clone()),
         }
     }
 }
 
-fn remove_soon(removals: &SyncSender<PathBuf>, path: PathBuf) {
-    match removals.try_send(path) {
-        Ok(()) => {}
-        Err(TrySendError::Full(path) | TrySendError::Disconnected(path)) => remove_now(&path),
-    }
-}
-
-fn remove_as_asked(asked: &Receiver<PathBuf>) {
-    while let Ok(path) = asked.recv() {
-        remove_now(&path);
-    }
-}
-
-fn remove_now(path: &Path) {
-    let mut removed = remove::tree(path);
-    for _ in 0..REMOVED_AGAIN {
-        match &removed {
-            // Whoever wrote to it is just being ended.
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                std::thread::sleep(REMOVED_AGAIN_AFTER);
-                removed = remove::tree(path);
-            }
-            Ok(()) | Err(_) => break,
+/// What is in a directory; one that has just gone has nothing.
+fn paths_in(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(dir) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
         }
-    }
-    if let Err(error) = removed {
-        tracing::warn!("{} is left: {error}", path.display());
+        Err(error) => Err(error),
     }
 }
 

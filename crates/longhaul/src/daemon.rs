@@ -142,7 +142,7 @@ impl Running {
         let now = clock.now();
         let daemon = Arc::new(Daemon::start(store.clone(), clock, Arc::new(RandomIds), executors, settings));
         tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts.clone()));
-        tokio::spawn(workspaces::remove_unknown(store.clone(), workspaces));
+        tokio::spawn(workspaces::remove_unknown(Arc::downgrade(&store), Arc::downgrade(&workspaces)));
         files::keep_admin_token(daemon.engine(), &data_dir).await?;
         let url = format!("http://{}", listener.local_addr()?);
         node::join(&opened, &daemon, &url, now).await?;

@@ -2,6 +2,7 @@
 
 mod breaker;
 mod job;
+mod memory;
 mod payload;
 mod pipeline;
 mod plugin;
@@ -17,6 +18,7 @@ use serde_json::json;
 
 pub(crate) use breaker::reset_breaker;
 pub(crate) use job::read_job;
+pub(crate) use memory::read_memory;
 pub(crate) use pipeline::trigger_pipeline;
 pub(crate) use plugin::{list_plugins, read_plugin, trigger_plugin};
 pub(crate) use skills::{list_skills, read_plugin_document};

@@ -46,7 +46,7 @@ fn line(fact: &StoredFact) -> Fact<'_> {
 }
 
 /// A query parameter that is a place in the ledger or in a stream.
-fn number(asked: &Asked, name: &'static str) -> Result<Option<u64>, Problem> {
+pub(crate) fn number(asked: &Asked, name: &'static str) -> Result<Option<u64>, Problem> {
     let Some(text) = asked.parameter(name) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| bad_place(&["query", name]))
 }

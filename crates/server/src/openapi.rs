@@ -163,6 +163,12 @@ fn parameters(route: &Route) -> Value {
             json!({ "name": "offset", "in": "query", "description": "from this byte on; an empty answer is the end as of now",
                 "schema": { "type": "integer", "minimum": 0, "default": 0 } }),
         ]),
+        Operation::ReadPluginState => {
+            parameters.push(json!({
+                "name": "after", "in": "query", "description": "facts after this number; left out, the newest",
+                "schema": { "type": "integer", "minimum": 0 },
+            }));
+        }
         Operation::StreamFacts => parameters.extend([
             text("job", "only the facts of this job"),
             json!({ "name": "after", "in": "query", "schema": { "type": "integer", "minimum": 0 } }),
@@ -306,6 +312,7 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
                     Operation::ListPendingAsks,
                     Operation::ReadArtifact,
                     Operation::StreamFacts,
+                    Operation::ReadPluginState,
                 ];
                 has_body || reads.contains(&route.operation)
             }
@@ -401,6 +408,7 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ListPipelines
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
+        | Operation::ReadPluginState
         | Operation::ResetPlugin
         | Operation::ReadPluginDocument
         | Operation::ListSkills
@@ -474,6 +482,7 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         }
         Operation::ListPlugins => schemas.add::<api::ductile::PluginList>(),
         Operation::ReadPlugin => schemas.add::<api::ductile::PluginDetail>(),
+        Operation::ReadPluginState => schemas.add::<api::ductile::PluginMemory>(),
         Operation::ResetPlugin => schemas.add::<api::ductile::PluginReset>(),
         Operation::ReadPluginDocument => json!({ "type": "object" }),
         Operation::ListSkills => schemas.add::<api::ductile::SkillList>(),

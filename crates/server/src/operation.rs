@@ -58,6 +58,7 @@ pub enum Operation {
     ReadPlugin,
     ReadPluginDocument,
     ListSkills,
+    ReadPluginState,
     ResetPlugin,
     TakeWebhook,
     CreateToken,
@@ -85,7 +86,7 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 77] = [
+    pub const ALL: [Self; 78] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -140,6 +141,7 @@ impl Operation {
         Self::ReadPlugin,
         Self::ReadPluginDocument,
         Self::ListSkills,
+        Self::ReadPluginState,
         Self::ResetPlugin,
         Self::TakeWebhook,
         Self::CreateToken,
@@ -238,6 +240,7 @@ impl Operation {
             Self::ReadPlugin => "read_plugin",
             Self::ReadPluginDocument => "read_plugin_document",
             Self::ListSkills => "list_skills",
+            Self::ReadPluginState => "read_plugin_state",
             Self::ResetPlugin => "reset_plugin",
             Self::TakeWebhook => "take_webhook",
             Self::CreateToken => "create_token",
@@ -329,6 +332,7 @@ impl Operation {
             Self::ReadPlugin => "One plugin, what it can be asked, and the schemas of that",
             Self::ReadPluginDocument => "What a plugin can be asked, as OpenAPI",
             Self::ListSkills => "All commands of plugins and all pipelines, and where each is started",
+            Self::ReadPluginState => "What a plugin remembers: its state, and the facts that are kept of it",
             Self::ResetPlugin => "Let a plugin that is left alone be started again, on this node",
             Self::TakeWebhook => {
                 "A signed webhook comes in and becomes an event; the same one again starts nothing"

@@ -250,6 +250,7 @@ pub const ROUTES: &[Route] = &[
         Access::Needs(May::Read),
         Body::None,
     ),
+    route(Verb::Get, "/plugin/{id}/state", Op::ReadPluginState, Access::Needs(May::ManageNodes), Body::None),
     route(Verb::Get, "/skills", Op::ListSkills, Access::Needs(May::Read), Body::None),
     route(
         Verb::Post,

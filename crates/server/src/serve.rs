@@ -383,6 +383,7 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::ReadPlugin => Box::pin(ready(ductile::read_plugin(server, &asked))),
         Operation::ReadPluginDocument => Box::pin(ready(ductile::read_plugin_document(server, &asked))),
         Operation::ListSkills => Box::pin(ready(Ok(ductile::list_skills(server, &asked)))),
+        Operation::ReadPluginState => Box::pin(ductile::read_memory(server, asked)),
         Operation::ResetPlugin => Box::pin(ready(ductile::reset_breaker(server, &asked))),
         Operation::TakeWebhook => Box::pin(webhooks::take(server, asked)),
         Operation::CreateToken => Box::pin(tokens::create(server, asked)),

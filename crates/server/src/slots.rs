@@ -143,6 +143,7 @@ impl Slots {
             | Operation::ReadPipeline
             | Operation::StartPipeline
             | Operation::ReloadPipelines
+            | Operation::ReadPluginState
             | Operation::ResetPlugin
             | Operation::ReadPluginDocument
             | Operation::ListSkills

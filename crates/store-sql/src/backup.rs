@@ -62,6 +62,9 @@ pub enum Contents {
 /// Who watches: how much of a stage is done, and of how much, if that is known.
 pub type Watch<'a> = &'a mut dyn FnMut(Stage, u64, Option<u64>);
 
+/// Puts what belongs to a store in its place, before that counts.
+pub type Place<'a> = &'a mut dyn FnMut(Watch<'_>) -> Result<(), BackupError>;
+
 /// The same path with something added to its name.
 fn beside(path: &Path, added: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

@@ -37,7 +37,8 @@ mod views;
 mod walk;
 
 pub use backup::{
-    BackedUp, BackupError, Contents, Draft, Existing, Restored, SealedBackup, Sizes, Stage, Unpacked, Watch,
+    BackedUp, BackupError, Contents, Draft, Existing, Place, Restored, SealedBackup, Sizes, Stage, Unpacked,
+    Watch,
 };
 pub use export::ClaimLine;
 pub use migrate::{SCHEMA_VERSION, migrate_to};

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::OwnerId;
 use domain::run::Left;
@@ -26,6 +25,14 @@ fn within(limits: TreeLimits) -> Given {
     let settings = WorkspaceSettings { limits, ..WorkspaceSettings::default() };
     let workspaces = Workspaces::in_dir(dir.path().join("workspaces"), "daemon", settings).unwrap();
     Given { dir, workspaces }
+}
+
+/// Nothing is removed before the test does it.
+fn removing_later() -> (Given, std::sync::mpsc::Receiver<PathBuf>) {
+    let mut given = given();
+    let (removals, asked) = Removals::not_yet(given.workspaces.open.clone());
+    given.workspaces.removals = removals;
+    (given, asked)
 }
 
 fn run_id() -> RunId {
@@ -54,9 +61,7 @@ impl Given {
 
     /// What is said of an attempt that has done this.
     fn refusal(&self, write: impl FnOnce(&Path)) -> String {
-        // What another left is removed beside it: each has a name of its own, as attempts do.
-        static REFUSED: AtomicUsize = AtomicUsize::new(0);
-        let open = self.open(&format!("attempt-refused-{}", REFUSED.fetch_add(1, Ordering::Relaxed)));
+        let open = self.open("attempt-refused");
         write(open.path());
         match open.look_through() {
             Ok(_) => panic!("it was taken"),
@@ -249,15 +254,51 @@ fn what_was_left_and_is_lost_is_told() {
 }
 
 #[test]
-fn attempt_that_comes_again_begins_with_nothing() {
-    let given = given();
-    let id = AttemptId::new("attempt-1");
-    let first = given.workspaces.open_at_once(&id).unwrap().expect("nothing is there");
+fn attempt_that_comes_again_begins_with_nothing_and_keeps_what_it_writes_when_the_first_time_is_over() {
+    let (given, asked) = removing_later();
+    let first = given.open("attempt-1");
     put(first.path().join("half/done"), "text");
-    assert!(given.workspaces.open_at_once(&id).unwrap().is_none(), "it would have to be emptied");
-    let second = given.workspaces.open(&id).unwrap();
+    let second = given.open("attempt-1");
     assert_eq!(fs::read_dir(second.path()).unwrap().count(), 0);
-    std::mem::forget(first);
+    put(second.path().join("notes"), "new");
+    drop(first);
+    let third = given.open("attempt-1");
+    put(third.path().join("notes"), "new");
+    for path in asked.try_iter() {
+        removals::now(&path);
+    }
+    for open in [&second, &third] {
+        assert_eq!(text(open.path().join("notes")), "new");
+    }
+    assert_eq!(fs::read_dir(&given.workspaces.open).unwrap().count(), 2, "the first is gone");
+}
+
+#[test]
+fn run_with_the_id_of_one_that_is_retired_keeps_what_its_steps_leave() {
+    let (given, asked) = removing_later();
+    let old = given.left(0, "attempt-1", |dir| put(dir.join("a"), "old"));
+    given.workspaces.remove(&run_id());
+    assert!(!old.exists(), "it is out of the way at once");
+    let new = given.left(0, "attempt-2", |dir| put(dir.join("a"), "new"));
+    for path in asked.try_iter() {
+        removals::now(&path);
+    }
+    assert_eq!(text(new.join("a")), "new");
+    assert_eq!(fs::read_dir(&given.workspaces.open).unwrap().count(), 0, "what was old is gone");
+}
+
+#[test]
+fn names_that_an_earlier_daemon_left_are_passed_over_until_they_are_swept() {
+    let given = given();
+    let name = |number: usize| given.workspaces.open.join(format!("attempt-1.{number}"));
+    let earlier: Vec<PathBuf> = (0..3).map(name).collect();
+    for path in &earlier {
+        put(path.join("half"), "done");
+    }
+    let open = given.open("attempt-1");
+    put(open.path().join("notes"), "new");
+    assert!(!earlier.contains(&open.path().to_owned()), "{}", open.path().display());
+    assert_eq!(text(earlier[0].join("half")), "done");
 }
 
 #[test]
@@ -276,6 +317,40 @@ fn runs_are_listed_and_removed_one_by_one_and_sweeping_attempts_touches_none() {
     given.workspaces.remove(&RunId::new("run-2"));
     is_gone(&other);
     assert!(place.exists());
+}
+
+#[test]
+fn what_a_run_leaves_after_it_was_looked_at_stays() {
+    let given = given();
+    let old = given.left(0, "attempt-1", |dir| put(dir.join("a"), "old"));
+    let kept = given.workspaces.runs().unwrap().remove(0);
+    let new = given.left(0, "attempt-2", |dir| put(dir.join("a"), "new"));
+    given.workspaces.remove_kept(&kept);
+    assert!(!old.exists() && new.exists());
+    let kept = given.workspaces.runs().unwrap().remove(0);
+    given.workspaces.remove_kept(&kept);
+    assert!(given.workspaces.runs().unwrap().is_empty());
+}
+
+#[test]
+fn look_is_wanted_after_so_many_attempts_and_after_more_if_it_found_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |reach, times: usize| {
+        let settings = WorkspaceSettings { reach, look_after: 3, ..WorkspaceSettings::default() };
+        let workspaces = Workspaces::in_dir(dir.path(), "daemon", settings).unwrap();
+        workspaces.runs().unwrap();
+        let looks = workspaces.looks();
+        for _ in 0..times {
+            workspaces.open(&AttemptId::new("attempt-1")).unwrap();
+        }
+        looks.has_changed().unwrap()
+    };
+    assert_eq!([2, 3, 7].map(|times| open(Reach::ItsNode, times)), [false, true, true]);
+    assert!(!open(Reach::EveryNode, 10), "whoever retires a run has removed what it left");
+    for run in 0..5 {
+        fs::create_dir_all(dir.path().join(format!("ab/cd/run-{run}"))).unwrap();
+    }
+    assert_eq!([4, 5].map(|times| open(Reach::ItsNode, times)), [false, true]);
 }
 
 #[test]

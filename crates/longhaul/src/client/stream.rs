@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{Call, CallError, Client, segment};
 
@@ -24,6 +25,7 @@ pub struct Told {
     pub stream: Option<String>,
     pub kind: Option<String>,
     pub at: Option<String>,
+    pub payload: Option<Box<RawValue>>,
 }
 
 impl Client {

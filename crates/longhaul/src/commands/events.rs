@@ -1,10 +1,13 @@
 //! `longhaul events`: what was published, what came of it, and publishing.
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use api::{EventAnswer, EventList, EventPublished, JsonObject, PublishEvent};
 use clap::{Args, Subcommand};
+use domain::event::{EventFact, Settlement};
+use serde_json::value::RawValue;
 
 use crate::client::{Call, Client, Connection, segment};
 use crate::exit::Failed;
@@ -15,11 +18,16 @@ const EXAMPLES: &str = "Examples:
   longhaul events publish tide.changed --payload @tide.json --dedupe-key tide-7
   longhaul events publish agentic.start --payload @goal.json --correlation '{\"request\": \"r-1\"}'
   longhaul events list --type tide.changed --status declined
-  longhaul events show event-0123          what came of it for every pipeline that listens
+  longhaul events show event-0123          what it says, and what came of it for every pipeline
   longhaul events tail                     every event as it is published and settled
 
 An event is durable when `publish` answers. It starts every pipeline that listens to its type and whose condition holds; the \
 same dedupe key starts a pipeline no second time while its work goes on or was done lately.";
+
+/// Pipelines of which a line tells what an event came to; `show` has the rest.
+const MOST_TOLD: usize = 4;
+/// Events that are not settled whose types are remembered for the line that says so.
+const MOST_UNSETTLED: usize = 10_000;
 
 /// Publish events, and see what came of them
 #[derive(Args)]
@@ -145,13 +153,15 @@ fn show_list(client: &Client, list: &List) -> Result<()> {
         say(format_args!("{}", serde_json::to_string(&found)?));
         return Ok(());
     }
-    let mut table = Table::new(&["ID", "Type", "Status", "Published", "From", "Circle"]);
+    let mut table = Table::new(&["ID", "Type", "Status", "Came to", "Published", "From", "Circle"]);
     for event in &found.events {
         let circle = event.circle.as_deref().unwrap_or_default();
+        let routes = event.routes.iter().map(|route| format!("{} {}", route.pipeline, route.disposition));
         table.row(&[
             &event.event_id,
             &event.kind,
             &event.status,
+            &in_short(routes),
             &event.published_at,
             &event.origin.kind,
             circle,
@@ -174,6 +184,9 @@ fn show(client: &Client, id: &str, json: bool) -> Result<()> {
     }
     let event = &answer.event;
     say(format_args!("{}: {} is {}", event.event_id, plain(&event.kind), event.status));
+    if let Some(payload) = &event.payload {
+        say(format_args!("payload: {}", plain(payload.as_str())));
+    }
     if event.moved_its_run {
         say(format_args!("The run of the job that emitted it went on with it"));
     }
@@ -207,14 +220,51 @@ fn send(client: &Client, publish: Publish) -> Result<()> {
 }
 
 fn tail(client: &Client, mut after: u64) -> Result<()> {
+    let mut types = HashMap::new();
     loop {
         let mut facts = client.ledger_after(after).map_err(|error| Failed::to("tail", &error))?;
         while let Some(told) = facts.next() {
             after = told.position.unwrap_or(after);
             let (stream, kind) = (told.stream.unwrap_or_default(), told.kind.unwrap_or_default());
             if stream.starts_with("event-") {
-                say(format_args!("{after} {} {kind} {stream}", told.at.unwrap_or_default()));
+                let about = about(&stream, told.payload.as_deref(), &mut types);
+                let line = format!("{after} {} {kind} {stream} {about}", told.at.unwrap_or_default());
+                say(format_args!("{}", plain(line.trim_end())));
             }
         }
     }
+}
+
+/// The type of an event, and what it came to once it is settled. The fact of that names no type: it was told before.
+fn about(id: &str, payload: Option<&RawValue>, types: &mut HashMap<String, String>) -> String {
+    match payload.and_then(|payload| serde_json::from_str(payload.get()).ok()) {
+        Some(EventFact::Published(new)) => {
+            if types.len() >= MOST_UNSETTLED {
+                types.clear();
+            }
+            types.insert(id.to_owned(), new.kind.clone());
+            new.kind
+        }
+        Some(EventFact::Settled(settlement)) => {
+            format!("{} {}", types.remove(id).unwrap_or_default(), came_to(&settlement))
+        }
+        Some(EventFact::Retired) | None => String::new(),
+    }
+}
+
+fn came_to(settlement: &Settlement) -> String {
+    let routes = settlement.routes.iter();
+    let routes = routes.map(|routed| format!("{} {}", routed.pipeline, routed.disposition.as_str()));
+    match (settlement.moved_its_run, settlement.routes.is_empty()) {
+        (false, true) => "no_route".to_owned(),
+        (true, true) => "its run went on".to_owned(),
+        (false, false) => in_short(routes),
+        (true, false) => format!("its run went on, {}", in_short(routes)),
+    }
+}
+
+fn in_short(routes: impl ExactSizeIterator<Item = String>) -> String {
+    let more = routes.len().saturating_sub(MOST_TOLD);
+    let told = routes.take(MOST_TOLD).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{told} and {more} more") } else { told }
 }

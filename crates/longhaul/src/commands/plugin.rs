@@ -1,8 +1,9 @@
 //! `longhaul plugin`: what plugins there are, whether they can be used, a new one, and one job of one.
 //!
-//! All but `run` and `reset` work on the configuration and the files alone; what a daemon that answers says of breakers is shown with them.
+//! All but `run`, `state` and `reset` work on the configuration and the files alone; what a daemon that answers says of breakers is shown with them.
 
 mod breaker;
+mod memory;
 mod new;
 mod run;
 
@@ -34,7 +35,8 @@ Examples:
   echo 'plugin_roots: [plugins]' > longhaul.yaml
   longhaul plugin list                                    what the daemon would have
   longhaul plugin run greet --payload '{\"name\": \"you\"}'  one job of it, followed to its end
-  longhaul plugin reset greet                             it failed too often and is left alone: try it again
+  longhaul plugin state greet                             what it remembers, and its newest facts
+  longhaul plugin reset greet                             left alone after failures: try it again
 
 Exit codes: 0 it can be used, or the job has completed; 1 it cannot, or the job failed; 4 there is no such plugin.";
 
@@ -91,6 +93,7 @@ enum Verb {
     },
     New(new::New),
     Run(run::Run),
+    State(memory::State),
     Reset(breaker::Reset),
 }
 
@@ -104,6 +107,7 @@ pub fn run(arguments: PluginArguments) -> Result<ExitCode> {
         Verb::Check { directory: None, config } => Ok(check_all(&config.read()?)),
         Verb::New(new) => new::run(&new),
         Verb::Run(run) => run::run(&run),
+        Verb::State(state) => memory::show(&state),
         Verb::Reset(reset) => breaker::reset(&reset),
     }
 }
@@ -269,12 +273,8 @@ fn check_all(config: &Config) -> ExitCode {
     let mut left_out = loaded.left_out;
     let mut usable = Vec::new();
     for plugin in loaded.plugins.list() {
-        let of_no_use = || {
-            let told = cannot_start(&plugin.entrypoint)?;
-            Some(plugin.in_manifest(plugin.manifest.places.entrypoint, &told).to_string())
-        };
         let lacks = plugin.lacks_a_secret().map(|told| format!("the plugin {:?}: {told}", plugin.name));
-        match lacks.or_else(of_no_use).filter(|_| plugin.is_enabled()) {
+        match lacks.filter(|_| plugin.is_enabled()) {
             Some(told) => {
                 left_out += 1;
                 eprintln!("error: {told}");

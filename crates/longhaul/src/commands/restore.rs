@@ -62,11 +62,11 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
             unpacked.finish()?
         }
         Place::Server(address) => {
-            let restored =
-                super::wait_for(async { Ok(backup.restore_to_server(address, &mut watch).await?) })?;
-            // Not before: a database that is refused because it has a store leaves the files beside that store as they are.
-            place_artifacts(&backup, data_dir, Sizes::TooLargeToShare, &mut watch)?;
-            restored
+            let mut place =
+                |watch: Watch<'_>| place_artifacts(&backup, data_dir, Sizes::TooLargeToShare, watch);
+            super::wait_for(async {
+                Ok(backup.restore_to_server(address, data_dir, &mut place, &mut watch).await?)
+            })?
         }
     };
     live.clear();
@@ -87,7 +87,12 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
 }
 
 /// Writes artifacts as files, and sees that they stay.
-fn place_artifacts(backup: &SealedBackup, data_dir: &Path, sizes: Sizes, watch: Watch<'_>) -> Result<()> {
+fn place_artifacts(
+    backup: &SealedBackup,
+    data_dir: &Path,
+    sizes: Sizes,
+    watch: Watch<'_>,
+) -> Result<(), BackupError> {
     let dir = data_dir.join("artifacts");
     let failed = |source| BackupError::of_file(&dir, source);
     let (mut open, mut done): (Option<File>, u64) = (None, 0);
@@ -102,6 +107,5 @@ fn place_artifacts(backup: &SealedBackup, data_dir: &Path, sizes: Sizes, watch: 
         watch(Stage::Artifacts, done, None);
         Ok(())
     })?;
-    sync_artifact_files(&dir).map_err(failed)?;
-    Ok(())
+    sync_artifact_files(&dir).map_err(failed)
 }

@@ -11,7 +11,7 @@ use domain::RetryPolicy;
 use domain::breaker::BreakerPolicy;
 use engine::http::SecretSource;
 use engine::plugin::{
-    Activity, Discovered, Misconfigured, Plugin, PluginSettings, Plugins, Strictness, Symlinks,
+    Activity, Discovered, Misconfigured, Plugin, PluginSettings, Plugins, Strictness, Symlinks, cannot_start,
 };
 use engine::{LeftOut, Mistake, hint};
 use serde::Deserialize;
@@ -128,6 +128,12 @@ impl Config {
             } else if let Some(why) = self.taken(name) {
                 let in_manifest = Some(plugin.in_manifest(plugin.manifest.places.name, &why));
                 told.push(at(Misconfigured { plugin: name.clone(), told: why, in_manifest }));
+                plugins.leave_out(name);
+            } else if let Some(why) = cannot_start(&plugin.entrypoint) {
+                let why = format!("the plugin {name:?} is left out: {why}");
+                let mistake = plugin.in_manifest(plugin.manifest.places.entrypoint, &why);
+                told.push(mistake.clone());
+                waited_for.insert(name.clone(), mistake);
                 plugins.leave_out(name);
             }
         }

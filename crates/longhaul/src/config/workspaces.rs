@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use engine::{Mistake, Reach, TreeLimits, WorkspaceSettings};
+use engine::{LOOK_AFTER_ATTEMPTS, Mistake, Reach, TreeLimits, WorkspaceSettings};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -12,6 +12,7 @@ use super::bounded::Bounded;
 const MAX_BYTES: u64 = 1 << 40;
 const MAX_FILES: u64 = 1_000_000;
 const MAX_ALLOWED: usize = 64;
+const MAX_LOOK_AFTER: u64 = 1_000_000;
 
 /// The settings; what is left out is as the daemon has it by itself.
 #[derive(Debug, Default, Deserialize)]
@@ -21,6 +22,8 @@ pub struct WorkspacesConfig {
     max_files: Option<Bounded<1, MAX_FILES>>,
     /// Whether `workspaces` of the data directories of all nodes is one shared directory.
     shared: bool,
+    /// Attempts between two looks for runs that another node has retired.
+    look_after_attempts: Option<Bounded<1, MAX_LOOK_AFTER>>,
     /// Directories that a job may name as its workspace.
     allowed_dirs: Vec<Spanned<PathBuf>>,
 }
@@ -53,7 +56,8 @@ impl WorkspacesConfig {
             (Among::Others, false) => Reach::ItsNode,
         };
         let allowed = self.allowed_dirs.iter().map(|dir| dir.value.clone()).collect();
-        WorkspaceSettings { limits, reach, allowed }
+        let look_after = self.look_after_attempts.map_or(LOOK_AFTER_ATTEMPTS, Bounded::as_usize);
+        WorkspaceSettings { limits, reach, allowed, look_after }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The workspaces of a node, and what earlier daemons left of theirs.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use anyhow::{Context, Result};
 use domain::{Record, RecordId};
@@ -24,9 +24,21 @@ pub(super) fn open(data_dir: &Path, node: &str, config: &Config, opened: &Opened
     Ok(Arc::new(workspaces))
 }
 
-/// Removes those of runs that the store no longer knows: their removal was under way when an earlier daemon ended, or another node
-/// has retired the run. Nobody waits for it.
-pub(super) async fn remove_unknown(store: Arc<dyn Store>, workspaces: Arc<Workspaces>) {
+/// Removes those of runs that the store no longer knows, at the start and whenever enough was done since: their removal was under way
+/// when an earlier daemon ended, or another node has retired the run. Nobody waits for it, and it keeps nothing open.
+pub(super) async fn remove_unknown(store: Weak<dyn Store>, workspaces: Weak<Workspaces>) {
+    let Some(mut looks) = workspaces.upgrade().map(|workspaces| workspaces.looks()) else { return };
+    loop {
+        let (Some(store), Some(workspaces)) = (store.upgrade(), workspaces.upgrade()) else { return };
+        look(&*store, workspaces).await;
+        drop(store);
+        if looks.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn look(store: &dyn Store, workspaces: Arc<Workspaces>) {
     let here = workspaces.clone();
     let Ok(Ok(runs)) = tokio::task::spawn_blocking(move || here.runs()).await else { return };
     for kept in runs {
@@ -37,7 +49,7 @@ pub(super) async fn remove_unknown(store: Arc<dyn Store>, workspaces: Arc<Worksp
             Err(_) => true,
         };
         if !known {
-            workspaces.remove_kept(kept);
+            workspaces.remove_kept(&kept);
         }
     }
 }

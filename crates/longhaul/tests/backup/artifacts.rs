@@ -48,6 +48,36 @@ fn output_is_read_from_a_restored_store_of_either_kind_whichever_it_came_from() 
     }
 }
 
+/// A file lies where the directory would be: what is too large for a database finds no place.
+#[test]
+fn restore_whose_large_artifacts_find_no_place_leaves_no_store_and_can_be_repeated() {
+    let home = Home::new(Kind::File);
+    let id = {
+        let _daemon = home.daemon(&[]);
+        command(&home, SMALL)
+    };
+    let name = std::path::Path::new(&id).join(attempt_of(&home, &id)).join("stdout");
+    let large = vec![b'x'; usize::try_from(store::MAX_SHARED_ARTIFACT_BYTES).unwrap() + 1];
+    std::fs::write(home.path().join("artifacts").join(&name), &large).unwrap();
+    let (_dir, file) = backup_file();
+    home.backup(&file);
+    let target = Home::new(Kind::Server);
+    let artifacts = target.path().join("artifacts");
+    std::fs::write(&artifacts, "in the way").unwrap();
+    expect(1, &target.run(&["restore", text(&file)]));
+    expect(1, &target.run(&["verify"]));
+    std::fs::remove_file(&artifacts).unwrap();
+    target.restore(&file);
+    target.verify();
+    assert!(std::fs::read(artifacts.join(name)).unwrap() == large);
+}
+
+/// The directory of the only attempt of a job.
+fn attempt_of(home: &Home, id: &str) -> std::ffi::OsString {
+    let mut attempts = std::fs::read_dir(home.path().join("artifacts").join(id)).expect("it is there");
+    attempts.next().expect("it has said something").expect("it can be read").file_name()
+}
+
 #[test]
 fn backup_without_artifacts_has_none_and_restores_all_the_same() {
     for kind in [Kind::File, Kind::Server] {

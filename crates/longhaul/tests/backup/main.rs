@@ -4,6 +4,9 @@
 #[allow(dead_code, reason = "the command line's tests use the rest")]
 mod given;
 
+#[path = "../support/disk.rs"]
+mod disk;
+
 mod artifacts;
 mod home;
 mod interrupted;

@@ -103,7 +103,13 @@ fn backup_whose_views_are_older_is_brought_up_to_date_on_the_way_to_either_datab
     });
     for kind in [Kind::File, Kind::Server] {
         let target = Home::new(kind);
-        target.restore(&file);
+        // What one that was killed has left.
+        std::fs::write(target.path().join("restoring.sqlite"), "half").unwrap();
+        let arguments = target.with_store(&["restore", text(&file)]);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let restored = crate::given::binary(&arguments).env("TMPDIR", "/nowhere/at/all").output();
+        expect(0, &restored.expect("the binary runs"));
+        assert_eq!(target.path().join("restoring.sqlite").exists(), kind == Kind::File);
         target.verify();
         assert_eq!(target.facts_up_to(u64::MAX), home.facts_up_to(u64::MAX));
     }

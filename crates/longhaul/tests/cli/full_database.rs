@@ -4,58 +4,29 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use tempfile::TempDir;
 use test_postgres::Cluster;
 
+use crate::disk::Disk;
 use crate::given::{Daemon, create, expect, longhaul, show, stderr};
 use crate::refused_databases::{number, on, refused, serve, sql};
 
-const DISK: &str = "size=40m";
+const SIZE: &str = "40m";
 /// Of so many jobs one finds no room in the pages that are there.
 const MOST_JOBS: usize = 2_000;
 
-/// A small disk, gone with its guard.
-struct Disk {
-    mount: TempDir,
-}
-
-impl Disk {
-    fn mount() -> Self {
-        let disk = Self { mount: TempDir::new().expect("there is room") };
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", DISK, "tmpfs"]).arg(disk.path()).status();
-        assert!(
-            mounted.is_ok_and(|mounted| mounted.success()),
-            "mounting a small disk needs root: run this as root"
-        );
-        disk
-    }
-
-    fn path(&self) -> &Path {
-        self.mount.path()
-    }
-
-    /// Takes all of its room.
-    fn fill(&self) -> PathBuf {
-        let path = self.path().join("filler");
-        let mut filler = File::create(&path).expect("it is writable");
-        while filler.write_all(&[7; 4_096]).is_ok() {}
-        path
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
-    }
+/// Takes all of its room.
+fn fill(disk: &Disk) -> PathBuf {
+    let path = disk.path().join("filler");
+    let mut filler = File::create(&path).expect("it is writable");
+    while filler.write_all(&[7; 4_096]).is_ok() {}
+    path
 }
 
 #[test]
 fn full_database_refuses_work_serves_reads_and_takes_work_again_when_there_is_room() {
-    let (dir, disk) = (tempfile::tempdir().unwrap(), Disk::mount());
+    let (dir, disk) = (tempfile::tempdir().unwrap(), Disk::mount(SIZE));
     let cluster = Cluster::start();
     let space = disk.path().join("space");
     std::fs::create_dir(&space).unwrap();
@@ -68,7 +39,7 @@ fn full_database_refuses_work_serves_reads_and_takes_work_again_when_there_is_ro
 
     let _daemon = Daemon::start_with(dir.path(), &["--no-dispatch", "--database", &database]);
     let id = create(dir.path(), &["kept"]);
-    let filler = disk.fill();
+    let filler = fill(&disk);
 
     // A store cannot be made there, and nothing of it stays.
     let elsewhere = tempfile::tempdir().unwrap();

@@ -1,5 +1,8 @@
 //! The command line against the real binary: every daemon in a directory of its own, on a port of its own, ended by its guard.
 
+#[path = "../support/disk.rs"]
+mod disk;
+
 mod agentic_routes;
 mod backends;
 mod bench;

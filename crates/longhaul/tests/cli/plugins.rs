@@ -164,8 +164,31 @@ fn plugin_whose_jobs_fail_is_left_alone_its_jobs_wait_without_an_attempt_and_a_r
 }
 
 #[test]
-fn missing_interpreter_is_told_by_its_name() {
-    let zoo = Zoo::start("#!/no/such/interpreter\n", "");
+fn plugin_whose_interpreter_is_missing_is_left_out_by_file_and_line_and_told_by_check_and_the_rest_runs() {
+    for (line, told) in [
+        ("#!/no/such/interpreter", "run by /no/such/interpreter, which is not there"),
+        ("#!/usr/bin/env no-such-program", "run by \"no-such-program\", which is not found in PATH"),
+    ] {
+        let zoo = Zoo::start(&format!("{line}\n"), "");
+        let place = zoo.path().join("plugins/zoo/manifest.yaml").display().to_string() + ":3:";
+        let log = zoo.daemon.log();
+        let warned = log.lines().find(|line| line.contains(&place)).unwrap_or_else(|| panic!("{log}"));
+        assert!(warned.contains(told), "{warned}");
+        let refused = longhaul(zoo.path(), &["jobs", "create", "a job", "--executor", "zoo"]);
+        assert_ne!(refused.status.code(), Some(0));
+        assert!(stderr(&refused).contains(told), "{}", stderr(&refused));
+        let checked = longhaul(zoo.path(), &["plugin", "check", "--config", &zoo.config()]);
+        expect(1, &checked);
+        let said = stderr(&checked);
+        assert!(said.contains("error: ") && said.contains(&place) && said.contains(told), "{said}");
+        ended(zoo.path(), &create(zoo.path(), &["other", "--executor", "noop"]), "completed");
+    }
+}
+
+#[test]
+fn interpreter_that_goes_while_the_daemon_runs_is_told_by_its_name() {
+    let zoo = Zoo::start(&script(OK), "");
+    put(&zoo.path().join("plugins/zoo/run"), "#!/no/such/interpreter\n");
     let error = zoo.error();
     assert_eq!(error["code"], "spawn_error");
     assert!(
@@ -322,14 +345,18 @@ fn snapshot_of_a_plugin_replaces_its_state_and_stays_as_a_fact() {
     assert_eq!(run("poll", r#"{"level": 2}"#), json!({ "a": 1, "b": 2 }));
     assert_eq!(run("poll", r#"{"level": 3}"#), json!({ "level": 2 }));
     assert_eq!(run("note", "{}"), json!({ "level": 3 }));
-    let Zoo { dir, daemon } = zoo;
-    drop(daemon);
-    let options = store_sql::SqliteOptions::at(dir.path().join("longhaul.sqlite"));
-    let store = store_sql::SqliteStore::open(&options).expect("the daemon is gone");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
-    let kept = runtime.block_on(store::PluginStore::plugin_facts(&store, "zoo", 0, 10)).expect("it reads");
-    let kept: Vec<(&str, &str)> = kept.iter().map(|kept| (&*kept.fact.fact_type, &*kept.fact.json)).collect();
-    assert_eq!(kept, [("zoo.snapshot", r#"{"level":2}"#), ("zoo.snapshot", r#"{"level":3}"#)]);
+    let kept = |number: u32, level: u32| json!({ "number": number, "fact_type": "zoo.snapshot", "value": { "level": level } });
+    let remembered = json(zoo.path(), &["plugin", "state", "zoo"]);
+    assert_eq!(
+        remembered,
+        json!({ "plugin": "zoo", "version": 4, "state": { "level": 3 }, "fact_count": 2,
+                "facts": [kept(1, 2), kept(2, 3)] })
+    );
+    let later = json(zoo.path(), &["plugin", "state", "zoo", "--after", "1"]);
+    assert_eq!(later["facts"], json!([kept(2, 3)]));
+    let shown = expect(0, &longhaul(zoo.path(), &["plugin", "state", "zoo"]));
+    assert!(shown.contains("state: {\"level\":3}\nfacts: 2\n  1 zoo.snapshot {\"level\":2}\n"), "{shown}");
+    expect(4, &longhaul(zoo.path(), &["plugin", "state", "zooo"]));
 }
 
 #[test]

@@ -81,13 +81,17 @@ fn tail_tells_of_every_event_as_it_is_published_and_settled() {
         .expect("it runs");
     let mut lines = BufReader::new(tail.stdout.take().expect("it is ours")).lines();
     let mut next = || lines.next().expect("it goes on").expect("it is text");
-    for kind in ["nobody.listens", "tide"] {
+    for (kind, came_to) in [("nobody.listens", "no_route"), ("tide", "tides started")] {
         let publish = ["events", "publish", kind, "--payload", r#"{"seconds":0}"#];
         let id = json_of(dir.path(), &publish)["event_id"].as_str().unwrap().to_owned();
-        for happened in ["published", "settled"] {
-            let line = next();
-            assert!(line.contains(happened) && line.ends_with(&id), "{line}");
-        }
+        let published = next();
+        assert!(published.ends_with(&format!(" event.published/1 {id} {kind}")), "{published}");
+        let settled = next();
+        assert!(settled.contains(&format!(" event.settled/1 {id} {kind} {came_to}")), "{settled}");
+        let shown = expect(0, &longhaul(dir.path(), &["events", "show", &id]));
+        assert!(shown.contains("payload: {\"seconds\":0}\n"), "{shown}");
+        let listed = expect(0, &longhaul(dir.path(), &["events", "list", "--type", kind]));
+        assert!(came_to == "no_route" || listed.contains(came_to), "{listed}");
     }
     tail.kill().expect("it follows until then");
     tail.wait().expect("it is ours");

@@ -119,6 +119,7 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::ListPipelines
         | Operation::ReadPipeline
         | Operation::ReloadPipelines
+        | Operation::ReadPluginState
         | Operation::ResetPlugin
         | Operation::ReadPluginDocument
         | Operation::ListSkills
@@ -217,6 +218,7 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::ReadPipeline
         | Operation::StartPipeline
         | Operation::ReloadPipelines
+        | Operation::ReadPluginState
         | Operation::ResetPlugin
         | Operation::ReadPluginDocument
         | Operation::ListSkills

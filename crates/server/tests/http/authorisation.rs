@@ -73,6 +73,7 @@ fn expected(role: Role, operation: Operation) -> bool {
         Operation::PurgeJob
         | Operation::SettleOrphan
         | Operation::ReloadPipelines
+        | Operation::ReadPluginState
         | Operation::ResetPlugin
         | Operation::DrainNode
         | Operation::UndrainNode => {
@@ -164,6 +165,7 @@ async fn token_of_a_circle_does_not_reach_what_spans_circles() {
         ("POST", "/nodes/x/drain"),
         ("POST", "/pipelines/reload"),
         ("POST", "/plugin/echo/breaker/reset"),
+        ("GET", "/plugin/echo/state"),
         ("GET", "/tokens"),
         ("DELETE", "/tokens/token-0"),
     ] {

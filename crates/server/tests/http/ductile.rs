@@ -193,6 +193,16 @@ async fn breaker_of_a_plugin_is_shown_and_reset_by_whoever_manages_nodes() {
 }
 
 #[tokio::test]
+async fn plugin_that_has_not_run_remembers_nothing_and_one_that_is_not_there_is_404() {
+    let world = world().await;
+    let nothing = json!({ "plugin": "echo", "version": 0, "state": {}, "fact_count": 0, "facts": [] });
+    assert_eq!(world.get("/plugin/echo/state").send().await.ok(), nothing);
+    let unknown = world.get("/plugin/failz/state").send().await;
+    assert!(unknown.problem(404, "not_found")["detail"].to_string().contains("fails"));
+    world.get("/plugin/echo/state?after=x").send().await.problem(422, "invalid_cursor");
+}
+
+#[tokio::test]
 async fn whoever_starts_a_synchronous_pipeline_is_answered_with_its_end_and_its_jobs() {
     let world = working_world().await;
     world.pipelines(TWO_STEPS);

@@ -9,7 +9,7 @@ use store::{ArtifactName, VIEW_FORMAT};
 
 use super::artifacts::{self, Sizes};
 use super::unpack::{Copy, Unpacked};
-use super::{BACKUP_APPLICATION_ID, BackupError, FORMAT, POSITIONS_LEFT_OUT, Watch, seal};
+use super::{BACKUP_APPLICATION_ID, BackupError, FORMAT, POSITIONS_LEFT_OUT, Place, Watch, seal};
 use crate::database::at_once;
 use crate::migrate::{SCHEMA_VERSION, schema_version};
 use crate::sqlite::last_position;
@@ -67,18 +67,22 @@ impl SealedBackup {
         Unpacked::restore(self.copy(), store, self.goes_on_after()?, watch)
     }
 
-    /// Restores it into a schema without tables of ours, all or nothing. Artifacts that are too large for it are the caller's.
+    /// Restores it into a schema without tables of ours, all or nothing; what does not fit there for a while is put in the data
+    /// directory. Artifacts that are too large for a server are the caller's: to be placed when the schema is known to be free, before
+    /// anybody sees that the store is there.
     pub async fn restore_to_server(
         &self,
         address: &PostgresAddress,
+        data_dir: &Path,
+        place: Place<'_>,
         watch: Watch<'_>,
     ) -> Result<Restored, BackupError> {
         let goes_on_after = self.goes_on_after()?;
         // One of an older longhaul is brought up to date as a file, where migrations have always begun.
-        let up_to_date = if self.is_up_to_date()? { None } else { Some(self.copy().up_to_date()?) };
+        let up_to_date = if self.is_up_to_date()? { None } else { Some(self.copy().up_to_date(data_dir)?) };
         let rows = up_to_date.as_ref().map_or(&self.connection, |copy| &copy.connection);
         let source = crate::postgres::Source { rows, backup: &self.connection, goes_on_after };
-        let verified = crate::postgres::restore(address, source, watch).await?;
+        let verified = crate::postgres::restore(address, source, place, watch).await?;
         let (records, facts) = (verified.records, verified.facts);
         Ok(Restored { position: self.position, goes_on_after, records, facts })
     }

@@ -5,7 +5,7 @@
 //! to start with an empty one, and the next restore begins anew.
 
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -18,6 +18,8 @@ use crate::{SqliteOptions, Verified};
 
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
+/// What a backup of an older longhaul is brought up to date as, on its way to a server.
+const UP_TO_DATE: &str = "restoring.sqlite";
 
 /// A sealed backup, to be copied.
 #[derive(Clone, Copy)]
@@ -50,9 +52,7 @@ impl Unpacked {
     ) -> Result<Self, BackupError> {
         check_empty(store)?;
         if let Some(directory) = store.parent() {
-            use std::os::unix::fs::DirBuilderExt;
-            let made = std::fs::DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory);
-            made.map_err(|source| BackupError::of_file(directory, source))?;
+            make_directory(directory)?;
         }
         let lock = FileLock::acquire(store)?;
         // Whoever had the lock may have made a store.
@@ -105,6 +105,11 @@ impl Drop for Unpacked {
     }
 }
 
+fn make_directory(directory: &Path) -> Result<(), BackupError> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory);
+    made.map_err(|source| BackupError::of_file(directory, source))
+}
+
 /// The log of a store that is gone would be taken for that of the one that is restored.
 fn check_empty(store: &Path) -> Result<(), BackupError> {
     for (added, hint) in [
@@ -127,16 +132,17 @@ impl Copy<'_> {
         seal::copy_unsealed(self.path, &mut made.map_err(failed)?, self.length).map_err(failed)
     }
 
-    /// A copy with the newest schema and views, gone with its guard.
-    pub(super) fn up_to_date(self) -> Result<UpToDate, BackupError> {
-        let name = format!("longhaul-restore-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+    /// A copy with the newest schema and views in this directory, gone with its guard; one that was killed is replaced by the next.
+    pub(super) fn up_to_date(self, dir: &Path) -> Result<UpToDate, BackupError> {
+        make_directory(dir)?;
+        let path = dir.join(UP_TO_DATE);
+        let lock = FileLock::acquire(&path)?;
         remove_database(&path).map_err(|source| BackupError::of_file(&path, source))?;
         let file = RemovedWhenDropped { path };
         self.make(&file.path)?;
         let marked = make_a_store(&file.path, self.position);
         marked.map_err(|error| BackupError::of_database(&file.path, error))?;
-        Ok(UpToDate { connection: writer(&SqliteOptions::at(&file.path))?, _file: file })
+        Ok(UpToDate { connection: writer(&SqliteOptions::at(&file.path))?, _file: file, _lock: lock })
     }
 }
 
@@ -144,6 +150,7 @@ impl Copy<'_> {
 pub(super) struct UpToDate {
     pub(super) connection: Connection,
     _file: RemovedWhenDropped,
+    _lock: FileLock,
 }
 
 struct RemovedWhenDropped {

@@ -2,7 +2,7 @@
 //!
 //! What is ready is taken to be begun at once: unless this process remembers it, it is read in the same transaction, all together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::job::anywhere;
@@ -174,14 +174,17 @@ async fn find(
         session.each_row(&jobs, &of_jobs, |row| Ok::<_, Unfit>((text(row, 0)?, text(row, 1)?))),
         session.each_row(&bodies, &of_bodies, KeptBody::read),
     );
-    let (jobs, bodies) = (jobs?, bodies?);
-    for (id, view) in jobs {
+    let mut bodies_of: HashMap<String, Vec<KeptBody>> = HashMap::new();
+    for (id, body) in bodies? {
+        bodies_of.entry(id).or_default().push(body);
+    }
+    for (id, view) in jobs? {
         let Ok(parsed) = RecordId::parse(&id) else { continue };
         // One that cannot be read is no reason to take nothing: whoever begins it finds out.
         let Ok(record) = decode_view(&parsed, &view) else { continue };
         let Some(row) = unknown.get(id.as_str()) else { continue };
-        let its = bodies.iter().filter(|body| body.record_id == id);
-        let bodies = its.filter_map(|body| body.of(&record)).collect();
+        let bodies = bodies_of.remove(&id).unwrap_or_default();
+        let bodies = bodies.into_iter().filter_map(|body| body.of(&record)).collect();
         found.push(Found { id: parsed, loaded: Loaded { record, head: row.head, claim: None }, bodies });
     }
     Ok(())
@@ -189,24 +192,24 @@ async fn find(
 
 /// The row of a body.
 struct KeptBody {
-    record_id: String,
     name: String,
     sha256: [u8; 32],
     bytes: Arc<[u8]>,
 }
 
 impl KeptBody {
-    fn read(row: &Row) -> Result<Self, Unfit> {
-        let (record_id, name) = (text(row, 0)?, text(row, 1)?);
-        Ok(Self { record_id, name, sha256: digest(row, 2)?, bytes: Arc::from(bytes(row, 3)?) })
+    /// With the id of its record.
+    fn read(row: &Row) -> Result<(String, Self), Unfit> {
+        let (name, sha256) = (text(row, 1)?, digest(row, 2)?);
+        Ok((text(row, 0)?, Self { name, sha256, bytes: Arc::from(bytes(row, 3)?) }))
     }
 
     /// As the record names it.
-    fn of(&self, record: &Record) -> Option<NewBody> {
+    fn of(self, record: &Record) -> Option<NewBody> {
         let Record::Job(job) = record else { return None };
         let named =
             job.bodies.iter().find(|body| body.name.as_str() == self.name && body.sha256.0 == self.sha256);
-        named.map(|body| NewBody { body: *body, bytes: self.bytes.clone() })
+        named.map(|body| NewBody { body: *body, bytes: self.bytes })
     }
 }
 

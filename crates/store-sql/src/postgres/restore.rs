@@ -12,7 +12,7 @@ use super::session::Session;
 use crate::OpenError;
 use crate::Verified;
 use crate::backup::tables::{ARTIFACT_CHUNKS, COMMON, Kind, SHARED_KEYS, Table};
-use crate::backup::{BackupError, CHUNKS_TO_SHARE, Stage, Watch};
+use crate::backup::{BackupError, CHUNKS_TO_SHARE, Place, Stage, Watch};
 use crate::database::{Columns, Database, Ending, Given, Purpose, Unfit};
 use crate::dialect::Sql;
 use crate::rows::signed;
@@ -34,6 +34,7 @@ pub(crate) struct Source<'a> {
 pub(crate) async fn restore(
     address: &PostgresAddress,
     source: Source<'_>,
+    place: Place<'_>,
     watch: Watch<'_>,
 ) -> Result<Verified, BackupError> {
     let session = Session::connect(address, None).await?;
@@ -47,7 +48,9 @@ pub(crate) async fn restore(
         let begun = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0";
         session.run(begun).await.map_err(|error| OpenError::refused(address, &error))?;
         let filled = fill(&session, address, source, watch).await;
-        Ok(end(&session, filled).await)
+        // Files without a store harm nobody; a store without its files would.
+        let placed = filled.and_then(|verified| place(watch).map(|()| verified));
+        Ok(end(&session, placed).await)
     });
     restored.await?
 }

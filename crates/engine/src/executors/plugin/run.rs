@@ -27,6 +27,7 @@ use super::manifest::{FactOutput, FactView};
 use super::outcome::{Verdict, is_being_written, judge};
 use super::registry::Plugin;
 use super::response::{Answer, Log};
+use super::trust::first_line;
 use super::workspace::{Leavings, Workspace};
 use crate::plugin_state::written as written_object;
 use crate::{
@@ -210,7 +211,7 @@ impl PluginExecutor {
     /// What is missing is most often what the first line names.
     fn named(&self, mut collected: Collected) -> Collected {
         if let Ending::NotStarted { message, .. } = &mut collected.ending
-            && let Some(interpreter) = interpreter(&self.plugin.entrypoint)
+            && let Some(interpreter) = first_line(&self.plugin.entrypoint)
         {
             *message = format!("{message}; its first line names the interpreter {interpreter}");
         }
@@ -440,14 +441,4 @@ fn written<'a>(
 fn tail(heard: &Heard) -> String {
     let text = String::from_utf8_lossy(&heard.bytes);
     text[text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES))..].to_owned()
-}
-
-/// What the first line of a script names.
-fn interpreter(entrypoint: &std::path::Path) -> Option<String> {
-    use std::io::Read as _;
-    let mut beginning = Vec::new();
-    std::fs::File::open(entrypoint).ok()?.take(256).read_to_end(&mut beginning).ok()?;
-    let text = String::from_utf8_lossy(&beginning);
-    let line = text.strip_prefix("#!")?.lines().next()?.trim();
-    Some(line.to_owned())
 }

@@ -72,19 +72,44 @@ pub(super) fn trust(
     Ok(Trusted { entrypoint: real_entrypoint, warnings })
 }
 
-/// Why what was found cannot be started here, as far as that can be seen: the daemon would find out with its first job.
+/// Why what was found cannot be started here, as far as that can be seen: its first job would find out.
 pub fn cannot_start(entrypoint: &Path) -> Option<String> {
-    let interpreter = interpreter(entrypoint).filter(|interpreter| !interpreter.exists())?;
-    Some(format!("the entrypoint is to be run by {}, which is not there", interpreter.display()))
+    let line = first_line(entrypoint)?;
+    let mut words = line.split_ascii_whitespace();
+    let interpreter = Path::new(words.next()?);
+    if !interpreter.is_absolute() {
+        return None;
+    }
+    if !interpreter.exists() {
+        return Some(format!("the entrypoint is to be run by {}, which is not there", interpreter.display()));
+    }
+    if !interpreter.ends_with("env") {
+        return None;
+    }
+    let program = words.find(|word| *word != "-S")?;
+    let is_plain = !program.starts_with('-') && !program.contains(['=', '/']);
+    let is_missing = is_plain && !is_in_path(program);
+    is_missing
+        .then(|| format!("the entrypoint is to be run by {program:?}, which is not found in PATH ({line})"))
 }
 
-/// Who a script says that it is run by, with the whole path; none if it is no script.
-fn interpreter(entrypoint: &Path) -> Option<PathBuf> {
+/// Whether a program is where the daemon, and with it its plugins, look for programs.
+fn is_in_path(program: &str) -> bool {
+    let is_program = |path: &Path| {
+        fs::metadata(path)
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & EXECUTE_BITS != 0)
+    };
+    // Without any, the system has one of its own.
+    std::env::var_os("PATH")
+        .is_none_or(|path| std::env::split_paths(&path).any(|dir| is_program(&dir.join(program))))
+}
+
+/// What a script says that it is run by; none if it is no script.
+pub(super) fn first_line(entrypoint: &Path) -> Option<String> {
     let mut start = Vec::new();
     fs::File::open(entrypoint).ok()?.take(MAX_FIRST_LINE_BYTES).read_to_end(&mut start).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    let path = PathBuf::from(std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?);
-    path.is_absolute().then_some(path)
+    Some(String::from_utf8_lossy(line).trim().to_owned())
 }
 
 fn real(path: &Path) -> Result<PathBuf, String> {
@@ -149,6 +174,27 @@ mod tests {
         assert!(refusal(root.path(), "gone.sh", Symlinks::Refused).contains("gone.sh"));
         fs::create_dir(root.path().join("echo/bin")).unwrap();
         assert!(refusal(root.path(), "bin", Symlinks::Refused).contains("is not a file"));
+    }
+
+    #[test]
+    fn script_whose_interpreter_is_not_there_cannot_be_started_also_when_env_is_to_find_it() {
+        let root = given();
+        let script = root.path().join("echo/run.sh");
+        for (line, told) in [
+            ("#!/bin/sh", None),
+            ("#!/usr/bin/env sh", None),
+            ("#!/usr/bin/env -S sh -e", None),
+            ("#!/usr/bin/env A=b no-such-program", None),
+            ("no script", None),
+            ("#! /no/such/python -u", Some("run by /no/such/python, which is not there")),
+            ("#!/usr/bin/env no-such-program", Some("\"no-such-program\", which is not found in PATH")),
+            ("#!/usr/bin/env -S no-such-program -u", Some("\"no-such-program\", which is not found in PATH")),
+        ] {
+            fs::write(&script, format!("{line}\necho\n")).unwrap();
+            let said = cannot_start(&script);
+            assert_eq!(said.is_some(), told.is_some(), "{line}: {said:?}");
+            assert!(said.unwrap_or_default().contains(told.unwrap_or_default()), "{line}");
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@ type Kept = (String, KeptFile);
 
 impl Workspace {
     pub(super) async fn of(
-        workspaces: &Arc<Workspaces>,
+        workspaces: &Workspaces,
         store: &dyn Store,
         assignment: &Assignment,
         named: Option<&str>,
@@ -61,15 +61,12 @@ impl Workspace {
             return allowed(named, workspaces).map(Self::Named);
         }
         let began_with = began_with(workspaces, store, &assignment.job).await?;
-        let open = workspaces.open_at_once(&assignment.attempt_id).map_err(failure)?;
-        let open = match open {
-            Some(open) if began_with.is_empty() => return Ok(Self::Own { open, began_with }),
-            open => open,
-        };
-        let (workspaces, attempt_id) = (workspaces.clone(), assignment.attempt_id.clone());
+        let open = workspaces.open(&assignment.attempt_id).map_err(failure)?;
+        if began_with.is_empty() {
+            return Ok(Self::Own { open, began_with });
+        }
         // Whoever is dropped meanwhile leaves the copy to its own end.
         let filled = tokio::task::spawn_blocking(move || {
-            let open = if let Some(open) = open { open } else { workspaces.open(&attempt_id)? };
             open.fill(&began_with).map(|()| Self::Own { open, began_with })
         });
         filled.await.map_err(|error| failure(io::Error::other(error).into()))?.map_err(failure)

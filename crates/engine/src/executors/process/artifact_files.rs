@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use domain::{AttemptId, RecordId};
+use domain::{AttemptId, JobId, RecordId};
+use rustix::io::Errno;
 use store::ArtifactName;
 
 use super::artifacts::{DIRECTORY_MODE, FILE_MODE, is_name, is_segment, open_below};
@@ -19,35 +20,37 @@ pub fn each_artifact_file<E: From<io::Error>>(
         let Ok(RecordId::Job(job_id)) = RecordId::parse(&job?) else { continue };
         for attempt in names_in(&dir.join(job_id.as_str()))? {
             let attempt = attempt?;
-            if !is_segment(&attempt) {
+            if is_segment(&attempt) {
+                each_of_attempt(dir, &job_id, &AttemptId::new(attempt), &mut take)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn each_of_attempt<E: From<io::Error>>(
+    dir: &Path,
+    job_id: &JobId,
+    attempt_id: &AttemptId,
+    take: &mut impl FnMut(ArtifactName<'_>, File) -> Result<(), E>,
+) -> Result<(), E> {
+    let top = dir.join(job_id.as_str()).join(attempt_id.as_str());
+    // Names may have directories in them; how many is bounded by what is a name.
+    let mut waiting = vec![String::new()];
+    while let Some(above) = waiting.pop() {
+        for name in names_in(&top.join(&above))? {
+            let name = if above.is_empty() { name? } else { format!("{above}/{}", name?) };
+            if !is_name(&name) {
                 continue;
             }
-            let attempt_id = AttemptId::new(attempt);
-            let top = dir.join(job_id.as_str()).join(attempt_id.as_str());
-            // Names may have directories in them; how many is bounded by what is a name.
-            let mut waiting = vec![String::new()];
-            while let Some(above) = waiting.pop() {
-                for name in names_in(&top.join(&above))? {
-                    let name = if above.is_empty() { name? } else { format!("{above}/{}", name?) };
-                    if !is_name(&name) {
-                        continue;
-                    }
-                    if fs::symlink_metadata(top.join(&name)).is_ok_and(|found| found.is_dir()) {
-                        waiting.push(name);
-                        continue;
-                    }
-                    match open_below(dir, job_id.as_str(), attempt_id.as_str(), &name) {
-                        Ok(file) => {
-                            let artifact =
-                                ArtifactName { job_id: &job_id, attempt_id: &attempt_id, name: &name };
-                            take(artifact, file)?;
-                        }
-                        Err(
-                            rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP,
-                        ) => {}
-                        Err(error) => return Err(io::Error::from(error).into()),
-                    }
-                }
+            if fs::symlink_metadata(top.join(&name)).is_ok_and(|found| found.is_dir()) {
+                waiting.push(name);
+                continue;
+            }
+            match open_below(dir, job_id.as_str(), attempt_id.as_str(), &name) {
+                Ok(file) => take(ArtifactName { job_id, attempt_id, name: &name }, file)?,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(error) => return Err(io::Error::from(error).into()),
             }
         }
     }
@@ -95,8 +98,6 @@ fn names_in(dir: &Path) -> io::Result<impl Iterator<Item = io::Result<String>>> 
 mod tests {
     use std::io::Write;
     use std::os::unix::fs::symlink;
-
-    use domain::JobId;
 
     use super::*;
 
