@@ -29,7 +29,7 @@ pub use allow::{InvalidTarget, Target};
 pub use error::OutboundError;
 pub use request::{Answer, OutboundLimits, OutboundRequest};
 
-use connect::Connector;
+use connect::{Connector, Names, SystemNames};
 use error::Sent;
 use sent::MarkedBody;
 
@@ -61,8 +61,12 @@ pub struct Outbound {
 impl Outbound {
     /// With these rules. Fails only when a certificate file cannot be used.
     pub fn new(rules: OutboundRules) -> Result<Self, OutboundError> {
+        Self::knowing(rules, Arc::new(SystemNames))
+    }
+
+    fn knowing(rules: OutboundRules, names: Arc<dyn Names>) -> Result<Self, OutboundError> {
         let trust = tls::trust(rules.ca_file.as_deref())?;
-        let connector = Connector::new(Arc::new(rules), trust);
+        let connector = Connector::new(Arc::new(rules), trust, names);
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_FOR)

@@ -43,6 +43,11 @@ pub trait Database {
         Ok(Vec::new())
     }
 
+    /// What is wrong with how the rows are kept, where that is a file of ours: pages, and indexes that lead elsewhere.
+    async fn damage(&self) -> Result<Vec<String>, Self::Error> {
+        Ok(Vec::new())
+    }
+
     /// What the caller of a read is told.
     fn read_failed(error: Self::Error) -> StoreError;
 }

@@ -256,5 +256,10 @@ pub(crate) fn optional_time(row: &dyn Columns, column: usize) -> Result<Option<T
 }
 
 fn yes(row: &dyn Columns, column: usize) -> Result<bool, Unfit> {
-    integer(row, column).map(|value| value != 0)
+    match integer(row, column)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        // The indexes of what is ready and held know no other word.
+        other => Err(Unfit::new(column, format_args!("{other} is neither yes nor no"))),
+    }
 }

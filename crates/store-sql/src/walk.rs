@@ -121,13 +121,14 @@ pub(crate) struct Stream {
     pub(crate) head: Head,
     pub(crate) record: Option<Record>,
     last_at: i64,
+    last_position: u64,
 }
 
 impl Stream {
     /// The beginning of a stream with this name.
     pub(crate) fn begin(name: &str) -> Result<Self, String> {
         let id = RecordId::parse(name).map_err(|refusal| refusal.to_string())?;
-        Ok(Self { id, head: Head::default(), record: None, last_at: i64::MIN })
+        Ok(Self { id, head: Head::default(), record: None, last_at: i64::MIN, last_position: 0 })
     }
 
     /// Folds the next fact, or says what is wrong with it.
@@ -146,12 +147,16 @@ impl Stream {
         if fact.at.micros() < self.last_at {
             return Err(format!("fact {expected} is older than the one before it"));
         }
+        if fact.position <= self.last_position {
+            return Err(format!("fact {expected} stands before the one before it in the ledger"));
+        }
         let decoded =
             decode_fact(&fact.kind, &fact.payload).map_err(|error| format!("fact {expected}: {error}"))?;
         apply(&mut self.record, &self.id, &decoded, fact.at)
             .map_err(|misfold| format!("fact {expected}: {misfold}"))?;
         self.head = Head { version: fact.version, checksum };
         self.last_at = fact.at.micros();
+        self.last_position = fact.position;
         Ok(())
     }
 }

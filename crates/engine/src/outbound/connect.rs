@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use http::Uri;
 use http::uri::Scheme;
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -32,6 +33,21 @@ const CONNECTS_WITHIN: Duration = Duration::from_secs(3);
 pub(super) struct Connector {
     rules: Arc<OutboundRules>,
     trust: Arc<ClientConfig>,
+    names: Arc<dyn Names>,
+}
+
+/// Whoever knows what addresses a name has. It may say something else the next time, so it is asked once for each connection.
+pub(super) trait Names: Send + Sync {
+    fn look_up<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>>;
+}
+
+/// The names that this machine knows.
+pub(super) struct SystemNames;
+
+impl Names for SystemNames {
+    fn look_up<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+        Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
+    }
 }
 
 /// A connection, plain or secured.
@@ -41,8 +57,8 @@ pub(super) enum Line {
 }
 
 impl Connector {
-    pub(super) fn new(rules: Arc<OutboundRules>, trust: Arc<ClientConfig>) -> Self {
-        Self { rules, trust }
+    pub(super) fn new(rules: Arc<OutboundRules>, trust: Arc<ClientConfig>, names: Arc<dyn Names>) -> Self {
+        Self { rules, trust, names }
     }
 
     async fn connect(self, uri: Uri) -> Result<Line, OutboundError> {
@@ -62,7 +78,7 @@ impl Connector {
     /// The first of the host's addresses that may be reached and answers.
     async fn reach(&self, host: &str, port: u16) -> Result<TcpStream, OutboundError> {
         let mut last = OutboundError::ConnectFailed { what: format!("{host} has no address") };
-        for address in addresses(host, port).await?.into_iter().take(MAX_ADDRESSES) {
+        for address in self.addresses(host, port).await?.into_iter().take(MAX_ADDRESSES) {
             if let Err(why) = self.judge(host, address) {
                 last = why;
                 continue;
@@ -79,6 +95,14 @@ impl Connector {
             }
         }
         Err(last)
+    }
+
+    async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, OutboundError> {
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(address, port)]);
+        }
+        let failed = |error: io::Error| OutboundError::ConnectFailed { what: format!("{host}: {error}") };
+        self.names.look_up(host, port).await.map_err(failed)
     }
 
     fn judge(&self, host: &str, target: SocketAddr) -> Result<(), OutboundError> {
@@ -114,14 +138,6 @@ impl Connector {
             own.port() == port && (same || everywhere)
         })
     }
-}
-
-async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, OutboundError> {
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(address, port)]);
-    }
-    let failed = |error: io::Error| OutboundError::ConnectFailed { what: format!("{host}: {error}") };
-    Ok(tokio::net::lookup_host((host, port)).await.map_err(failed)?.collect())
 }
 
 impl tower_service::Service<Uri> for Connector {

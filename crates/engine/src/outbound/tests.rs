@@ -1,5 +1,6 @@
 //! The way out over real sockets of 127.0.0.1: what it refuses, what it cuts off, and what it says about it.
 
+mod rebinding;
 mod service;
 mod spellings;
 

@@ -3,6 +3,7 @@
 
 mod canary;
 mod flips;
+mod garbage;
 mod given;
 mod hung;
 mod kills;

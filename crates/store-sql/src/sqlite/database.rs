@@ -47,6 +47,12 @@ impl Database for Connection {
         }
     }
 
+    async fn damage(&self) -> rusqlite::Result<Vec<String>> {
+        let mut statement = self.prepare("PRAGMA integrity_check")?;
+        let told = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+        Ok(told.into_iter().filter(|told| told != "ok").collect())
+    }
+
     fn read_failed(error: rusqlite::Error) -> StoreError {
         read_failed(error)
     }

@@ -2,6 +2,7 @@
 
 mod corruption;
 mod counts;
+mod damage;
 mod file;
 mod ledger;
 mod opening;

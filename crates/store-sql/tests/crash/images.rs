@@ -34,7 +34,7 @@ struct Crash {
     image: Image,
 }
 
-fn images_in_all(otherwise: usize) -> usize {
+pub fn images_in_all(otherwise: usize) -> usize {
     match std::env::var("LONGHAUL_IMAGES") {
         Ok(images) => images.parse().expect("LONGHAUL_IMAGES is a number"),
         Err(_) => otherwise,
@@ -88,7 +88,7 @@ fn kills(life: &Life, at: usize) -> Vec<Image> {
     vec![life.log.killed_at(at)]
 }
 
-fn runtime() -> Runtime {
+pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().build().unwrap()
 }
 

@@ -15,4 +15,5 @@ mod life;
 mod on_disk;
 mod promises;
 mod syncs;
+mod upgrades;
 mod workshop;

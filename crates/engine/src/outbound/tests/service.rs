@@ -53,7 +53,20 @@ impl Service {
     }
 
     async fn start(manner: Manner, answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::listening(TcpListener::bind("127.0.0.1:0").await.unwrap(), manner, answer)
+    }
+
+    /// The same answer to everybody who comes here.
+    pub fn at(listener: TcpListener, answer: impl Into<Vec<u8>>) -> Self {
+        let answer = answer.into();
+        Self::listening(listener, Manner::Answer, move |_| answer.clone())
+    }
+
+    fn listening(
+        listener: TcpListener,
+        manner: Manner,
+        answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
         let service = Self {
             address: listener.local_addr().unwrap(),
             heard: Arc::default(),

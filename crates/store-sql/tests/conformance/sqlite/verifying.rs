@@ -143,6 +143,32 @@ async fn missing_fact_is_found_at_the_beginning_in_the_middle_and_at_the_end() {
 }
 
 #[tokio::test]
+async fn fact_that_stands_before_its_predecessor_in_the_ledger_is_found() {
+    let statement = "UPDATE facts SET position = -1 - position WHERE stream = 'work-done' AND version = 2";
+    check_found(statement, "work-done", "a fact cannot be read").await;
+    let swap = "UPDATE facts SET position = 1000 WHERE stream = 'work-done' AND version = 2";
+    check_found(swap, "work-done", "stands before the one before it").await;
+}
+
+/// The walk goes in the order of streams; whoever looks by state is led by another index.
+#[tokio::test]
+async fn index_that_leads_elsewhere_is_found() {
+    let file = File::lived_in().await;
+    let raw = file.raw();
+    let page: i64 = raw
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'jobs_by_state'", [], |row| row.get(0))
+        .unwrap();
+    drop(raw);
+    let mut bytes = file.bytes();
+    let page = usize::try_from(page - 1).unwrap() * 4_096;
+    let state = bytes[page..page + 4_096].windows(9).position(|word| word == b"completed").unwrap();
+    bytes[page + state..page + state + 9].copy_from_slice(b"cancelled");
+    let damaged = File::holding(&bytes);
+    let found: Vec<String> = damaged.verified().differences.iter().map(ToString::to_string).collect();
+    assert!(!found.is_empty() && found.iter().all(|told| told.starts_with("the file: ")), "{found:?}");
+}
+
+#[tokio::test]
 async fn fact_moved_to_another_stream_is_found() {
     let file = File::lived_in().await;
     file.tamper(
