@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use api::{Problem, ProblemCode};
 use axum::Router;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName};
@@ -185,7 +186,7 @@ fn router(server: Arc<Server>) -> Router {
             Verb::Patch => MethodFilter::PATCH,
             Verb::Delete => MethodFilter::DELETE,
         };
-        let take = move |path: RawPathParams, request: Request| answer(server.clone(), route, path, request);
+        let take = move |path: ReadPath, request: Request| answer(server.clone(), route, path, request);
         router = router.route(route.path, on(filter, take));
     }
     router
@@ -197,17 +198,21 @@ fn router(server: Arc<Server>) -> Router {
         })
 }
 
+/// What stands in the places of a path, if it is text.
+type ReadPath = Result<RawPathParams, RawPathParamsRejection>;
+
 /// One request from its arrival to its answer.
-async fn answer(
-    server: Arc<Server>,
-    route: &'static Route,
-    path: RawPathParams,
-    request: Request,
-) -> Response {
+async fn answer(server: Arc<Server>, route: &'static Route, path: ReadPath, request: Request) -> Response {
     let began = Instant::now();
     // Held until the answer is there: what a body takes counts as long as it is in memory.
     let mut room = server.slots.room();
-    let response = match admit(&server, route, &path, request, &mut room).await {
+    let admitted =
+        match path {
+            Ok(path) => admit(&server, route, &path, request, &mut room).await,
+            Err(_) => Err(ProblemCode::NoSuchRoute
+                .because("the path is not UTF-8; see /openapi.json for what there is")),
+        };
+    let response = match admitted {
         Ok(asked) => in_its_slot(&server, asked).await,
         Err(problem) => Err(problem),
     };

@@ -11,7 +11,6 @@ mod called_back;
 mod commands;
 mod config;
 mod connection;
-mod crowds;
 mod demo;
 mod drill;
 mod ductile;

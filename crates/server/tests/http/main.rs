@@ -1,5 +1,6 @@
 //! The server as its callers see it: a real listener, a real file, the real engine. One file per topic.
 
+mod fuzz;
 mod given;
 
 mod answer;
@@ -22,6 +23,7 @@ mod idempotency;
 mod invoke;
 mod limits;
 mod list;
+mod malformed;
 mod metrics;
 mod not_yours;
 mod openapi;

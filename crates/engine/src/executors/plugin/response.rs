@@ -135,6 +135,12 @@ fn answer(written: Written, logs: Vec<Log>, strictness: Strictness, mask: &Mask)
         answer.events.push(emitted);
     }
     let state = written.state_updates.unwrap_or_default();
+    // It is shown inside of others too, to readers that go only so deep.
+    if let Some((name, _)) = state.iter().find(|(_, value)| nesting(value.get()) > MAX_PAYLOAD_NESTING) {
+        let told =
+            format!("{:?} of state_updates is nested deeper than {MAX_PAYLOAD_NESTING}", cut(name, 64));
+        return Err(NoAnswer::Refused(Box::new(Failure::permanent("bad_response", told))));
+    }
     answer.state_updates = masked(state, mask).map_err(NoAnswer::Unreadable)?;
     Ok(answer)
 }

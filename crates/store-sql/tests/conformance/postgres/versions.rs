@@ -1,9 +1,12 @@
 //! Versions of the schema: up, down and up again, by many nodes at once, and what is newer is left alone.
 
 use store::VIEW_FORMAT;
-use store_sql::{PostgresLedger, SCHEMA_VERSION, migrate_postgres_to};
+use store_sql::{
+    PostgresAddress, PostgresLedger, PostgresOptions, PostgresStore, SCHEMA_VERSION, migrate_postgres_to,
+};
 
 use super::database::Database;
+use super::proxy::Proxy;
 use crate::given::{live_in, sight};
 
 /// Tables with their columns, indexes, functions, triggers, sequences: whatever a migration makes.
@@ -83,4 +86,45 @@ async fn views_of_an_older_format_are_rebuilt_at_start() {
     drop(database.open().await);
     assert_eq!(database.rows("jobs").await, before);
     assert!(database.verified().await.differences.is_empty());
+}
+
+/// Messages between two cuts at a commit; wherever `LONGHAUL_LOSSES` is set it is cut off at each.
+const EVERY: usize = 5;
+
+/// Cut off before and after messages of an upgrade from the oldest schema, in which the views are written anew as well.
+#[tokio::test]
+async fn upgrade_that_loses_its_connection_anywhere_is_finished_by_the_next_start() {
+    let database = Database::lived_in().await;
+    let (before, whole) = (sight(&database.open().await).await, schema(&database).await);
+    let proxy = Proxy::before(&database.schema.address).await;
+    let through = PostgresOptions::at(PostgresAddress::parse(&proxy.address).unwrap());
+    let raw = database.raw().await;
+    let number = async |name: &str| -> i64 {
+        raw.query_one("SELECT value FROM meta WHERE name = $1", &[&name]).await.unwrap().get(0)
+    };
+    let mut cut_at = std::collections::BTreeSet::new();
+    let every = if std::env::var_os("LONGHAUL_LOSSES").is_some() { 1 } else { EVERY };
+    for messages in (0..).step_by(every) {
+        migrate_postgres_to(&database.address(), 1).await.unwrap();
+        raw.batch_execute(
+            "UPDATE meta SET value = 0 WHERE name = 'view_format'; UPDATE jobs SET view = '{}', state = 'queued'",
+        )
+        .await
+        .unwrap();
+        proxy.cut_after(messages);
+        let opened = PostgresStore::open(&through).await;
+        assert!(proxy.has_cut(), "{messages} messages were not enough");
+        drop(opened);
+        let (reached, views) = (number("schema").await, number("view_format").await);
+        cut_at.insert(reached);
+        assert_eq!(sight(&database.open().await).await, before, "cut off after {messages} messages");
+        assert_eq!(schema(&database).await, whole, "cut off after {messages} messages");
+        assert!(database.verified().await.differences.is_empty(), "cut off after {messages} messages");
+        if (reached, views) == (SCHEMA_VERSION, VIEW_FORMAT) {
+            println!("cut off after every {every} of {messages} messages");
+            break;
+        }
+    }
+    // It was cut off before and after each migration, not only around the first.
+    assert_eq!(cut_at.into_iter().collect::<Vec<_>>(), (1..=SCHEMA_VERSION).collect::<Vec<_>>());
 }

@@ -27,7 +27,7 @@ const TABLES: [&str; 5] = ["facts", "agenda", "jobs", "operations", "bodies"];
 const UNTOLD: [&str; 8] =
     ["position", "owner", "lease_expires_at", "heartbeat_at", "claim_version", "held", "due_at", "limit_at"];
 
-/// Numbers from a seed (SplitMix64).
+/// Numbers from a seed (`SplitMix64`).
 struct Chance(u64);
 
 impl Chance {
@@ -37,6 +37,10 @@ impl Chance {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.next().to_le_bytes()[0]
     }
 
     fn below(&mut self, bound: usize) -> usize {
@@ -152,11 +156,14 @@ impl Whole {
         let mut place = format!("byte {byte}");
         match kind {
             "bit flipped" => bytes[byte] ^= 1 << chance.below(8),
-            "byte overwritten" => bytes[byte] = bytes[byte].wrapping_add(1 + chance.below(255) as u8),
+            "byte overwritten" => {
+                let more = u8::try_from(1 + chance.below(255)).unwrap();
+                bytes[byte] = bytes[byte].wrapping_add(more);
+            }
             "sector zeroed" => bytes[sector..sector + SECTOR].fill(0),
             "sector overwritten" => {
-                for at in sector..sector + SECTOR {
-                    bytes[at] = chance.next() as u8;
+                for byte in &mut bytes[sector..sector + SECTOR] {
+                    *byte = chance.byte();
                 }
             }
             "page elsewhere" => {

@@ -1,5 +1,7 @@
 //! What answers mean, and which are none.
 
+mod garbage;
+
 use super::*;
 
 fn read(stdout: &str) -> Result<Response, NoAnswer> {
