@@ -200,7 +200,8 @@ def idle(place, sizes):
     server = place.run.postgres.cpu_seconds() if place.name else 0.0
     before = [usage.fine_cpu_seconds(pid) for pid in pids]
     time.sleep(sizes.idle)
-    spent = sum(usage.fine_cpu_seconds(pid) for pid in pids) - sum(before)
+    # A thread that has ended meanwhile takes its time along.
+    spent = max(0.0, sum(usage.fine_cpu_seconds(pid) for pid in pids) - sum(before))
     server = (place.run.postgres.cpu_seconds() - server) if place.name else 0.0
     return {
         "CPU %": 100 * spent / sizes.idle,

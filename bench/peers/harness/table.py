@@ -4,6 +4,8 @@ from harness.peers import PEERS, POSTGRES
 
 OURS_ON_SQLITE, OURS_ON_POSTGRES = "longhaul on SQLite", "longhaul on PostgreSQL"
 MORE_IS_BETTER, LESS_IS_BETTER = "more", "less"
+"""Of less than this no ratio says anything."""
+LEAST = 0.01
 """What a cell is made of: the figure, its heading, the number that rounds are sorted by, and what is better."""
 CELLS = [
     ("enqueue", "enqueue, 32 clients, jobs/s", "jobs/s", MORE_IS_BETTER),
@@ -39,7 +41,7 @@ def cell(results, peer, figure, number, better):
         text += f" ({found['done']} of {found['of']} done when time was up)"
     ours = OURS_ON_POSTGRES if peer.store == POSTGRES else OURS_ON_SQLITE
     beside = middle(results, ours, figure, number)
-    if peer.name == ours or not beside or not beside[number]:
+    if peer.name == ours or not beside or beside[number] < LEAST:
         return text
     ratio = found[number] / beside[number]
     ahead = ratio > 1 if better == MORE_IS_BETTER else ratio < 1
@@ -69,7 +71,7 @@ def why_not(results, peer, figure):
     said = [one for one in results if one["peer"] == peer and one["figure"] in (figure, "all")]
     if not said:
         return ""
-    return "—" if "numbers" in said[-1] else "failed"
+    return "—" if "numbers" in said[-1] else "skipped"
 
 
 def rows(results, peer):
