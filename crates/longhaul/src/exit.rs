@@ -90,8 +90,21 @@ pub fn exit(error: &anyhow::Error) -> ExitCode {
         eprintln!("longhaul: {failed}");
         return ExitCode::from(failed.code);
     }
-    eprintln!("error[{}]: {error:#}", code(error));
+    eprintln!("error[{}]: {}", code(error), in_words(error));
     ExitCode::from(FAILED)
+}
+
+/// An error and its causes, each said once: many a text has its cause in it already.
+pub fn in_words(error: &anyhow::Error) -> String {
+    let mut said = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if said.is_empty() {
+            said = cause;
+        } else if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
 }
 
 fn code(error: &anyhow::Error) -> &'static str {
@@ -119,4 +132,20 @@ fn fields(problem: &api::Problem) -> String {
         .map(|error| format!("{}: {}", error.loc.join("."), error.msg))
         .collect();
     if told.is_empty() { String::new() } else { format!(" ({})", told.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn cause_that_a_text_has_in_it_already_is_not_said_again() {
+        let missing = || std::io::Error::other("there is nothing");
+        let open = OpenError::Io { path: "here".into(), source: missing() };
+        assert_eq!(in_words(&open.into()), "cannot open here: there is nothing");
+        let failed = Err::<(), _>(missing()).context("cannot begin").unwrap_err();
+        assert_eq!(in_words(&failed), "cannot begin: there is nothing");
+    }
 }
