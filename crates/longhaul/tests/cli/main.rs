@@ -28,6 +28,7 @@ mod pipelines;
 mod plugin_files;
 mod plugins;
 mod postgres;
+mod proof;
 mod redaction;
 mod refused_databases;
 mod resident_backends;
