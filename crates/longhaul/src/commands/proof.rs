@@ -73,7 +73,7 @@ pub fn interruption() -> Result<Arc<AtomicBool>> {
                 tokio::select! {
                     _ = interrupts.recv() => {}
                     _ = terminations.recv() => {}
-                    Some(_) = async { lost.as_mut()?.recv().await } => {}
+                    Some(()) = async { lost.as_mut()?.recv().await } => {}
                 }
                 if time > 0 {
                     std::process::exit(i32::from(VOID));
