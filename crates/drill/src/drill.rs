@@ -25,7 +25,7 @@ use crate::scratch::Scratch;
 use crate::stage::{ANSWER_WITHIN, Stage};
 use crate::wire::{Request, Sent, send};
 use crate::worker::Worker;
-use reporting::Progress;
+use reporting::{Conditions, Progress};
 
 pub const GOES_ON: &str = "whatever was broken works again";
 const CLIENTS: usize = 4;
@@ -41,7 +41,7 @@ pub struct Setting {
     pub seed: u64,
     /// Daemons at the same time.
     pub nodes: usize,
-    /// The scratch directory, which is made.
+    /// The scratch directory, which is there.
     pub dir: PathBuf,
     /// A schema on a server, instead of a file.
     pub database: Option<Box<dyn Database>>,
@@ -53,6 +53,10 @@ pub struct Setting {
     pub plant: Option<Plant>,
     /// Set from outside to end it early.
     pub interrupted: Arc<AtomicBool>,
+    /// What a reader of the report has to know.
+    pub conditions: Conditions,
+    /// What to type for the same decisions.
+    pub again: String,
 }
 
 impl Setting {
@@ -82,6 +86,8 @@ pub enum Verdict {
 pub struct Outcome {
     /// The one word.
     pub verdict: Verdict,
+    /// Seconds until somebody wanted to see the end of it.
+    pub interrupted_after: Option<u64>,
     /// What should not be.
     pub findings: Vec<Finding>,
     /// Whether enough happened.
@@ -120,6 +126,7 @@ pub fn run(setting: &Setting) -> Result<Outcome> {
         findings: Vec::new(),
         plant: setting.plant,
         uses_service: scene.service,
+        interrupted_after: None,
     };
     let ended = std::thread::scope(|scope| {
         for number in 0..CLIENTS {
@@ -144,6 +151,9 @@ pub fn run(setting: &Setting) -> Result<Outcome> {
             }
         });
         let ended = drilled(setting, &mut rounds);
+        if setting.interrupted.load(Ordering::SeqCst) {
+            rounds.interrupted_after = Some(rounds.figures.whole_seconds());
+        }
         stage.over.store(true, Ordering::SeqCst);
         ended
     });
@@ -219,7 +229,8 @@ fn outcome(setting: &Setting, rounds: &Rounds<'_>, stage: &Stage) -> Outcome {
         oracle.accepted_count() as u64,
         history.taken_over(),
     );
-    let enough = thresholds.iter().all(Threshold::is_met) && !setting.interrupted.load(Ordering::SeqCst);
+    let interrupted_after = rounds.interrupted_after;
+    let enough = thresholds.iter().all(Threshold::is_met) && interrupted_after.is_none();
     let verdict = match (rounds.findings.is_empty(), enough) {
         (false, _) => Verdict::Red,
         (true, true) => Verdict::Green,
@@ -239,7 +250,10 @@ fn outcome(setting: &Setting, rounds: &Rounds<'_>, stage: &Stage) -> Outcome {
         looked_for: rounds.inspector.looked_for,
         thresholds: &thresholds,
         findings: &rounds.findings,
+        interrupted_after,
+        conditions: &setting.conditions,
+        again: &setting.again,
     };
     let (table, json, page) = (report::table(&report), report::json(&report), report::page(&report));
-    Outcome { verdict, findings: rounds.findings.clone(), thresholds, table, json, page }
+    Outcome { verdict, interrupted_after, findings: rounds.findings.clone(), thresholds, table, json, page }
 }

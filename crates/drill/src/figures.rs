@@ -75,6 +75,10 @@ impl Figures {
         self.began.elapsed().as_secs_f64()
     }
 
+    pub fn whole_seconds(&self) -> u64 {
+        self.began.elapsed().as_secs()
+    }
+
     pub fn fault(&mut self, name: &'static str) {
         self.faults.push((self.seconds(), name));
     }
@@ -160,7 +164,7 @@ mod tests {
         let scene = Scene { nodes: 3, shared: true, failpoints: true, service: true };
         let needed = |seconds| thresholds(seconds, scene, &Figures::new(), &Tally::default(), 0, 0);
         let names = |seconds| needed(seconds).iter().map(|one| one.needed).collect::<Vec<_>>();
-        assert_eq!(names(1_800), [500, 100, 5_000, 100, 20, 20, 50]);
+        assert_eq!(names(1_800), [500, 100, 5_000, 100, 15, 20, 50]);
         assert_eq!(names(60), [16, 3, 166, 3, 1, 0, 1]);
         assert_eq!(names(5), [1, 1, 13, 1, 0, 0, 1]);
         assert!(needed(5).iter().take(4).all(|one| !one.is_met()));

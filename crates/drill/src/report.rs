@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use reporting::Conditions;
 use serde_json::{Value, json};
 
 use crate::drill::Verdict;
@@ -31,6 +32,9 @@ pub struct Report<'a> {
     pub looked_for: Duration,
     pub thresholds: &'a [Threshold],
     pub findings: &'a [Finding],
+    pub interrupted_after: Option<u64>,
+    pub conditions: &'a Conditions,
+    pub again: &'a str,
 }
 
 impl Report<'_> {
@@ -145,8 +149,17 @@ pub fn json(report: &Report<'_>) -> String {
         .iter()
         .map(|(at, accepted, over)| json!([round(*at), accepted, over]))
         .collect();
+    let Conditions { version, started_at, cores, kernel, database_version, notes } = report.conditions;
     let all = json!({
         "verdict": report.verdict,
+        "interrupted_after_seconds": report.interrupted_after,
+        "version": version,
+        "started_at": started_at,
+        "cores": cores,
+        "kernel": kernel,
+        "database_version": database_version,
+        "notes": notes,
+        "again": report.again,
         "seed": report.seed,
         "seconds": report.seconds,
         "nodes": report.nodes,

@@ -51,6 +51,8 @@ pub struct Rounds<'a> {
     pub findings: Vec<Finding>,
     pub plant: Option<Plant>,
     pub uses_service: bool,
+    /// Seconds until somebody wanted to see the end of it.
+    pub interrupted_after: Option<u64>,
 }
 
 impl Rounds<'_> {

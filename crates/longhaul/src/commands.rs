@@ -19,6 +19,7 @@ pub mod peers;
 pub mod pipeline;
 pub mod plugin;
 pub mod progress;
+mod proof;
 pub mod purge;
 pub mod rebuild;
 pub mod restore;
@@ -28,9 +29,6 @@ pub mod serve;
 pub mod supervise;
 pub mod token;
 pub mod verify;
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -49,21 +47,4 @@ fn end_with(parent: u32) -> Result<()> {
         bail!("process {parent} has ended, or has not started this one");
     }
     Ok(())
-}
-
-/// Set by the first Ctrl-C; the second one ends this process, and with it all that it has started.
-fn interruption() -> Result<Arc<AtomicBool>> {
-    let told = Arc::new(AtomicBool::new(false));
-    let heard = told.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::spawn(move || {
-        runtime.block_on(async {
-            let _ = tokio::signal::ctrl_c().await;
-            eprintln!("longhaul: ending; again to end at once");
-            heard.store(true, Ordering::SeqCst);
-            let _ = tokio::signal::ctrl_c().await;
-            std::process::exit(1);
-        });
-    });
-    Ok(told)
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use engine::Mistake;
 use store::StoreError;
-use store_sql::{BackupError, OpenError};
+use store_sql::{BackupError, OpenError, ScratchError};
 
 use crate::client::CallError;
 
@@ -15,12 +15,17 @@ pub const EXIT_CODES: &str = "Exit codes:
     2  wrong usage
     3  the daemon cannot be reached
     4  there is no such job, token or plugin
+  5, 6  of drill and bench: see their --help
   124  the time of a wait is over; the job goes on";
 
 pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 pub const UNREACHABLE: u8 = 3;
 const NOT_FOUND: u8 = 4;
+/// A proof that proves nothing: too little happened, or it was ended early.
+pub const VOID: u8 = 5;
+/// A proof that could not be made.
+pub const UNPROVEN: u8 = 6;
 pub const TIMED_OUT: u8 = 124;
 
 /// A command that did not do what was asked.
@@ -86,12 +91,30 @@ impl From<CallError> for Failed {
 
 /// The exit code of an error, and its last words: what the daemon or the arguments said, or a stable code and a text.
 pub fn exit(error: &anyhow::Error) -> ExitCode {
+    exit_as(error, FAILED)
+}
+
+/// The same, with another code for what is no wrong usage.
+pub fn exit_as(error: &anyhow::Error, otherwise: u8) -> ExitCode {
     if let Some(failed) = error.downcast_ref::<Failed>() {
         eprintln!("longhaul: {failed}");
         return ExitCode::from(failed.code);
     }
-    eprintln!("error[{}]: {error:#}", code(error));
-    ExitCode::from(FAILED)
+    eprintln!("error[{}]: {}", code(error), in_words(error));
+    ExitCode::from(otherwise)
+}
+
+/// An error and its causes, each said once: many a text has its cause in it already.
+pub fn in_words(error: &anyhow::Error) -> String {
+    let mut said = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if said.is_empty() {
+            said = cause;
+        } else if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
 }
 
 fn code(error: &anyhow::Error) -> &'static str {
@@ -100,6 +123,8 @@ fn code(error: &anyhow::Error) -> &'static str {
     } else if let Some(error) = error.downcast_ref::<StoreError>() {
         error.code()
     } else if let Some(error) = error.downcast_ref::<BackupError>() {
+        error.code()
+    } else if let Some(error) = error.downcast_ref::<ScratchError>() {
         error.code()
     } else if error.is::<Mistake>() {
         "invalid_config"
@@ -119,4 +144,20 @@ fn fields(problem: &api::Problem) -> String {
         .map(|error| format!("{}: {}", error.loc.join("."), error.msg))
         .collect();
     if told.is_empty() { String::new() } else { format!(" ({})", told.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn cause_that_a_text_has_in_it_already_is_not_said_again() {
+        let missing = || std::io::Error::other("there is nothing");
+        let open = OpenError::Io { path: "here".into(), source: missing() };
+        assert_eq!(in_words(&open.into()), "cannot open here: there is nothing");
+        let failed = Err::<(), _>(missing()).context("cannot begin").unwrap_err();
+        assert_eq!(in_words(&failed), "cannot begin: there is nothing");
+    }
 }

@@ -142,8 +142,8 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Demo(demo) => commands::demo::run(&demo),
-        Command::Drill(drill) => commands::drill::run(drill),
-        Command::Bench(bench) => commands::bench::run(&bench),
+        Command::Drill(drill) => Ok(commands::drill::run(&drill)),
+        Command::Bench(bench) => Ok(commands::bench::run(&bench)),
         Command::Run(run) => commands::run::run(run),
         Command::Jobs(jobs) => commands::jobs::run(jobs),
         Command::Token(token) => commands::token::run(token),

@@ -4,10 +4,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use reporting::Conditions;
 
 use crate::disk;
 use crate::level::Level;
@@ -38,12 +39,16 @@ pub struct Setting {
     pub plant_a_miss: bool,
     /// Set from outside to end it early.
     pub interrupted: Arc<AtomicBool>,
+    /// What a reader of the report has to know.
+    pub conditions: Conditions,
 }
 
 /// What came of a bench.
 pub struct Outcome {
     /// Bounds that were missed.
     pub missed: usize,
+    /// The level in which somebody wanted to see the end of it.
+    pub interrupted: Option<Level>,
     /// For people: Markdown.
     pub table: String,
     /// For machines.
@@ -72,12 +77,26 @@ pub fn run(setting: &Setting) -> Result<Outcome> {
         setting.interrupted.clone(),
     )?;
     let begin = Instant::now();
-    ground.say("the bare disk");
-    let syncs_per_second = disk::syncs_per_second(&setting.scratch)?;
-    let mut measured = Vec::new();
+    // The disk of a database is elsewhere.
+    let syncs_per_second = match setting.database {
+        Some(_) => None,
+        None => {
+            ground.begin("the bare disk");
+            Some(disk::syncs_per_second(&setting.scratch)?)
+        }
+    };
+    let (mut measured, mut interrupted) = (Vec::new(), None);
     for level in &setting.levels {
-        ground.say(&format!("{}, {} s so far", level.name(), begin.elapsed().as_secs()));
-        measured.push((*level, measure(*level, &ground, setting)?));
+        ground.begin(&format!("{}, {} s so far", level.name(), begin.elapsed().as_secs()));
+        match measure(*level, &ground, setting) {
+            Ok(one) => measured.push((*level, one)),
+            // Whatever it fails with, it was told to end.
+            Err(_) if setting.interrupted.load(Ordering::SeqCst) => {
+                interrupted = Some(*level);
+                break;
+            }
+            Err(error) => return Err(error),
+        }
     }
     ground.hush();
     if setting.plant_a_miss
@@ -97,10 +116,13 @@ pub fn run(setting: &Setting) -> Result<Outcome> {
         took: begin.elapsed(),
         syncs_per_second,
         measured: &measured,
+        interrupted,
+        conditions: &setting.conditions,
     };
     let lines = measured.iter().flat_map(|(_, level)| &level.lines);
     Ok(Outcome {
         missed: lines.filter(|line| !line.holds()).count(),
+        interrupted,
         table: report::table(&report),
         json: report::json(&report)?,
         page: report::page(&report),

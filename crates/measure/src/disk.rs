@@ -9,18 +9,23 @@ use rustix::fs::{Advice, fadvise};
 
 const PAGE: [u8; 4_096] = [7; 4_096];
 const FOR: Duration = Duration::from_secs(1);
+/// 64 MiB: what is only in memory would be filled in that time.
+const MOST_SYNCS: u32 = 16_384;
 
-/// Appends a page and syncs its data, over and over.
+/// Appends a page and syncs its data, over and over. What was written is taken away again.
 pub fn syncs_per_second(dir: &Path) -> std::io::Result<f64> {
-    let mut file = File::create(dir.join("syncs"))?;
+    let path = dir.join("syncs");
+    let mut file = File::create(&path)?;
     let begin = Instant::now();
     let mut syncs = 0_u32;
-    while begin.elapsed() < FOR {
+    while begin.elapsed() < FOR && syncs < MOST_SYNCS {
         file.write_all(&PAGE)?;
         file.sync_data()?;
         syncs += 1;
     }
-    Ok(f64::from(syncs) / begin.elapsed().as_secs_f64())
+    let per_second = f64::from(syncs) / begin.elapsed().as_secs_f64();
+    std::fs::remove_file(path)?;
+    Ok(per_second)
 }
 
 /// What comes next reads the files of this directory from the disk.

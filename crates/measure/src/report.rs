@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::Result;
+use reporting::Conditions;
 use serde_json::{Value, json};
 
 use crate::bench::Measured;
@@ -21,8 +22,11 @@ pub struct Report<'a> {
     pub store: &'static str,
     pub seconds: u64,
     pub took: Duration,
-    pub syncs_per_second: f64,
+    /// Of the bare disk, if the store is on it.
+    pub syncs_per_second: Option<f64>,
     pub measured: &'a [(Level, Measured)],
+    pub interrupted: Option<Level>,
+    pub conditions: &'a Conditions,
 }
 
 impl Report<'_> {
@@ -40,23 +44,26 @@ impl Report<'_> {
 
     /// What was measured on what.
     fn told(&self) -> String {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        format!(
-            "longhaul {} on {}, {} cores, {} s; bare disk: {:.0} fdatasync/s of one appended 4 KiB page",
-            env!("CARGO_PKG_VERSION"),
+        let Conditions { version, started_at, cores, kernel, database_version, notes } = self.conditions;
+        let bare_disk = self.syncs_per_second.map_or_else(String::new, |syncs| {
+            format!("; bare disk: {syncs:.0} fdatasync/s of one appended 4 KiB page")
+        });
+        let told = format!(
+            "longhaul {version} on {} {database_version}, {cores} cores, kernel {kernel}, {started_at}, {} s{bare_disk}",
             self.store,
-            cores,
             self.took.as_secs(),
-            self.syncs_per_second
-        )
+        );
+        std::iter::once(&told).chain(notes).map(String::as_str).collect::<Vec<_>>().join(". Note: ")
     }
 }
 
 /// Markdown.
 pub fn table(report: &Report<'_>) -> String {
     let mut text = format!("{}\n", report.told());
-    text.push_str("\n| level | figure | longhaul | beside it | ratio or value | must be | |\n");
-    text.push_str("| --- | --- | ---: | ---: | ---: | ---: | --- |\n");
+    if report.lines().next().is_some() {
+        text.push_str("\n| level | figure | longhaul | beside it | ratio or value | must be | |\n");
+        text.push_str("| --- | --- | ---: | ---: | ---: | ---: | --- |\n");
+    }
     for (level, line) in report.lines() {
         let Line { what, measured, against, figure, bound } = line;
         let (level, verdict) = (level.name(), line.verdict());
@@ -137,8 +144,15 @@ pub fn json(report: &Report<'_>) -> Result<String> {
         work["level"] = json!(level);
         works.push(work);
     }
+    let Conditions { version, started_at, cores, kernel, database_version, notes } = report.conditions;
     let all = json!({
-        "version": env!("CARGO_PKG_VERSION"),
+        "version": version,
+        "started_at": started_at,
+        "cores": cores,
+        "kernel": kernel,
+        "database_version": database_version,
+        "notes": notes,
+        "interrupted_in": report.interrupted,
         "store": report.store,
         "seconds": report.seconds,
         "took_seconds": report.took.as_secs_f64(),

@@ -76,6 +76,11 @@ impl Ground {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).show(line);
     }
 
+    /// Says that something else begins.
+    pub fn begin(&self, line: &str) {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).begin(line);
+    }
+
     /// Nothing goes on any more.
     pub fn hush(&self) {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).clear();

@@ -32,6 +32,12 @@ impl Progress {
         }
     }
 
+    /// Says that something else begins, wherever it is read.
+    pub fn begin(&mut self, line: &str) {
+        self.last = None;
+        self.show(line);
+    }
+
     /// Takes the line away, before anything else is printed.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {

@@ -9,6 +9,7 @@
 mod artifacts;
 mod draft;
 mod error;
+mod found;
 mod page_copy;
 mod seal;
 mod sealed;

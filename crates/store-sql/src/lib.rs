@@ -45,12 +45,12 @@ pub use migrate::{SCHEMA_VERSION, migrate_to};
 pub use open::OpenError;
 pub use postgres::{
     PostgresAddress, PostgresError, PostgresFigures, PostgresLedger, PostgresOptions, PostgresStore,
-    ScratchError, ScratchSchema, StoreTime, migrate_postgres_to,
+    ScratchError, ScratchSchema, StoreTime, migrate_postgres_to, server_version,
 };
 pub use rebuild::Rebuilt;
 pub use rows::FactLine;
 pub use sqlite::{
     Durability, SqliteOptions, SqliteStore, WriterFigures, claims_after, facts_after, open_for_reading,
-    open_for_rebuilding, rebuild, verify, verify_since,
+    open_for_rebuilding, rebuild, sqlite_version, verify, verify_since,
 };
 pub use verify::{Difference, Verified};

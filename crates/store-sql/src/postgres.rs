@@ -80,7 +80,7 @@ pub use failure::PostgresError;
 pub use figures::PostgresFigures;
 pub use migrate::migrate_postgres_to;
 pub(crate) use restore::{Source, restore};
-pub use scratch::{ScratchError, ScratchSchema};
+pub use scratch::{ScratchError, ScratchSchema, server_version};
 pub use time::StoreTime;
 
 /// How a store on a database is opened.

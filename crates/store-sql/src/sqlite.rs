@@ -48,6 +48,11 @@ pub(crate) use connect::{APPLICATION_ID as STORE_APPLICATION_ID, writer};
 pub(crate) use lock::FileLock;
 pub use writer::WriterFigures;
 
+/// The version of the SQLite that is built in.
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}
+
 /// How a store on a file is opened.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {

@@ -1,5 +1,7 @@
 //! `longhaul backup`: everything that a store holds in one file, beside the daemon that runs on it.
 
+mod apart;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -12,6 +14,7 @@ use store_sql::{BackupError, Contents, Draft, Existing, Stage};
 
 use crate::daemon::kept_callback_key;
 use crate::database::{Location, Place};
+use crate::exit::Failed;
 use crate::show::{Live, say};
 
 const EXAMPLES: &str = "Examples:
@@ -27,13 +30,15 @@ jobs, and the key that callback addresses are signed with; only its owner can re
 
 Not in it: the configuration, connectors, plugins and pipelines, which are your files, and secrets that they refer to.
 
-Exit codes: 0 done, 1 there is no backup, and the reason is printed.";
+--force replaces only what is a backup, whole or damaged, or empty. Files of the store itself are never replaced.
+
+Exit codes: 0 done, 1 there is no backup, and the reason is printed, 2 wrong usage.";
 
 /// Write everything that the store holds to one file; may run beside a daemon
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BackupArguments {
-    /// The file to make; there may be none of that name
+    /// The file to make; must not exist yet, unless --force
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -41,7 +46,7 @@ pub struct BackupArguments {
     /// Leave out what attempts have written: their output, which may be most of it
     #[arg(long)]
     without_artifacts: bool,
-    /// Replace a file of that name, once the backup is done
+    /// Replace an earlier backup of that name, once this one is done
     #[arg(long)]
     force: bool,
     /// Print JSON for machines
@@ -50,9 +55,14 @@ pub struct BackupArguments {
 }
 
 pub fn run(arguments: &BackupArguments) -> Result<ExitCode> {
+    if arguments.file == Path::new("-") {
+        let told = "a backup is sealed in its place and cannot go to standard output; name a file, or ./- for one of that name";
+        return Err(Failed::usage(told).into());
+    }
     let begun = Instant::now();
     let existing = if arguments.force { Existing::Replaced } else { Existing::Kept };
     let (place, data_dir) = (arguments.store.place()?, arguments.store.data_dir());
+    apart::check(&arguments.file, data_dir)?;
     let artifacts = data_dir.join("artifacts");
     let mut live = Live::new();
     let mut watch = |stage, done, of| live.show_share(in_words(stage), done, of);

@@ -1,15 +1,15 @@
 //! `longhaul bench`: how fast durable work goes on a disk or a database of the user's own, beside the raw database doing the same rows.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use measure::{Level, Outcome, Setting};
+use measure::{Level, Setting};
 
-use super::interruption;
-use crate::exit::Failed;
+use super::proof::{self, ReportFiles, Scratch, conditions, interruption};
+use crate::exit::{FAILED, VOID};
 
 const HELP: &str = "Examples:
   longhaul bench                                        everything, on a file, in about two minutes
@@ -26,14 +26,17 @@ idle, start.
 Everything happens in a store of its own: files in a scratch directory, or scratch schemas of the \
 database, which are taken away afterwards. Beside every figure stands the raw database doing the same \
 rows in the same run: read the ratios, absolute figures differ from machine to machine. What is compared \
-takes turns, and the middle of three rounds is told. Let nothing else run on the machine.
+takes turns, and the middle of three rounds is told. Let nothing else run on the machine. Ctrl-C (SIGTERM and SIGHUP too) ends it and \
+prints what was measured so far.
 
 Prints tables in Markdown; with --report, FILE.json for machines and FILE.html with plots too.
 
 Exit codes:
     0  every bound holds
-    1  a bound is missed, or something could not be measured
-    2  wrong usage";
+    1  a bound is missed
+    2  wrong usage: also a --dir or --report that cannot be used
+    5  interrupted, and no bound was missed before that
+    6  something could not be measured, and the reason is printed";
 
 /// A day.
 const MAX_SECONDS: u64 = 86_400;
@@ -72,61 +75,44 @@ fn levels() -> PossibleValuesParser {
     Level::ALL.map(|(level, _)| level.name()).into()
 }
 
-pub fn run(bench: &Bench) -> Result<ExitCode> {
-    let dir = bench.dir.clone().unwrap_or_else(std::env::temp_dir);
-    let dir = dir.canonicalize().map_err(|error| Failed::usage(format!("{}: {error}", dir.display())))?;
-    let scratch = Scratch::make(&dir)?;
+pub fn run(bench: &Bench) -> ExitCode {
+    proof::ended(measured(bench))
+}
+
+fn measured(bench: &Bench) -> Result<ExitCode> {
+    // First: whoever ends it from here on finds nothing left.
+    let interrupted = interruption()?;
+    let scratch = Scratch::make(bench.dir.as_deref(), &format!("longhaul-bench-{}", std::process::id()))?;
+    let report = bench.report.as_deref().map(ReportFiles::open).transpose()?;
     let is_wanted =
         |level: Level| bench.only.is_empty() || bench.only.iter().any(|only| only == level.name());
     let setting = Setting {
         binary: std::env::current_exe().context("cannot find the program of this process")?,
         seconds: bench.seconds,
         database: bench.database.clone(),
-        scratch: scratch.0.clone(),
+        scratch: scratch.path().to_owned(),
         levels: Level::ALL.map(|(level, _)| level).into_iter().filter(|level| is_wanted(*level)).collect(),
         records: usize::try_from(bench.records)?,
         plant_a_miss: bench.plant_a_miss,
-        interrupted: interruption()?,
+        interrupted,
+        conditions: conditions(scratch.path(), bench.database.as_deref())?,
     };
     let outcome = measure::run(&setting)?;
     drop(scratch);
     print!("{}", outcome.table);
-    if let Some(report) = &bench.report {
-        write(report, &outcome)?;
+    if outcome.missed > 0 {
+        println!("\n{} missed", outcome.missed);
     }
-    Ok(match outcome.missed {
-        0 => ExitCode::SUCCESS,
-        missed => {
-            println!("\n{missed} missed");
-            ExitCode::FAILURE
-        }
+    if let Some(level) = outcome.interrupted {
+        println!("\ninterrupted in {}: what was measured before stands above", level.name());
+    }
+    if let Some(report) = report {
+        println!();
+        report.write(&outcome.json, &outcome.page)?;
+    }
+    Ok(match (outcome.missed, outcome.interrupted) {
+        (0, None) => ExitCode::SUCCESS,
+        (0, Some(_)) => ExitCode::from(VOID),
+        (_, _) => ExitCode::from(FAILED),
     })
-}
-
-fn write(report: &Path, outcome: &Outcome) -> Result<()> {
-    for (kind, text) in [("json", &outcome.json), ("html", &outcome.page)] {
-        let path = PathBuf::from(format!("{}.{kind}", report.display()));
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    println!("\nreport: {0}.json, {0}.html", report.display());
-    Ok(())
-}
-
-/// A directory of the bench's own; gone when it is dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn make(dir: &Path) -> Result<Self> {
-        let path = dir.join(format!("longhaul-bench-{}", std::process::id()));
-        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("longhaul: {} is left: {error}", self.0.display());
-        }
-    }
 }

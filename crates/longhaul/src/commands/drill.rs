@@ -1,5 +1,7 @@
 //! `longhaul drill`: kills the daemon again and again under load, on a disk or a database of the user's own, and says what came of it.
 
+mod again;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,8 +14,9 @@ use engine::{Ids, RandomIds};
 use store_sql::ScratchSchema;
 use tokio::runtime::Runtime;
 
-use super::interruption;
-use crate::exit::Failed;
+use super::proof::{self, ReportFiles, Scratch, conditions, interruption};
+use crate::exit::{FAILED, Failed, VOID};
+use again::again;
 
 const HELP: &str = "Examples:
   longhaul drill --seconds 60                           one daemon on a file in a temporary directory
@@ -28,12 +31,15 @@ nothing is there twice, no end changes, and every view equals the replay of its 
 was accepted has to end. In between it takes backups, restores them elsewhere and looks whether all is in them. Nothing of yours is \
 touched.
 
-Prints a table and writes a report: FILE.json for machines, FILE.html with plots.
+Prints a table and writes a report: FILE.json for machines, FILE.html with plots. Ctrl-C (SIGTERM and SIGHUP too) ends it: void, \
+unless something was found.
 
 Exit codes:
     0  green: enough was broken, and nothing was lost or doubled
     1  red: what should not be is printed; the scratch directory is kept, and the line that makes the same decisions again
-    2  void: too little happened in the time to prove anything";
+    2  wrong usage: also a --dir or --report that cannot be used
+    5  void: too little happened in the time to prove anything, or it was interrupted
+    6  the drill could not be run, and the reason is printed";
 
 /// Most nodes that a drill may have.
 const MAX_NODES: u64 = 16;
@@ -85,15 +91,24 @@ fn plants() -> PossibleValuesParser {
     Plant::ALL.map(Plant::name).into()
 }
 
-pub fn run(drill: Drill) -> Result<ExitCode> {
+pub fn run(drill: &Drill) -> ExitCode {
+    proof::ended(drilled(drill))
+}
+
+fn drilled(drill: &Drill) -> Result<ExitCode> {
     let database = drill.database.as_deref();
     let nodes = drill.nodes.unwrap_or(if database.is_some() { DEFAULT_NODES } else { 1 });
     if nodes > 1 && database.is_none() {
         return Err(Failed::usage("a file has one daemon; give --database for more --nodes").into());
     }
+    // First: whoever ends it from here on finds nothing left.
+    let interrupted = interruption()?;
     let seed = drill.seed.unwrap_or_else(some_seed);
     let mark = format!("{seed}-{}", std::process::id());
-    let dir = drill.dir.clone().unwrap_or_else(std::env::temp_dir).join(format!("longhaul-drill-{mark}"));
+    let scratch = Scratch::make(drill.dir.as_deref(), &format!("longhaul-drill-{mark}"))?;
+    let report = ReportFiles::open(&drill.report)?;
+    let dir = scratch.path().to_owned();
+    let conditions = conditions(&dir, database)?;
     let schema = match database {
         Some(server) => Some(Schema::make(server)?),
         None => None,
@@ -109,22 +124,33 @@ pub fn run(drill: Drill) -> Result<ExitCode> {
         kinds: if named.is_empty() { Kind::ALL.map(|(_, kind)| kind).to_vec() } else { named },
         failpoints: cfg!(feature = "failpoints"),
         plant: drill.plant.as_deref().and_then(Plant::named),
-        interrupted: interruption()?,
+        interrupted,
+        conditions,
+        again: again(drill, seed, nodes),
     };
     println!("seed {seed}, {} s, scratch in {}", drill.seconds, dir.display());
     let outcome = drill::run(&setting);
-    let keep = drill.keep || outcome.as_ref().map_or(true, |outcome| outcome.verdict == Verdict::Red);
-    tidy(&setting, keep);
-    let outcome = outcome?;
-    write(&drill.report, "json", &outcome.json)?;
-    write(&drill.report, "html", &outcome.page)?;
-    Ok(told(&drill, nodes, seed, &dir, &outcome))
+    let is_red = outcome.as_ref().is_ok_and(|outcome| outcome.verdict == Verdict::Red);
+    if !drill.keep && !is_red {
+        drop_schema(&setting);
+    }
+    // An error names a log that is in there.
+    if drill.keep || is_red || outcome.is_err() {
+        scratch.keep();
+    }
+    let outcome = outcome
+        .with_context(|| format!("the drill did not begin; what it has left is in {}", dir.display()))?;
+    println!("{}", outcome.table);
+    let code = told(&setting, &dir, &outcome);
+    // The verdict stands, whether it can be written down or not.
+    if let Err(error) = report.write(&outcome.json, &outcome.page) {
+        eprintln!("longhaul: {error:#}");
+    }
+    Ok(code)
 }
 
 /// The verdict and what it stands on.
-fn told(drill: &Drill, nodes: u64, seed: u64, dir: &Path, outcome: &Outcome) -> ExitCode {
-    println!("{}", outcome.table);
-    println!("report: {0}.json, {0}.html", drill.report.display());
+fn told(setting: &Setting, dir: &Path, outcome: &Outcome) -> ExitCode {
     match outcome.verdict {
         Verdict::Green => {
             println!("green: nothing was lost, nothing was doubled");
@@ -134,43 +160,29 @@ fn told(drill: &Drill, nodes: u64, seed: u64, dir: &Path, outcome: &Outcome) -> 
             for finding in &outcome.findings {
                 println!("found: {finding}");
             }
-            let database = drill.database.as_deref().map(|_| " --database ...").unwrap_or_default();
             println!("red: {} findings; everything is kept in {}", outcome.findings.len(), dir.display());
-            let load = if drill.load.is_empty() {
-                String::new()
-            } else {
-                format!(" --load {}", drill.load.join(","))
-            };
-            println!(
-                "again with: longhaul drill --seconds {} --seed {seed} --nodes {nodes}{load}{database}",
-                drill.seconds
-            );
-            ExitCode::FAILURE
+            println!("again with: {}", setting.again);
+            ExitCode::from(FAILED)
         }
         Verdict::Void => {
-            println!(
-                "void: too little happened to prove anything; give it more --seconds, or a quieter machine"
-            );
-            ExitCode::from(2)
+            match outcome.interrupted_after {
+                Some(seconds) if seconds < setting.seconds => {
+                    println!("void: interrupted after {seconds} of {} s", setting.seconds);
+                }
+                Some(_) => println!("void: interrupted in the calm after {} s", setting.seconds),
+                None => println!(
+                    "void: too little happened to prove anything; give it more --seconds, or a quieter machine"
+                ),
+            }
+            ExitCode::from(VOID)
         }
     }
 }
 
-fn tidy(setting: &Setting, keep: bool) {
-    if keep {
-        return;
-    }
-    if let Err(error) = std::fs::remove_dir_all(&setting.dir) {
-        eprintln!("longhaul: {} is left: {error}", setting.dir.display());
-    }
+fn drop_schema(setting: &Setting) {
     if let Some(Err(error)) = setting.database.as_ref().map(|database| database.drop_schema()) {
         eprintln!("longhaul: the scratch schema is left: {error:#}");
     }
-}
-
-fn write(report: &Path, kind: &str, text: &str) -> Result<()> {
-    let path = PathBuf::from(format!("{}.{kind}", report.display()));
-    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Short enough to be typed.

@@ -52,6 +52,7 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
     let mut live = Live::new();
     let mut watch = |stage, done, of| live.show_share(in_words(stage), done, of);
     let backup = SealedBackup::open(&arguments.file, &mut watch)?;
+    let artifacts = backup.artifact_count()?;
     let restored = match &place {
         Place::File(store) => {
             let unpacked = backup.restore_to_file(store, &mut watch)?;
@@ -74,12 +75,12 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
     if arguments.json {
         let printed = json!({
             "position": restored.position, "goes_on_after": restored.goes_on_after,
-            "records": restored.records, "facts": restored.facts, "seconds": seconds,
+            "records": restored.records, "facts": restored.facts, "artifacts": artifacts, "seconds": seconds,
         });
         say(format_args!("{printed}"));
     } else {
         say(format_args!(
-            "restored up to position {}, {} records, {} facts, {seconds:.1} s; new positions begin above {}",
+            "restored up to position {}, {} records, {} facts, {artifacts} artifacts, {seconds:.1} s; new positions begin above {}",
             restored.position, restored.records, restored.facts, restored.goes_on_after
         ));
     }

@@ -12,5 +12,6 @@ mod home;
 mod interrupted;
 mod load;
 mod refused;
+mod replaced;
 mod room;
 mod under_load;

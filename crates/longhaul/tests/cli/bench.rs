@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::given::{binary, expect, stderr, stdout, within};
+use crate::proof::{MemoryDisk, check_conditions, refused_places};
 
 const LEVELS: [&str; 8] =
     ["store", "http", "executors", "operations", "pipelines", "growth", "idle", "start"];
@@ -36,6 +37,20 @@ fn left(dir: &Path) -> usize {
 #[track_caller]
 fn check_told(dir: &Path, output: &Output, store: &str) {
     let (told, report) = (stdout(output), report(dir));
+    assert_eq!(
+        told.contains("; bare disk: "),
+        store == "SQLite",
+        "the disk of a database is elsewhere: {told}"
+    );
+    assert_eq!(report["fdatasyncs_per_second"].is_null(), store != "SQLite");
+    check_conditions(&report);
+    for level in LEVELS {
+        assert!(
+            stderr(output).lines().any(|line| line.starts_with(&format!("{level}, "))),
+            "{}",
+            stderr(output)
+        );
+    }
     let missed = told.lines().filter(|line| line.ends_with("| MISSED |")).count();
     assert_eq!(output.status.code(), Some(i32::from(missed > 0)), "{told}{}", stderr(output));
     assert_eq!((&report["missed"], &report["store"]), (&missed.into(), &store.into()));
@@ -129,7 +144,7 @@ fn level_that_is_not_there_is_wrong_usage() {
 
 #[test]
 fn interrupted_bench_leaves_nothing_and_a_killed_one_leaves_nobody_behind() {
-    for signal in [Signal::INT, Signal::KILL] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL] {
         let dir = tempfile::tempdir().unwrap();
         let mut child = binary(&["bench", "--seconds", "600", "--only", "idle", "--dir"])
             .arg(dir.path())
@@ -142,11 +157,59 @@ fn interrupted_bench_leaves_nothing_and_a_killed_one_leaves_nobody_behind() {
         kill_process(Pid::from_child(&child), signal).unwrap();
         let status = child.wait().unwrap();
         within("nobody is left", || (mine() == 0).then_some(()));
-        if signal == Signal::INT {
-            assert_eq!(status.code(), Some(1));
-            assert_eq!(left(dir.path()), 0);
+        if signal != Signal::KILL {
+            assert_eq!(status.code(), Some(5), "{signal:?}");
+            assert_eq!(left(dir.path()), 0, "{signal:?}");
         }
     }
+}
+
+/// Terminated while a daemon of the level after the first is there.
+#[test]
+fn interrupted_bench_prints_what_was_measured_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "--seconds", "40", "--only", "store,idle", "--report", "report", "--dir"];
+    let child = binary(&arguments)
+        .arg(dir.path())
+        .current_dir(dir.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    within("a daemon is there", || (children_in(dir.path()) >= 1).then_some(()));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told = stdout(&output);
+    let missed = told.lines().any(|line| line.ends_with("| MISSED |"));
+    expect(if missed { 1 } else { 5 }, &output);
+    assert!(told.contains("\n| store | ") && !told.contains("\n| idle | "), "{told}");
+    assert!(told.contains("interrupted in idle"), "{told}");
+    let report = report(dir.path());
+    assert_eq!(report["interrupted_in"], "idle");
+    assert!(!report["works"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn place_that_cannot_be_used_is_told_before_anything_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    refused_places("bench", dir.path());
+    assert_eq!(left(dir.path()), 0);
+}
+
+#[test]
+fn disk_in_memory_is_told_at_once_and_in_the_report() {
+    let disk = MemoryDisk::mount("size=256m");
+    let dir = tempfile::tempdir().unwrap();
+    let measured = binary(&["bench", "--seconds", "1", "--only", "start", "--report", "report", "--dir"])
+        .arg(disk.path())
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(stderr(&measured).contains("is in memory, where nothing is durable"), "{}", stderr(&measured));
+    assert!(stdout(&measured).contains("is in memory"), "{}{}", stdout(&measured), stderr(&measured));
+    let noted = report(dir.path())["notes"][0].as_str().map(str::to_owned);
+    assert!(noted.is_some_and(|note| note.contains("is in memory")));
+    assert!(std::fs::read_to_string(dir.path().join("report.html")).unwrap().contains("is in memory"));
 }
 
 /// Processes that name a scratch directory below this one.

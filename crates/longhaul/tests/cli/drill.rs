@@ -7,7 +7,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::given::{binary, expect, stdout, within};
+use crate::given::{binary, expect, stderr, stdout, within};
+use crate::proof::{MemoryDisk, check_conditions, refused_places};
 
 /// What is over at once, so that the calm is short.
 const QUICK: &str = "noop,command,service";
@@ -38,6 +39,9 @@ fn daemon_on_a_file_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     assert!(report["figures"]["kills"].as_f64() >= Some(3.0), "{report}");
     assert!(report["figures"]["backups restored"].as_f64() >= Some(1.0), "{report}");
     assert_eq!(report["findings"], serde_json::json!([]));
+    check_conditions(&report);
+    let again = format!("longhaul drill --seconds 12 --seed 1 --nodes 1 --dir {}", dir.path().display());
+    assert_eq!(report["again"], again);
     let page = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
     assert!(page.matches("<svg").count() == 4 && !page.contains("<script"), "four plots and no script");
     assert_eq!(left(dir.path()), 0, "the scratch directory is taken away");
@@ -62,7 +66,10 @@ fn check_red(plant: &str, rule: &str) {
     let dir = tempfile::tempdir().expect("there is room");
     let arguments = ["--seconds", "8", "--seed", "3", "--load", QUICK, "--plant", plant];
     let told = expect(1, &drill(dir.path(), &arguments));
-    assert!(told.contains("red: ") && told.contains("--seed 3"), "{told}");
+    assert!(
+        told.contains("red: ") && told.contains("\nagain with: longhaul drill --seconds 8 --seed 3 "),
+        "{told}"
+    );
     let report = report(dir.path());
     let found = report["findings"].as_array().expect("it is a list");
     let found = found.iter().any(|one| one["rule"] == rule);
@@ -113,7 +120,7 @@ fn backup_that_lacks_what_was_acknowledged_last_is_red() {
 #[test]
 fn drill_in_which_too_little_happens_is_void_and_not_green() {
     let dir = tempfile::tempdir().unwrap();
-    let told = expect(2, &drill(dir.path(), &["--seconds", "1", "--seed", "4", "--load", "noop"]));
+    let told = expect(5, &drill(dir.path(), &["--seconds", "1", "--seed", "4", "--load", "noop"]));
     assert!(told.contains("void: ") && told.contains("too few: "), "{told}");
     assert_eq!(report(dir.path())["verdict"], "void");
 }
@@ -127,7 +134,7 @@ fn more_nodes_than_a_file_can_have_are_refused() {
 
 #[test]
 fn interrupted_drill_says_what_it_has_and_a_killed_one_leaves_nobody_behind() {
-    for signal in [Signal::INT, Signal::KILL] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL] {
         let dir = tempfile::tempdir().unwrap();
         let mut child = binary(&["drill", "--seconds", "300", "--load", "noop,slow", "--dir"])
             .arg(dir.path())
@@ -139,14 +146,98 @@ fn interrupted_drill_says_what_it_has_and_a_killed_one_leaves_nobody_behind() {
         within("daemon and service are there", || (mine() >= 2).then_some(()));
         std::thread::sleep(Duration::from_secs(1));
         kill_process(Pid::from_child(&child), signal).unwrap();
-        if signal == Signal::INT {
-            let output = child.wait_with_output().unwrap();
-            assert!(expect(2, &output).contains("accepted"));
-        } else {
+        if signal == Signal::KILL {
             child.wait().unwrap();
+        } else {
+            let told = expect(5, &child.wait_with_output().unwrap());
+            assert!(told.contains("accepted") && told.contains("\nvoid: interrupted after "), "{told}");
+            assert!(told.contains(" of 300 s\n") && !told.contains("too little"), "{told}");
+            assert_eq!(left(dir.path()), 0, "{signal:?}");
         }
         within("nobody is left", || (mine() == 0).then_some(()));
     }
+}
+
+#[test]
+fn terminated_drill_on_a_database_takes_its_schema_away() {
+    let server = test_postgres::server();
+    for signal in [Signal::TERM, Signal::HUP] {
+        let dir = tempfile::tempdir().unwrap();
+        let child =
+            binary(&["drill", "--seconds", "300", "--load", "noop", "--nodes", "1", "--database", &server])
+                .arg("--dir")
+                .arg(dir.path())
+                .current_dir(dir.path())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+        let pid = Pid::from_child(&child);
+        within("daemon and service are there", || (children_in(dir.path()) >= 2).then_some(()));
+        kill_process(pid, signal).unwrap();
+        expect(5, &child.wait_with_output().unwrap());
+        let schemas: i64 = tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let client = test_postgres::client(&server).await;
+            let mine = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE $1";
+            let name = format!("longhaul_drill_{}_%", pid.as_raw_nonzero());
+            client.query_one(mine, &[&name]).await.unwrap().get(0)
+        });
+        assert_eq!((schemas, left(dir.path())), (0, 0), "{signal:?}");
+    }
+}
+
+/// `nohup` ignores the signal for whatever it starts.
+#[test]
+fn drill_under_nohup_goes_on_when_its_terminal_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["drill", "--seconds", "300", "--load", "noop", "--dir"];
+    let program = binary(&arguments).get_program().to_owned();
+    let mut child = std::process::Command::new("nohup")
+        .arg(program)
+        .args(arguments)
+        .arg(dir.path())
+        .current_dir(dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    within("daemon and service are there", || (children_in(dir.path()) >= 2).then_some(()));
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none(), "it goes on");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(5));
+}
+
+#[test]
+fn place_that_cannot_be_used_is_told_before_anything_is_broken() {
+    let dir = tempfile::tempdir().unwrap();
+    refused_places("drill", dir.path());
+}
+
+#[test]
+fn drill_that_cannot_be_run_is_neither_red_nor_void() {
+    let dir = tempfile::tempdir().unwrap();
+    let nobody = drill(dir.path(), &["--seconds", "1", "--database", "postgres://127.0.0.1:1/nothing"]);
+    assert_eq!(nobody.status.code(), Some(6), "{}", stdout(&nobody));
+    assert!(stderr(&nobody).starts_with("error[database_unreachable]: "), "{}", stderr(&nobody));
+    assert!(!dir.path().join("report.json").exists());
+    assert_eq!(left(dir.path()), 0);
+}
+
+#[test]
+fn disk_in_memory_is_told_at_once_and_in_the_report() {
+    let disk = MemoryDisk::mount("size=256m");
+    let dir = tempfile::tempdir().unwrap();
+    let done = binary(&["drill", "--seconds", "1", "--load", "noop", "--report", "report", "--dir"])
+        .arg(disk.path())
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(stderr(&done).contains("is in memory, where nothing is durable"), "{}", stderr(&done));
+    let noted = report(dir.path())["notes"][0].as_str().map(str::to_owned);
+    assert!(noted.is_some_and(|note| note.contains("is in memory")));
+    assert!(std::fs::read_to_string(dir.path().join("report.html")).unwrap().contains("is in memory"));
 }
 
 /// Processes that name this directory.

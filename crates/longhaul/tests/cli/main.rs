@@ -31,6 +31,7 @@ mod pipelines;
 mod plugin_files;
 mod plugins;
 mod postgres;
+mod proof;
 mod redaction;
 mod refused_databases;
 mod repeated_creates;

@@ -13,6 +13,7 @@ const RAW: (&str, &str) = ("#8a6100", "the raw database with the same rows");
 pub fn page(report: &Report<'_>) -> String {
     let missed = report.lines().filter(|(_, line)| !line.holds()).count();
     let (word, colour) = match missed {
+        0 if report.interrupted.is_some() => ("interrupted".to_owned(), "void"),
         0 => ("every bound holds".to_owned(), "green"),
         1 => ("a bound is missed".to_owned(), "red"),
         _ => (format!("{missed} bounds are missed"), "red"),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, params};
 use store::ArtifactName;
 
+use super::found::{Found, check_directory_of};
 use super::page_copy::Snapshot;
 use super::tables::{MAKE_EXTRAS, forget_processes};
 use super::{
@@ -29,7 +30,7 @@ const ABOUT: &str = "INSERT INTO backup (name, value) VALUES (?1, ?2)";
 pub enum Existing {
     /// It stays, and there is no backup.
     Kept,
-    /// It stays until the backup is done, and is replaced by it.
+    /// It stays until the backup is done, and is replaced by it if it is a backup or empty.
     Replaced,
 }
 
@@ -97,8 +98,11 @@ impl Draft {
         watch: Watch<'_>,
     ) -> Result<(), BackupError> {
         let ledger = PostgresLedger::open(address).await?;
-        // Before the first table, or never.
-        let begun = self.connection.pragma_update(None, "auto_vacuum", "INCREMENTAL");
+        // Before the first table, or never. With its mark the next one of this name knows the draft as one.
+        let begun = self
+            .connection
+            .pragma_update(None, "auto_vacuum", "INCREMENTAL")
+            .and_then(|()| self.connection.pragma_update(None, "application_id", BACKUP_APPLICATION_ID));
         begun.map_err(|error| self.failed(error))?;
         crate::migrate_to(&mut self.connection, crate::SCHEMA_VERSION)?;
         self.connection.execute_batch(MAKE_EXTRAS).map_err(|error| self.failed(error))?;
@@ -192,17 +196,23 @@ impl Drop for Draft {
 }
 
 fn check_name(path: &Path, existing: Existing) -> Result<(), BackupError> {
-    match existing {
-        Existing::Kept if path.symlink_metadata().is_ok() => {
-            Err(BackupError::Exists { path: path.to_owned() })
-        }
-        Existing::Kept | Existing::Replaced => Ok(()),
+    let found = Found::at(path).map_err(|source| BackupError::of_file(path, source))?;
+    match (found, existing) {
+        (Found::Nothing, _) => check_directory_of(path),
+        (Found::Empty | Found::Backup, Existing::Replaced) => Ok(()),
+        (Found::Empty | Found::Backup, Existing::Kept) => Err(BackupError::Exists { path: path.to_owned() }),
+        (Found::Store | Found::InUse | Found::Blank | Found::Other(_), _) => Err(found.in_the_way(path)),
     }
 }
 
 fn lock(path: &Path, draft: &Path) -> Result<File, BackupError> {
     let failed = |source| BackupError::of_file(draft, source);
     let busy = || BackupError::Busy { path: path.to_owned() };
+    // A draft that was left is emptied; what only has its name is not.
+    let found = Found::at(draft).map_err(failed)?;
+    if matches!(found, Found::InUse | Found::Other(_)) {
+        return Err(found.in_the_way(draft));
+    }
     let options = File::options().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).clone();
     let lock = options.open(draft).map_err(failed)?;
     match lock.try_lock() {

@@ -24,6 +24,34 @@ pub enum BackupError {
         /// The file.
         path: PathBuf,
     },
+    /// Something of that name is no backup, and stays.
+    #[error("{path} is {what}; {hint}")]
+    InTheWay {
+        /// The place.
+        path: PathBuf,
+        /// What is there.
+        what: &'static str,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The name is one of the store's own.
+    #[error("{path} belongs to the store that is backed up, and stays as it is; choose another name")]
+    OfTheStore {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no directory to make a file in.
+    #[error("the directory {path} does not exist; make it, or choose another one")]
+    NoDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// What should be a directory is something else.
+    #[error("{path} is not a directory; choose another one")]
+    NotADirectory {
+        /// The place.
+        path: PathBuf,
+    },
     /// Another process is at it.
     #[error("another backup is being written to {path}; wait for it, or choose another name")]
     Busy {
@@ -118,14 +146,15 @@ impl BackupError {
             Self::Store(error) => error.code(),
             Self::Exists { .. } => "backup_exists",
             Self::Busy { .. } => "backup_busy",
+            Self::OfTheStore { .. } => "part_of_the_store",
             Self::TooLarge { .. } | Self::Full { .. } => "disk_full",
             Self::LogGrew { .. } => "log_too_long",
             Self::Differs { .. } => "store_differs",
-            Self::NotABackup { .. } => "not_a_backup",
+            Self::NotABackup { .. } | Self::InTheWay { .. } => "not_a_backup",
             Self::Damaged { .. } => "backup_damaged",
             Self::NewerFormat { .. } => "newer_backup",
             Self::NotEmpty { .. } => "store_not_empty",
-            Self::Io { .. } => "io",
+            Self::NoDirectory { .. } | Self::NotADirectory { .. } | Self::Io { .. } => "io",
         }
     }
 

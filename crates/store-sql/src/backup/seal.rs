@@ -8,6 +8,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::found::Found;
 use super::{BLOCK_BYTES, BackupError, Stage, Watch};
 
 const MARK: &[u8; 16] = b"longhaul backup\n";
@@ -42,6 +43,13 @@ pub(super) fn check(path: &Path, watch: Watch<'_>) -> Result<u64, BackupError> {
     file.read_exact(&mut found).map_err(failed)?;
     let (mark, sealed) = found.split_at(MARK.len());
     if mark != MARK {
+        let found = Found::at(path).map_err(failed)?;
+        if matches!(found, Found::Store | Found::InUse) {
+            return Err(other(&format!(
+                "it is {}; make a backup of it with `longhaul backup FILE --data-dir DIR`, and restore that",
+                found.in_words()
+            )));
+        }
         return Err(other("the seal at its end is missing"));
     }
     file.rewind().map_err(failed)?;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::found::check_directory_of;
 use super::tables::DROP_EXTRAS;
 use super::{BackupError, Restored, Stage, Watch, beside, remove_database, seal, sync_directory_of};
 use crate::rows::signed;
@@ -112,6 +113,13 @@ fn make_directory(directory: &Path) -> Result<(), BackupError> {
 
 /// The log of a store that is gone would be taken for that of the one that is restored.
 fn check_empty(store: &Path) -> Result<(), BackupError> {
+    if store.parent().is_some_and(Path::exists) {
+        check_directory_of(store)?;
+    }
+    if let Some(pid) = FileLock::holder(store).filter(|_| store.exists()) {
+        let hint = format!("a daemon is running on this store, process {pid}; use another data directory");
+        return Err(BackupError::NotEmpty { place: store.display().to_string(), hint });
+    }
     for (added, hint) in [
         ("", "use another data directory, or move this store away"),
         ("-wal", "it is left of a store that is gone; move it away"),

@@ -30,6 +30,25 @@ pub enum ScratchError {
     Options,
 }
 
+impl ScratchError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Open(error) => error.code(),
+            Self::Refused(_) => "database_rights",
+            Self::Options => "database_address",
+        }
+    }
+}
+
+/// The version of the server at this address.
+pub async fn server_version(server: &str) -> Result<String, ScratchError> {
+    let session = Session::connect(&PostgresAddress::parse(server)?, None).await?;
+    let statement = session.prepare("SELECT current_setting('server_version')").await?;
+    let rows = session.rows(&statement, &[]).await?;
+    Ok(rows.first().map(|row| row.get(0)).unwrap_or_default())
+}
+
 impl ScratchSchema {
     /// Makes it, under a name of letters, digits and underscores.
     pub async fn make(server: &str, name: &str) -> Result<Self, ScratchError> {

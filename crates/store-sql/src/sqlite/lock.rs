@@ -32,6 +32,19 @@ impl FileLock {
         write!(file, "{}", std::process::id()).map_err(io)?;
         Ok(Self { _file: file })
     }
+
+    /// The process that has the lock, if there is one.
+    pub(crate) fn holder(database: &Path) -> Option<String> {
+        let mut file = File::open(lock_path(database)).ok()?;
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                file.read_to_string(&mut pid).ok()?;
+                Some(pid.trim().to_owned())
+            }
+            Ok(()) | Err(TryLockError::Error(_)) => None,
+        }
+    }
 }
 
 fn lock_path(database: &Path) -> PathBuf {

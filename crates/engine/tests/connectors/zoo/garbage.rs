@@ -141,7 +141,7 @@ fn body(chance: &mut Chance) -> Vec<u8> {
         0..=3 => {}
         4 => bytes.truncate(chance.below(bytes.len())),
         5 => {
-            for _ in 0..1 + chance.below(8) {
+            for _ in 0..=chance.below(8) {
                 let at = chance.below(bytes.len());
                 bytes[at] ^= 1 << chance.below(8);
             }
