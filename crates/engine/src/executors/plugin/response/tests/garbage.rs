@@ -60,13 +60,13 @@ fn damaged(chance: &mut Chance) -> Vec<u8> {
     match chance.below(9) {
         0 => bytes.truncate(at),
         1 | 2 => {
-            for _ in 0..1 + chance.below(6) {
+            for _ in 0..=chance.below(6) {
                 let at = chance.below(bytes.len());
                 bytes[at] ^= 1 << chance.below(8);
             }
         }
         3 | 4 => {
-            for _ in 0..1 + chance.below(3) {
+            for _ in 0..=chance.below(3) {
                 let at = chance.below(bytes.len());
                 bytes.splice(at..at, SCRAPS[chance.below(SCRAPS.len())].iter().copied());
             }
@@ -79,7 +79,7 @@ fn damaged(chance: &mut Chance) -> Vec<u8> {
         6 => bytes = (0..chance.below(2_000)).map(|_| chance.byte()).collect(),
         7 => {
             bytes =
-                whole.replacen("1763337600123456789", &"9".repeat(1 + chance.below(20_000)), 1).into_bytes()
+                whole.replacen("1763337600123456789", &"9".repeat(1 + chance.below(20_000)), 1).into_bytes();
         }
         _ => {
             let deep = [60, 130, 100_000][chance.below(3)];
