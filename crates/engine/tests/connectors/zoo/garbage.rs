@@ -4,8 +4,8 @@
 //! `LONGHAUL_ANSWERS` says how many answers are damaged.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use domain::policy::HostPolicy;
 use domain::{JobId, Json, Record, Timestamp};
@@ -233,8 +233,22 @@ fn reasons(world: &World) -> BTreeMap<String, u32> {
     counted
 }
 
+/// What has panicked in the engine. A poll that does ends nothing but its task, and time covers it up.
+fn listen_for_panics() -> Arc<Mutex<Vec<String>>> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let (told, before) = (heard.clone(), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.location().is_some_and(|location| location.file().contains("engine/src")) {
+            told.lock().unwrap().push(panic.to_string());
+        }
+        before(panic);
+    }));
+    heard
+}
+
 #[tokio::test]
 async fn ten_thousand_answers_of_garbage_end_no_process_and_every_job() {
+    let panics = listen_for_panics();
     let answers = std::env::var("LONGHAUL_ANSWERS").map_or(ANSWERS, |answers| answers.parse().unwrap());
     let garbage = Arc::new(Garbage::default());
     let mut ends = BTreeMap::<String, u32>::new();
@@ -267,6 +281,7 @@ async fn ten_thousand_answers_of_garbage_end_no_process_and_every_job() {
         }
     }
     println!("{} answers: {ends:#?}", garbage.given.load(Ordering::SeqCst));
+    assert_eq!(*panics.lock().unwrap(), Vec::<String>::new());
     let broken = |end: &&String| end.contains("panicked") || end.contains("unexpected_type");
     assert_eq!(ends.keys().find(broken), None);
     // Too much of one thing would prove little.
