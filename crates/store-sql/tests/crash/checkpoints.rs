@@ -10,10 +10,10 @@ use crate::on_disk;
 use crate::promises::{Promise, broken_promise};
 use crate::workshop::Workshop;
 
-/// Seventeen of these are more than the log may hold before it is moved into the file whatever the writer does.
+/// Seventeen of these are more than the log may hold before it is moved into the file whatever the writer does; the others come meanwhile.
 const LARGE: usize = 1_000_000;
-const JOBS: usize = 17;
-const POINTS: usize = 24;
+const JOBS: usize = 30;
+const POINTS: usize = 40;
 
 /// Jobs with large inputs, as far as they were acknowledged.
 struct Run {
