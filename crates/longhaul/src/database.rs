@@ -73,7 +73,7 @@ impl Opened {
                 Self::File(Arc::new(SqliteStore::open(&options)?))
             }
             Place::Server(address) => {
-                let options = PostgresOptions::at((**address).clone());
+                let options = PostgresOptions { durability, ..PostgresOptions::at((**address).clone()) };
                 Self::Server(Arc::new(PostgresStore::open(&options).await?))
             }
         })

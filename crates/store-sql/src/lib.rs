@@ -42,7 +42,7 @@ pub use backup::{
 };
 pub use export::ClaimLine;
 pub use migrate::{SCHEMA_VERSION, migrate_to};
-pub use open::OpenError;
+pub use open::{Durability, OpenError};
 pub use postgres::{
     PostgresAddress, PostgresError, PostgresFigures, PostgresLedger, PostgresOptions, PostgresStore,
     ScratchError, ScratchSchema, StoreTime, migrate_postgres_to, server_version,
@@ -50,7 +50,7 @@ pub use postgres::{
 pub use rebuild::Rebuilt;
 pub use rows::FactLine;
 pub use sqlite::{
-    Durability, SqliteOptions, SqliteStore, WriterFigures, claims_after, facts_after, open_for_reading,
+    SqliteOptions, SqliteStore, WriterFigures, claims_after, facts_after, open_for_reading,
     open_for_rebuilding, rebuild, sqlite_version, verify, verify_since,
 };
 pub use verify::{Difference, Verified};

@@ -7,6 +7,17 @@ use tokio_postgres::error::SqlState;
 
 use crate::postgres::{PostgresAddress, PostgresError};
 
+/// When a commit counts as done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When it survives power loss.
+    #[default]
+    Full,
+    /// When it survives the end of the process; power loss may take the last commits. An explicit choice. On a server: it may be one
+    /// that does not sync.
+    Relaxed,
+}
+
 /// A store that cannot be opened; nothing in it was changed.
 #[derive(Debug, Error)]
 pub enum OpenError {
@@ -142,6 +153,15 @@ pub enum OpenError {
         /// Where, without a password.
         address: String,
     },
+    /// The server keeps nothing through a power loss, and nobody has said that this will do.
+    #[error(
+        "the server at {address} runs with fsync off: what it acknowledges is lost with the power of its machine; turn fsync on, or say \
+         `durability: relaxed` in longhaul.yaml"
+    )]
+    Unsynced {
+        /// Where, without a password.
+        address: String,
+    },
     /// The database holds no store.
     #[error("there is no store in {address}; start the daemon once to make it, or check the address")]
     NoStore {
@@ -225,6 +245,7 @@ impl OpenError {
             Self::Encryption { .. } => "database_encryption",
             Self::Full { .. } => "database_full",
             Self::ReadOnly { .. } => "database_read_only",
+            Self::Unsynced { .. } => "database_unsynced",
             Self::NoStore { .. } => "store_missing",
             Self::ForeignTable { .. } => "foreign_database",
             Self::Server { .. } => "store_refused",

@@ -60,13 +60,13 @@ use store::{
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::database::{integer, one};
+use crate::database::{integer, one, text};
 use crate::dialect::Sql;
 use crate::prepare::Prepared;
 use crate::queue::Queue;
 use crate::recent::Recent;
 use crate::request::{Answer, ClaimRequest, Item, NodeRequest, Request, TokenRequest};
-use crate::{ClaimLine, FactLine, OpenError, Rebuilt, Verified};
+use crate::{ClaimLine, Durability, FactLine, OpenError, Rebuilt, Verified};
 use crate::{export, floor, keys, lists, operations, reads, tokens};
 use hints::Hints;
 use migrate::Readiness;
@@ -88,6 +88,8 @@ pub use time::StoreTime;
 pub struct PostgresOptions {
     /// The database.
     pub address: PostgresAddress,
+    /// Whether the server must sync.
+    pub durability: Durability,
     /// Connections for writing: with two, one batch is put together while another is synced.
     pub writers: usize,
     /// Connections for reading, at most.
@@ -97,7 +99,7 @@ pub struct PostgresOptions {
 impl PostgresOptions {
     /// The usual settings for a database.
     pub fn at(address: PostgresAddress) -> Self {
-        Self { address, writers: 2, readers: 4 }
+        Self { address, durability: Durability::Full, writers: 2, readers: 4 }
     }
 }
 
@@ -115,6 +117,7 @@ pub struct PostgresStore {
     newest_fact: Timestamp,
 }
 
+static FSYNC: Sql = Sql::new("SELECT current_setting('fsync')");
 static LEDGER_LOCK: Sql = Sql::new("SELECT hashtextextended('longhaul facts ' || current_schema(), 0)");
 
 impl PostgresStore {
@@ -123,6 +126,12 @@ impl PostgresStore {
         let address = &options.address;
         let failed = |error: PostgresError| OpenError::refused(address, &error);
         let first = Session::connect(address, None).await?;
+        if options.durability == Durability::Full {
+            let fsync = one(&first, &FSYNC, &[], |row| text(row, 0)).await.map_err(failed)?;
+            if fsync.as_deref() == Some("off") {
+                return Err(OpenError::Unsynced { address: address.to_string() });
+            }
+        }
         migrate::prepare(&first, address, Readiness::BringUpToDate).await?;
         let newest_fact = floor::newest_fact(&first).await.map_err(failed)?;
         let ledger_lock = one(&first, &LEDGER_LOCK, &[], |row| integer(row, 0)).await.map_err(failed)?;

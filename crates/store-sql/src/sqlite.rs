@@ -36,7 +36,7 @@ use crate::prepare::Prepared;
 use crate::queue::Queue;
 use crate::recent::Recent;
 use crate::request::{Answer, ClaimRequest, Item, NodeRequest, Request, TokenRequest};
-use crate::{ClaimLine, FactLine, OpenError, Rebuilt, Verified};
+use crate::{ClaimLine, Durability, FactLine, OpenError, Rebuilt, Verified};
 use crate::{export, floor, keys, lists, nodes, operations, reads, tokens};
 use checkpoint::Checkpointer;
 use counts::Counts;
@@ -64,16 +64,6 @@ pub struct SqliteOptions {
     pub readers: usize,
     /// Another file layer under SQLite, for tests; then there is no lock file either.
     pub vfs: Option<String>,
-}
-
-/// When a commit counts as done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// When it survives power loss.
-    #[default]
-    Full,
-    /// When it survives the end of the process; power loss may take the last commits. An explicit choice.
-    Relaxed,
 }
 
 /// A store on one SQLite file.

@@ -16,7 +16,7 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
 
   listen: 127.0.0.1:7420
   public_url: https://longhaul.example.org   # where services call back; left out: they are asked
-  durability: full              # or relaxed: power loss may take the last commits
+  durability: full              # or relaxed: power loss may take the last commits (PostgreSQL: fsync may be off)
   lease: { seconds: 60, renew_every_seconds: 20 }
   retention: { completed_seconds: 604800, other_seconds: 2592000 }
   lanes:

@@ -6,7 +6,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use store::VIEW_FORMAT;
 
-use super::{Durability, SqliteOptions};
+use super::SqliteOptions;
+use crate::Durability;
 use crate::backup::BACKUP_APPLICATION_ID;
 use crate::database::at_once;
 use crate::migrate::{SCHEMA_VERSION, migrate_to, schema_version};

@@ -15,7 +15,6 @@ use rusqlite::Connection;
 use store::{AgendaRow, IdempotencyKey, KeptKey, Loaded, Removal, StoreError, failpoint};
 use tokio::sync::watch;
 
-use super::Durability;
 use super::apply;
 use super::check::{self, Checked};
 use super::checkpoint::WakeUp;
@@ -30,7 +29,7 @@ use crate::prepare::Prepared;
 use crate::queue::Queue;
 use crate::recent::Recent;
 use crate::request::{Answer, ClaimRequest, Item, Request};
-use crate::tokens;
+use crate::{Durability, tokens};
 
 /// Requests in one transaction.
 const MAX_BATCH: usize = 1_024;

@@ -51,6 +51,8 @@ async fn killed_connections_lose_and_double_nothing() {
     println!(
         "{killed} connections killed, {commits} commits, {doubts} transactions in doubt, {repeats} commits were there"
     );
+    // One in four is, and a run without any says nothing about them.
+    assert!(losses() < LOSSES || doubts > 0, "no transaction was in doubt");
 }
 
 /// The connection dies after the server has committed and before it says so: what a restart at the wrong moment does.

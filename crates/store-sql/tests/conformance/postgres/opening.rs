@@ -1,7 +1,7 @@
 //! Opening: what is missing, not ours or not allowed is refused by name, with what to do about it, and nothing is changed.
 
-use store_sql::{OpenError, PostgresAddress, PostgresLedger, PostgresOptions, PostgresStore};
-use test_postgres::{address_of, server};
+use store_sql::{Durability, OpenError, PostgresAddress, PostgresLedger, PostgresOptions, PostgresStore};
+use test_postgres::{Cluster, Schema, address_of, server};
 
 use super::database::Database;
 
@@ -39,6 +39,22 @@ async fn database_that_is_missing_is_named_with_the_command_that_makes_it() {
     let refused = refusal(&other(None, Some("nobody_made_this"))).await;
     assert_eq!(refused.code(), "database_missing");
     assert!(refused.to_string().contains("createdb nobody_made_this"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_that_syncs_nothing_is_refused_unless_that_was_chosen() {
+    let cluster = Cluster::start();
+    let database = Database { schema: Schema::on(&cluster.address()).await };
+    database.raw().await.batch_execute("ALTER SYSTEM SET fsync = off").await.unwrap();
+    tokio::task::block_in_place(|| cluster.crash_and_restart());
+    let refused = refusal(&database.schema.address).await;
+    assert_eq!(refused.code(), "database_unsynced");
+    assert!(refused.to_string().contains("durability: relaxed"), "{refused}");
+    assert!(tables(&database).await.is_empty());
+
+    let relaxed =
+        PostgresOptions { durability: Durability::Relaxed, ..PostgresOptions::at(database.address()) };
+    PostgresStore::open(&relaxed).await.unwrap().close().await;
 }
 
 #[tokio::test]
