@@ -1,7 +1,5 @@
 //! `longhaul backup`: everything that a store holds in one file, beside the daemon that runs on it.
 
-mod apart;
-
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -30,7 +28,8 @@ jobs, and the key that callback addresses are signed with; only its owner can re
 
 Not in it: the configuration, connectors, plugins and pipelines, which are your files, and secrets that they refer to.
 
---force replaces only what is a backup, whole or damaged, or empty. Files of the store itself are never replaced.
+--force replaces only what is a backup, whole or damaged, or empty. Nothing is written into the data directory itself: a backup that is \
+lost with its store is none.
 
 Exit codes: 0 done, 1 there is no backup, and the reason is printed, 2 wrong usage.";
 
@@ -62,7 +61,7 @@ pub fn run(arguments: &BackupArguments) -> Result<ExitCode> {
     let begun = Instant::now();
     let existing = if arguments.force { Existing::Replaced } else { Existing::Kept };
     let (place, data_dir) = (arguments.store.place()?, arguments.store.data_dir());
-    apart::check(&arguments.file, data_dir)?;
+    check_is_outside(&arguments.file, data_dir)?;
     let artifacts = data_dir.join("artifacts");
     let mut live = Live::new();
     let mut watch = |stage, done, of| live.show_share(in_words(stage), done, of);
@@ -105,6 +104,18 @@ pub fn run(arguments: &BackupArguments) -> Result<ExitCode> {
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Wherever its name leads. A file elsewhere that is the store's by a link is refused as what it is.
+fn check_is_outside(file: &Path, data_dir: &Path) -> Result<(), BackupError> {
+    // Without the one there are no files of a store, and without the other there will be no backup.
+    let Ok(data_dir) = data_dir.canonicalize() else { return Ok(()) };
+    let directory = file.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let Ok(directory) = directory.unwrap_or(Path::new(".")).canonicalize() else { return Ok(()) };
+    if directory.starts_with(&data_dir) {
+        return Err(BackupError::InTheDataDirectory { path: file.to_owned() });
+    }
+    Ok(())
 }
 
 /// What is being done, for the line that moves.

@@ -34,9 +34,9 @@ pub enum BackupError {
         /// What to do.
         hint: &'static str,
     },
-    /// The name is one of the store's own.
-    #[error("{path} belongs to the store that is backed up, and stays as it is; choose another name")]
-    OfTheStore {
+    /// A backup that goes with its store is none, and one that is written over it leaves neither.
+    #[error("{path} is in the data directory of the store that is backed up; choose a place outside of it")]
+    InTheDataDirectory {
         /// The file.
         path: PathBuf,
     },
@@ -146,7 +146,7 @@ impl BackupError {
             Self::Store(error) => error.code(),
             Self::Exists { .. } => "backup_exists",
             Self::Busy { .. } => "backup_busy",
-            Self::OfTheStore { .. } => "part_of_the_store",
+            Self::InTheDataDirectory { .. } => "in_the_data_directory",
             Self::TooLarge { .. } | Self::Full { .. } => "disk_full",
             Self::LogGrew { .. } => "log_too_long",
             Self::Differs { .. } => "store_differs",
