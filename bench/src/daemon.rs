@@ -1,14 +1,9 @@
-//! The bench of the daemon: the release binary on 127.0.0.1 in directories of its own, held against the core in the same run.
+//! The bench of the daemon: the release binary on 127.0.0.1 in directories of its own, with very much in its store.
 //!
 //! The load generator shares the machine with it. What is compared takes turns, and of several rounds the middle one is shown.
 
-mod create;
-mod finish;
-mod idle;
 mod lanes;
-mod latency;
 mod memory;
-mod start;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,25 +19,22 @@ use report::Line;
 const CALLERS: usize = 64;
 pub const ROUNDS: usize = 3;
 
-/// Measures the daemon over HTTP: creates, whole jobs, start, memory, idleness, lanes beside a full one.
+/// Measures the daemon over HTTP: its memory with many jobs in the queue, and lanes beside a full one.
 #[derive(Args)]
 pub struct Daemon {
     /// Jobs per round of a rate.
     #[arg(long, default_value_t = 10_000)]
     jobs: usize,
-    /// Jobs in the store of the cold start, and in the queue whose memory is measured.
+    /// Jobs in the queue whose memory is measured.
     #[arg(long, default_value_t = 100_000)]
     many: usize,
     /// Due jobs that wait in the full lane.
     #[arg(long, default_value_t = 1_000_000)]
     lane_backlog: usize,
-    /// How long the idle daemon is watched.
-    #[arg(long, default_value_t = 30)]
-    idle_seconds: u64,
     /// The daemon; built if it is not named.
     #[arg(long)]
     binary: Option<PathBuf>,
-    /// Only these figures: create, finish, latency, start, memory, idle, lanes.
+    /// Only these figures: memory, lanes.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -81,23 +73,8 @@ pub fn run(daemon: &Daemon, scratch: &Path) -> Result<()> {
     let mut missed = 0;
     let mut print = |line: Line| missed += usize::from(!line.print());
     report::head();
-    if wanted("create") {
-        print(create::measure(&place, daemon.jobs)?);
-    }
-    if wanted("finish") {
-        print(finish::measure(&place, daemon.jobs)?);
-    }
-    if wanted("latency") {
-        print(latency::measure(&place)?);
-    }
-    if wanted("start") {
-        print(start::measure(&place, daemon.many)?);
-    }
     if wanted("memory") {
         print(memory::measure(&place, daemon.many)?);
-    }
-    if wanted("idle") {
-        idle::measure(&place, daemon.idle_seconds)?.into_iter().for_each(&mut print);
     }
     if wanted("lanes") {
         lanes::measure(&place, daemon.jobs, daemon.lane_backlog)?.into_iter().for_each(&mut print);

@@ -1,26 +1,23 @@
-//! The bench of PostgreSQL: a throw-away server with fsync on, one node on it beside raw SQL that writes the same rows, and several.
+//! The bench of PostgreSQL: a throw-away server with fsync on, several nodes on it beside one, and idle ones.
 //!
 //! The server, the nodes and the load generator share the machine. What is compared takes turns, and of several rounds the middle
 //! one is shown.
 
-mod execute;
 mod idle;
 mod nodes;
-mod raw;
 mod server;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use measure::raw::rows;
 
 use crate::daemon::Place;
 use crate::daemon::report;
 use crate::disk;
 use server::Server;
 
-/// Measures nodes on PostgreSQL: one beside raw SQL, two and four beside one, and idle ones.
+/// Measures nodes on PostgreSQL: two and four beside one, and idle ones.
 #[derive(Args)]
 pub struct Postgres {
     #[command(flatten)]
@@ -31,7 +28,7 @@ pub struct Postgres {
     /// Where the throw-away server goes: the disk that is measured. The server's own user must be able to enter it.
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     server_dir: PathBuf,
-    /// Only these figures: execute, nodes, idle.
+    /// Only these figures: nodes, idle.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -59,8 +56,7 @@ pub fn run(postgres: &Postgres, scratch: &Path) -> Result<()> {
     let server = Server::start(&postgres.server_dir);
     let syncs = disk::syncs_per_second(scratch)?;
     println!("bare disk: {syncs:.0} fdatasync/s of one appended 4 KiB page\n");
-    let figures: [(&str, Measure); 3] =
-        [("execute", execute::measure), ("nodes", nodes::measure), ("idle", idle::measure)];
+    let figures: [(&str, Measure); 2] = [("nodes", nodes::measure), ("idle", idle::measure)];
     let mut missed = 0;
     report::head();
     for (name, measure) in figures {

@@ -3,14 +3,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use api::FactList;
+use serde::Deserialize;
 use store_sql::{Durability, SqliteOptions, SqliteStore};
 
-use super::process::{DaemonProcess, Dispatch};
-use super::report::{Bound, Line, middle};
+use super::connection::Connection;
+use super::load;
+use super::process::{Address, DaemonProcess, Dispatch};
+use super::report::{Bound, Line, middle, percentile};
 use super::{CALLERS, Place, ROUNDS};
-use super::{latency, load};
 use crate::cycle;
 
 /// The lane that is full: each of its jobs takes longer than the bench.
@@ -24,6 +28,8 @@ const AT_MOST: f64 = 1.25;
 const PREPARING_CALLERS: usize = 512;
 /// Jobs one after the other, per round.
 const ALONE: usize = 100;
+/// Long enough for a job to be over and everything to be quiet again.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Two lines: jobs per second, and the time of one job alone.
 pub fn measure(place: &Place, jobs: usize, waiting: usize) -> Result<[Line; 2]> {
@@ -38,7 +44,7 @@ pub fn measure(place: &Place, jobs: usize, waiting: usize) -> Result<[Line; 2]> 
             runtime.block_on(load::create_and_finish(&daemon.address, CALLERS, jobs))
         };
         rates.push((rate(&with)?, rate(&without)?));
-        times.push(runtime.block_on(latency::in_turns(&with.address, &without.address, ALONE))?);
+        times.push(runtime.block_on(in_turns(&with.address, &without.address, ALONE))?);
     }
     // Its jobs would keep a graceful stop waiting.
     with.kill()?;
@@ -75,4 +81,37 @@ fn prepare(place: &Place, name: &str, jobs: usize) -> Result<PathBuf> {
     let engine = cycle::engine(Arc::new(SqliteStore::open(&options)?));
     place.runtime.block_on(cycle::create_many(&engine, PREPARING_CALLERS, jobs, FULL, FOR_LONG))?;
     Ok(data_dir)
+}
+
+/// No-op jobs one after the other on two daemons in turns: the middle of their times, in seconds.
+async fn in_turns(one_daemon: &Address, other: &Address, jobs: usize) -> Result<(f64, f64)> {
+    let mut to_one = Connection::to(one_daemon).await?;
+    let mut to_other = Connection::to(other).await?;
+    let (mut of_one, mut of_other) = (Vec::with_capacity(jobs), Vec::with_capacity(jobs));
+    for _ in 0..jobs {
+        of_one.push(one(&mut to_one).await?);
+        of_other.push(one(&mut to_other).await?);
+    }
+    Ok((percentile(&mut of_one, 50), percentile(&mut of_other, 50)))
+}
+
+#[derive(Deserialize)]
+struct Created {
+    job_id: String,
+}
+
+/// Seconds from the request to the result of one job: both ends are times of one machine.
+async fn one(connection: &mut Connection) -> Result<f64> {
+    let sent = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+    let created: Created = serde_json::from_slice(connection.post("/jobs", load::NOOP).await?)?;
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        let facts: FactList<'_> = connection.read(&format!("/jobs/{}/facts", created.job_id)).await?;
+        let last = facts.facts.last().context("a job has facts")?;
+        if last.kind.starts_with("job.completed/") {
+            let at: jiff::Timestamp = last.at.parse()?;
+            let ended = Duration::from_micros(u64::try_from(at.as_microsecond())?);
+            return Ok(ended.saturating_sub(sent).as_secs_f64());
+        }
+    }
 }

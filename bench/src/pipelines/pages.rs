@@ -4,9 +4,8 @@
 use std::path::Path;
 
 use anyhow::Result;
+use measure::raw::{self, Checkpointer};
 use rusqlite::{Connection, params};
-
-use crate::raw::{self, Checkpointer};
 
 /// One row fills a page.
 const ROW_BYTES: usize = 3_500;

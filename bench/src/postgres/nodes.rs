@@ -1,4 +1,4 @@
-//! Nodes on one database, each a process: one beside raw SQL, two and four beside one, and whether any job was run twice.
+//! Nodes on one database, each a process: two and four beside one, and whether any job was run twice.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -6,14 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use test_postgres::Schema;
 
-use super::server::{Server, completed, ledger};
-use super::{Sizes, raw};
+use super::Sizes;
+use super::server::{Server, completed, not_run_once};
 use crate::daemon::process::{Address, DaemonProcess};
 use crate::daemon::report::{Bound, Line, middle};
 use crate::daemon::{Place, load};
 
-/// Of the rate of raw SQL.
-const AT_LEAST: f64 = 0.5;
 /// Of the rate of one node: what others may cost in sum.
 const AT_LEAST_IN_SUM: f64 = 0.7;
 /// Connections of the load generator, over all nodes.
@@ -25,8 +23,6 @@ const GIVEN_UP_AFTER: Duration = Duration::from_mins(5);
 /// One round: everything takes its turn.
 struct Round {
     one: f64,
-    raw: f64,
-    facts: f64,
     more: [f64; MORE_NODES.len()],
     not_run_once: i64,
 }
@@ -39,27 +35,14 @@ pub fn measure(place: &Place, server: &Server, sizes: &Sizes) -> Result<Vec<Line
         not_run_once += round.not_run_once;
         rounds.push(round);
     }
-    let in_sum: Vec<(f64, f64)> = (0..MORE_NODES.len())
-        .map(|place| {
-            let pairs: Vec<(f64, f64)> = rounds.iter().map(|round| (round.more[place], round.one)).collect();
-            middle(pairs, |(more, one)| more / one)
-        })
-        .collect();
-    let beside_raw = middle(rounds, |round| round.one / round.raw);
-    let mut lines = vec![Line {
-        what: format!(
-            "no-op jobs over HTTP to their end through one node at {CONNECTIONS} connections, {:.0} facts a transaction, and raw \
-             SQL in such batches",
-            beside_raw.facts
-        ),
-        measured: format!("{:.0}/s", beside_raw.one),
-        against: format!("{:.0}/s", beside_raw.raw),
-        figure: beside_raw.one / beside_raw.raw,
-        bound: Bound::AtLeast(AT_LEAST),
-    }];
-    for (count, (more, one)) in MORE_NODES.into_iter().zip(in_sum) {
+    let mut lines = Vec::new();
+    for (place, count) in MORE_NODES.into_iter().enumerate() {
+        let pairs: Vec<(f64, f64)> = rounds.iter().map(|round| (round.more[place], round.one)).collect();
+        let (more, one) = middle(pairs, |(more, one)| more / one);
         lines.push(Line {
-            what: format!("the same through {count} nodes in sum, and through one"),
+            what: format!(
+                "no-op jobs over HTTP to their end at {CONNECTIONS} connections through {count} nodes in sum, and through one"
+            ),
             measured: format!("{more:.0}/s"),
             against: format!("{one:.0}/s"),
             figure: more / one,
@@ -81,17 +64,14 @@ pub fn measure(place: &Place, server: &Server, sizes: &Sizes) -> Result<Vec<Line
 fn round(place: &Place, server: &Server, jobs: usize) -> Result<Round> {
     let schema = place.runtime.block_on(server.fresh())?;
     let one = finish(place, &schema, 1, jobs)?;
-    let ledger_of_one = place.runtime.block_on(ledger(&schema, jobs))?;
-    let facts = ledger_of_one.facts_per_transaction;
-    let raw = place.runtime.block_on(raw::run(server, schema, jobs, facts))?;
-    let mut not_run_once = ledger_of_one.not_run_once;
+    let mut twice = place.runtime.block_on(not_run_once(&schema, jobs))?;
     let mut more = [0.0; MORE_NODES.len()];
     for (count, rate) in MORE_NODES.into_iter().zip(&mut more) {
         let schema = place.runtime.block_on(server.fresh())?;
         *rate = finish(place, &schema, count, jobs)?;
-        not_run_once += place.runtime.block_on(ledger(&schema, jobs))?.not_run_once;
+        twice += place.runtime.block_on(not_run_once(&schema, jobs))?;
     }
-    Ok(Round { one, raw, facts, more, not_run_once })
+    Ok(Round { one, more, not_run_once: twice })
 }
 
 /// Starts so many nodes on a database.
