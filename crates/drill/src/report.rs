@@ -149,16 +149,10 @@ pub fn json(report: &Report<'_>) -> String {
         .iter()
         .map(|(at, accepted, over)| json!([round(*at), accepted, over]))
         .collect();
-    let Conditions { version, started_at, cores, kernel, database_version, notes } = report.conditions;
     let all = json!({
         "verdict": report.verdict,
         "interrupted_after_seconds": report.interrupted_after,
-        "version": version,
-        "started_at": started_at,
-        "cores": cores,
-        "kernel": kernel,
-        "database_version": database_version,
-        "notes": notes,
+        "conditions": report.conditions,
         "again": report.again,
         "seed": report.seed,
         "seconds": report.seconds,

@@ -228,15 +228,15 @@ impl Done {
         raw::write(site, pattern, self.count, self.facts_per_transaction)
     }
 
-    /// For the table.
-    pub fn work(&self, what: String, latency_ms: Option<Spread>, raw: Option<Raw>) -> Work {
+    /// For the table, with how long one takes alone.
+    pub fn work(&self, what: String, alone: Option<Spread>, raw: Option<Raw>) -> Work {
         #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
         let bytes = self.bytes as f64 / count(self.count);
         Work {
             what,
             count: self.count,
             per_second: self.per_second(),
-            latency_ms,
+            latency_ms: alone.map(|spread| spread.among(1)),
             cpu_ms_each: Some(ms_each(self.cpu, self.count)),
             bytes_each: Some(bytes),
             raw,

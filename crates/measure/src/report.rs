@@ -44,16 +44,15 @@ impl Report<'_> {
 
     /// What was measured on what.
     fn told(&self) -> String {
-        let Conditions { version, started_at, cores, kernel, database_version, notes } = self.conditions;
         let bare_disk = self.syncs_per_second.map_or_else(String::new, |syncs| {
             format!("; bare disk: {syncs:.0} fdatasync/s of one appended 4 KiB page")
         });
-        let told = format!(
-            "longhaul {version} on {} {database_version}, {cores} cores, kernel {kernel}, {started_at}, {} s{bare_disk}",
-            self.store,
-            self.took.as_secs(),
-        );
-        std::iter::once(&told).chain(notes).map(String::as_str).collect::<Vec<_>>().join(". Note: ")
+        let told = format!("{}, {} s{bare_disk}", self.conditions.told(self.store), self.took.as_secs());
+        std::iter::once(&told)
+            .chain(&self.conditions.notes)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(". Note: ")
     }
 }
 
@@ -74,9 +73,11 @@ pub fn table(report: &Report<'_>) -> String {
     }
     if report.works().next().is_some() {
         text.push_str(
-            "\n| level | work | per second | p50 ms | p95 ms | p99 ms | CPU ms each | bytes each | raw: per second | CPU ms each | bytes each |\n",
+            "\n| level | work | per second | latency: at once | p50 ms | p95 ms | p99 ms | CPU ms each | bytes each | raw: per second | CPU ms each | bytes each |\n",
         );
-        text.push_str("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+        text.push_str(
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        );
         for (level, work) in report.works() {
             let _ = writeln!(text, "| {} | {} | {} |", level.name(), work.what, cells(work).join(" | "));
         }
@@ -98,13 +99,14 @@ pub fn table(report: &Report<'_>) -> String {
 }
 
 /// The figures of a kind of work, as they are shown.
-fn cells(work: &Work) -> [String; 9] {
+fn cells(work: &Work) -> [String; 10] {
     let shown =
         |value: Option<f64>, digits: usize| value.map_or_else(String::new, |it| format!("{it:.digits$}"));
-    let spread = |of: fn(&Spread) -> f64| shown(work.latency_ms.as_ref().map(of), 2);
+    let spread = |of: fn(&Spread) -> f64| shown(work.latency_ms.as_ref().map(|it| of(&it.spread)), 2);
     let raw = |of: fn(&Raw) -> f64, digits| shown(work.raw.as_ref().map(of), digits);
     [
         shown(Some(work.per_second), 0),
+        work.latency_ms.map_or_else(String::new, |latency| latency.at_once.to_string()),
         spread(|spread| spread.p50),
         spread(|spread| spread.p95),
         spread(|spread| spread.p99),
@@ -144,14 +146,8 @@ pub fn json(report: &Report<'_>) -> Result<String> {
         work["level"] = json!(level);
         works.push(work);
     }
-    let Conditions { version, started_at, cores, kernel, database_version, notes } = report.conditions;
     let all = json!({
-        "version": version,
-        "started_at": started_at,
-        "cores": cores,
-        "kernel": kernel,
-        "database_version": database_version,
-        "notes": notes,
+        "conditions": report.conditions,
         "interrupted_in": report.interrupted,
         "store": report.store,
         "seconds": report.seconds,

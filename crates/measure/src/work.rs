@@ -16,7 +16,7 @@ pub struct Work {
     /// How many there were in a second.
     pub per_second: f64,
     /// How long one took.
-    pub latency_ms: Option<Spread>,
+    pub latency_ms: Option<Latency>,
     /// On a processor, for each: of the daemon and all that it started.
     pub cpu_ms_each: Option<f64>,
     /// In the store, for each.
@@ -48,6 +48,16 @@ impl Raw {
     }
 }
 
+/// How long one took, among so many at the same time: seldom as many as make the most in a second.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Latency {
+    /// How many were under way: 1 is one alone.
+    pub at_once: usize,
+    /// How long most of them took.
+    #[serde(flatten)]
+    pub spread: Spread,
+}
+
 /// How long most of them took, in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Spread {
@@ -60,6 +70,11 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// Read among so many at the same time.
+    pub fn among(self, at_once: usize) -> Latency {
+        Latency { at_once, spread: self }
+    }
+
     /// None of nothing.
     pub fn of(mut seconds: Vec<f64>) -> Option<Self> {
         if seconds.is_empty() {

@@ -1,7 +1,7 @@
 //! Under what a proof was made: whoever reads its report later, or beside another, has to know.
 
 /// What a report says of the machine and the program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Conditions {
     /// Of the program.
     pub version: String,
@@ -29,5 +29,13 @@ impl Conditions {
             database_version,
             notes,
         }
+    }
+
+    /// What ran where, in one line, without the notes.
+    pub fn told(&self, store: &str) -> String {
+        let Self { version, started_at, cores, kernel, database_version, notes: _ } = self;
+        format!(
+            "longhaul {version} on {store} {database_version}, {cores} cores, kernel {kernel}, {started_at}"
+        )
     }
 }

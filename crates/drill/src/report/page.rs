@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use reporting::{Conditions, Page, Plot, bars, count_as, escaped};
+use reporting::{Page, Plot, bars, count_as, escaped};
 
 use super::Report;
 use crate::drill::Verdict;
@@ -26,15 +26,12 @@ pub fn page(report: &Report<'_>) -> String {
         report.tally.ambiguous,
         report.accepted
     ));
-    let Conditions { version, started_at, cores, kernel, database_version, notes } = report.conditions;
     page.push(&format!(
-        "<p>longhaul {version} on {} {}, {cores} cores, kernel {}, begun at {started_at}. Again with: <code>{}</code></p>\n",
-        report.store,
-        escaped(database_version),
-        escaped(kernel),
+        "<p>{}. Again with: <code>{}</code></p>\n",
+        escaped(&report.conditions.told(report.store)),
         escaped(report.again)
     ));
-    for note in notes {
+    for note in &report.conditions.notes {
         page.push(&format!("<p><b>{}</b></p>\n", escaped(note)));
     }
     findings(&mut page, report);

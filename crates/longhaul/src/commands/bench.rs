@@ -12,11 +12,11 @@ use super::proof::{self, ReportFiles, Scratch, conditions, interruption};
 use crate::exit::{FAILED, VOID};
 
 const HELP: &str = "Examples:
-  longhaul bench                                        everything, on a file, in about two minutes
+  longhaul bench                                        everything, on a file: two and a half minutes
   longhaul bench --dir /mnt/that-disk                   on the disk that you mean
   longhaul bench --database postgres://user@db/scratch  on PostgreSQL
   longhaul bench --only store,http --seconds 60         some levels, and more time for each
-  longhaul bench --only growth --records 1000000        beside a million records: minutes more, 4 GB
+  longhaul bench --only growth --records 1000000        beside a million records, 4 GB of disk
 
 Levels: store (jobs through the core, in this process), http (the daemon over HTTP), executors \
 (built in, a command, a plugin, a service that answers at once), operations (work at a service that is \
@@ -47,7 +47,7 @@ const MAX_RECORDS: u64 = 10_000_000;
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub struct Bench {
-    /// About how long it takes in all; filling the stores of growth and start comes on top
+    /// The time that is measured, shared out among the levels; starting daemons and filling stores comes on top
     #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     seconds: u64,
     // Not from the environment: what a daemon of yours works on is not measured by accident.

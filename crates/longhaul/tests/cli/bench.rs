@@ -207,7 +207,7 @@ fn disk_in_memory_is_told_at_once_and_in_the_report() {
         .unwrap();
     assert!(stderr(&measured).contains("is in memory, where nothing is durable"), "{}", stderr(&measured));
     assert!(stdout(&measured).contains("is in memory"), "{}{}", stdout(&measured), stderr(&measured));
-    let noted = report(dir.path())["notes"][0].as_str().map(str::to_owned);
+    let noted = report(dir.path())["conditions"]["notes"][0].as_str().map(str::to_owned);
     assert!(noted.is_some_and(|note| note.contains("is in memory")));
     assert!(std::fs::read_to_string(dir.path().join("report.html")).unwrap().contains("is in memory"));
 }

@@ -39,6 +39,7 @@ impl Drop for MemoryDisk {
 /// A report says when it was made, and on what.
 #[track_caller]
 pub fn check_conditions(report: &Value) {
+    let report = &report["conditions"];
     for name in ["version", "started_at", "kernel", "database_version"] {
         assert!(report[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {report}");
     }

@@ -67,7 +67,7 @@ fn lines(works: &[Work], bare: Option<Spread>) -> Vec<Line> {
     let Some(bare) = bare else { return Vec::new() };
     let told = works.iter().filter(|work| work.what.contains("plugin"));
     told.filter_map(|work| {
-        let alone = work.latency_ms?;
+        let alone = work.latency_ms?.spread;
         Some(Line {
             what: format!(
                 "{}, from the request to its result, alone, p50; and a bare start of it",

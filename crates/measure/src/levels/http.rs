@@ -76,7 +76,7 @@ fn creates(ground: &Ground, piece: Duration) -> Result<Measured> {
             what: format!("creates over HTTP, {CALLERS} connections"),
             count: jobs,
             per_second: per_second(jobs, took),
-            latency_ms: Spread::of(each),
+            latency_ms: Spread::of(each).map(|spread| spread.among(CALLERS)),
             cpu_ms_each: Some(ms_each(time_of_tree(host.daemon.id())?.saturating_sub(cpu), jobs)),
             bytes_each: Some(bytes),
             raw: None,
@@ -143,8 +143,8 @@ fn whole(ground: &Ground, piece: Duration) -> Result<Measured> {
     if let (Some(alone), Some(commit)) = (alone, commit) {
         lines.push(Line {
             what: format!(
-                "from the request to the result of a no-op alone, p99 (p50 {:.2} ms), and one commit through `execute`, p50",
-                alone.p50
+                "from the request to the result of a no-op alone, p99 (p50 {:.2} ms), and one commit through `execute`, p50 (p99 {:.2} ms)",
+                alone.p50, commit.p99
             ),
             measured: format!("{:.2} ms", alone.p99),
             against: format!("{:.2} ms", commit.p50),

@@ -84,7 +84,7 @@ fn one(ground: &Ground, pattern: &Pattern, callers: usize, time: Duration) -> Re
         what: format!("no-op jobs through `execute`, {}", named(callers)),
         count: jobs,
         per_second: per_second(jobs, ran.time),
-        latency_ms: Spread::of(ran.each),
+        latency_ms: Spread::of(ran.each).map(|spread| spread.among(callers)),
         cpu_ms_each: Some(ms_each(cpu, jobs)),
         bytes_each: Some(bytes_each),
         raw: Some(raw),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use reporting::{Page, Plot, escaped, pairs};
 
 use super::{Report, cells};
+use crate::work::Latency;
 
 const OURS: (&str, &str) = ("#2b6cb0", "longhaul");
 const RAW: (&str, &str) = ("#8a6100", "the raw database with the same rows");
@@ -41,8 +42,10 @@ fn plots(page: &mut Page, report: &Report<'_>) {
     let latencies: Vec<_> = report
         .works()
         .filter_map(|(level, work)| {
-            let spread = work.latency_ms?;
-            Some((named(level.name(), &work.what), spread.p50, Some(spread.p99)))
+            let Latency { at_once, spread } = work.latency_ms?;
+            let among = if at_once == 1 { ", alone".to_owned() } else { format!(", among {at_once}") };
+            let name = named(level.name(), &work.what) + &among;
+            Some((name, spread.p50, Some(spread.p99)))
         })
         .collect();
     if !latencies.is_empty() {
@@ -101,7 +104,7 @@ fn figures(report: &Report<'_>) -> String {
 fn works(report: &Report<'_>) -> String {
     let mut table = "<h2>Kinds of work</h2>\n<table>\n".to_owned();
     table.push_str(
-        "<tr><td>work</td><td>per second</td><td>p50 ms</td><td>p95 ms</td><td>p99 ms</td><td>CPU ms each</td><td>bytes each</td>\
+        "<tr><td>work</td><td>per second</td><td>latency: at once</td><td>p50 ms</td><td>p95 ms</td><td>p99 ms</td><td>CPU ms each</td><td>bytes each</td>\
          <td>raw: per second</td><td>CPU ms each</td><td>bytes each</td></tr>\n",
     );
     for (level, work) in report.works() {
