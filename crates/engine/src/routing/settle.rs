@@ -62,13 +62,14 @@ impl Settling<'_> {
         let listening = self.listening(event);
         let mut routes = Vec::with_capacity(listening.len());
         // Read once, and only if somebody listens.
-        let read: Option<Value> =
-            if listening.is_empty() { None } else { serde_json::from_slice(payload).ok() };
+        let read = if listening.is_empty() { Ok(Value::Null) } else { serde_json::from_slice(payload) };
         for pipeline in listening {
             let answer = match &read {
-                Some(Value::Object(payload)) => self.ask(id, event, payload, &pipeline).await?,
-                Some(_) | None => {
-                    RouteAnswer::Not(Disposition::Invalid("the payload is no object".to_owned()))
+                Ok(Value::Object(payload)) => self.ask(id, event, payload, &pipeline).await?,
+                Ok(_) => RouteAnswer::Not(Disposition::Invalid("the payload is no object".to_owned())),
+                // A number that no f64 holds, for one.
+                Err(error) => {
+                    RouteAnswer::Not(Disposition::Invalid(format!("the payload cannot be read: {error}")))
                 }
             };
             routes.push(Route { pipeline: pipeline.name.clone(), answer });

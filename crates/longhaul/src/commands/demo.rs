@@ -120,7 +120,7 @@ fn guide(data_dir: &Path) -> Result<()> {
     let first = submit(&client)?;
     let followed = open.into_iter().next().unwrap_or(first);
     print_hints(data_dir, &followed)?;
-    let mut live = Live::new();
+    let mut live = Live::or_lines();
     let end = follow(&connection, &followed, None, &mut |status| {
         live.show(status);
         ControlFlow::Continue(())

@@ -1,4 +1,4 @@
-//! The line that moves while one waits. On a pipe there is none.
+//! The line that moves while one waits. On a pipe there is none, or a line for each change.
 
 use std::io::{IsTerminal, Write};
 
@@ -15,6 +15,8 @@ const MAX_NOTE_CHARS: usize = 40;
 pub struct Live {
     visible: bool,
     shown: bool,
+    /// The last of the lines, where each change has one of its own.
+    lines: Option<String>,
 }
 
 /// The forms of progress that make a bar.
@@ -27,12 +29,25 @@ struct Shares {
 
 impl Live {
     pub fn new() -> Self {
-        Self { visible: std::io::stderr().is_terminal(), shown: false }
+        Self { visible: std::io::stderr().is_terminal(), shown: false, lines: None }
+    }
+
+    /// The same, and where no line can move a line for each change.
+    pub fn or_lines() -> Self {
+        let live = Self::new();
+        Self { lines: (!live.visible).then(String::new), ..live }
     }
 
     pub fn show(&mut self, status: &JobStatus<'_>) {
-        if self.visible {
-            self.write(&line(status));
+        let line = line(status);
+        match &mut self.lines {
+            Some(last) if *last != line => {
+                eprintln!("{line}");
+                *last = line;
+            }
+            Some(_) => {}
+            None if self.visible => self.write(&line),
+            None => {}
         }
     }
 

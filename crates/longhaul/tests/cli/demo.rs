@@ -16,6 +16,21 @@ impl Drop for Ends {
 }
 
 #[test]
+fn demo_shows_work_outside_moving_also_where_no_line_can_move() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut demo = Ends(
+        binary(&["demo", "--data-dir", dir.path().to_str().unwrap()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs"),
+    );
+    let lines = BufReader::new(demo.0.stderr.take().expect("it is ours")).lines();
+    let mut moving = lines.map_while(Result::ok).filter(|line| line.starts_with("awaiting_external"));
+    assert!(moving.any(|line| line.contains(" %") && !line.contains("  0 %")));
+}
+
+#[test]
 fn demo_that_was_killed_goes_on_where_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::verb(dir.path(), &["demo"]);

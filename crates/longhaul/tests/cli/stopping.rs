@@ -33,7 +33,7 @@ fn what_does_not_finish_within_ten_seconds_is_handed_back_and_done_after_the_res
     let id = create(dir.path(), &["long", "--executor", "command", "--input", &input]);
     until(dir.path(), &id, "running");
     let told = Instant::now();
-    daemon.signal(Signal::INT);
+    daemon.signal(Signal::TERM);
     assert_eq!(daemon.wait().code(), Some(0));
     // Ten seconds to finish, three to be handed back, and a busy machine.
     assert!((10..25).contains(&told.elapsed().as_secs()), "it took {:?}", told.elapsed());
@@ -49,8 +49,8 @@ fn second_signal_ends_it_at_once() {
     let slow = ["--executor", "slow", "--input", r#"{"seconds":60}"#];
     let id = create(dir.path(), &[&["slow"][..], &slow].concat());
     until(dir.path(), &id, "running");
-    daemon.signal(Signal::TERM);
-    while !daemon.log().contains("SIGTERM: stopping") {
+    daemon.signal(Signal::INT);
+    while !daemon.log().contains("SIGINT: stopping") {
         std::thread::yield_now();
     }
     let told = Instant::now();

@@ -78,6 +78,27 @@ async fn event_says_for_every_pipeline_that_listens_what_came_of_it() {
 }
 
 #[tokio::test]
+async fn payload_with_a_number_that_nobody_can_read_is_kept_word_for_word_and_every_pipeline_says_why_not() {
+    let world = working_world().await;
+    world.pipelines(TIDES);
+    let sent = r#"{"type":"tide","payload":{"level":1e999}}"#;
+    let published = world.post("/events", json!({})).text(sent).send().await;
+    let id = id_of(&published);
+    let shown = world.get(&format!("/events/{id}")).send().await;
+    assert!(shown.body.contains(r#""level":1e999"#), "{}", shown.body);
+    let mut ledger = world.daemon.ledger();
+    loop {
+        ledger.borrow_and_update();
+        let shown = world.get(&format!("/events/{id}")).send().await;
+        if !shown.body.contains(r#""status":"waiting""#) {
+            assert_eq!(shown.body.matches("the payload cannot be read: number out of range").count(), 4);
+            break;
+        }
+        ledger.changed().await.expect("the daemon lives");
+    }
+}
+
+#[tokio::test]
 async fn event_under_a_key_is_one_event_and_is_answered_byte_for_byte() {
     let world = working_world().await;
     world.pipelines(TIDES);
