@@ -230,5 +230,5 @@ def chosen(words):
     found = [name for name in FIGURES if any(name.startswith(word) for word in words)]
     unknown = [word for word in words if not any(name.startswith(word) for name in FIGURES)]
     if unknown:
-        raise SystemExit(f"bench/peers/run: no figure is called {unknown[0]!r}; there are {', '.join(FIGURES)}")
+        raise SystemExit(f"no figure is called {unknown[0]!r}; there are {', '.join(FIGURES)}")
     return found
