@@ -1,9 +1,10 @@
 //! Events, and the pipelines that they start: published by clients who say everything until they know, sometimes twice, some
-//! under a key that names the same work; and people who stop runs.
+//! under a key that names the same work; and people who stop runs and try failed steps again.
 
 use std::sync::{Arc, OnceLock};
 
 use domain::event::{NewEvent, Origin};
+use domain::job::{Job, JobState, JobStateName, Trigger};
 use domain::run::RunCommand;
 use domain::{BodyName, EventId, OwnerId, Record, RunId};
 use engine::pipelines::{Routes, parse};
@@ -14,6 +15,7 @@ use engine::{
 use store::{IdempotencyKey, StoreError, body_ref};
 
 use crate::api::{Ask, Say, ask, no_or_unknown};
+use crate::client::report_as;
 use crate::counters::Sometimes;
 use crate::heap::SECOND;
 use crate::node::Node;
@@ -117,7 +119,7 @@ fn routes() -> Routes {
     ROUTES.get_or_init(read).clone()
 }
 
-/// Starts the clients who publish, each at its own time, and those who stop runs.
+/// Starts the clients who publish, each at its own time, and those who meddle with runs.
 pub fn start(sim: &Sim) {
     let publications = sim.with(draw_publications);
     if publications.is_empty() {
@@ -133,7 +135,7 @@ pub fn start(sim: &Sim) {
 fn draw_publications(world: &mut World) -> Vec<(i64, Arc<Publication>)> {
     let last = world.setting.calm_at - 20 * SECOND;
     let mut publications = Vec::new();
-    let mut after = 0;
+    let (mut after, mut word) = (0, "spring");
     for number in 0..world.setting.events {
         // What names the same work comes about at the same time, or much later.
         let soon = number > 0 && world.rng.chance(500);
@@ -142,7 +144,10 @@ fn draw_publications(world: &mut World) -> Vec<(i64, Arc<Publication>)> {
         } else {
             world.rng.within(0, last)
         };
-        let publication = Arc::new(draw_publication(world, number));
+        if !soon {
+            word = world.rng.pick(&["spring", "neap"]);
+        }
+        let publication = Arc::new(draw_publication(world, number, word));
         publications.push((after, publication.clone()));
         if world.rng.chance(300) {
             publications.push((after + world.rng.within(0, 10 * SECOND), publication));
@@ -152,7 +157,7 @@ fn draw_publications(world: &mut World) -> Vec<(i64, Arc<Publication>)> {
     publications
 }
 
-fn draw_publication(world: &mut World, number: u32) -> Publication {
+fn draw_publication(world: &mut World, number: u32, same_work: &str) -> Publication {
     let rng = &mut world.rng;
     let (principal, route, key) = ("client", "publish_event", format!("event-{number}"));
     let id = event_id_of_key(principal, route, &key);
@@ -165,9 +170,8 @@ fn draw_publication(world: &mut World, number: u32) -> Publication {
         Origin::Published { by: None }
     };
     // Whoever asks for a pipeline by its name gives no key.
-    let same_work = rng.chance(700).then(|| rng.pick(&["spring", "neap"]).to_owned());
     let mut new = NewEvent::new("tide.changed", body_ref(BodyName::Payload, &payload), origin);
-    new.dedupe_key = same_work.filter(|_| !by_name);
+    new.dedupe_key = (!by_name && rng.chance(700)).then(|| same_work.to_owned());
     if level == 0 {
         world.check.low_tide(id.clone());
     }
@@ -186,17 +190,45 @@ async fn publish_until_known(sim: Sim, after: i64, publication: Arc<Publication>
     sim.with(|world| world.busy_clients -= 1);
 }
 
-/// Somebody stops runs, right or wrong.
+/// Somebody stops runs and troubles their failed steps, right or wrong.
 async fn meddle(sim: Sim) {
     while !sim.with(|world| world.is_calm()) {
-        sim.doze(SECOND, 120 * SECOND).await;
+        sim.doze(SECOND, 60 * SECOND).await;
         sim.with(|world| {
-            let runs: Vec<RunId> = world.check.records().filter_map(run_id).collect();
-            if !runs.is_empty() {
-                let run = runs[world.rng.index(runs.len())].clone();
-                world.send(Ask::CancelRun(run), None);
+            let wish = if world.rng.chance(400) { stop_a_run(world) } else { trouble_a_step(world) };
+            if let Some(wish) = wish {
+                world.send(wish, None);
             }
         });
+    }
+}
+
+fn stop_a_run(world: &mut World) -> Option<Ask> {
+    let runs: Vec<RunId> = world.check.records().filter_map(run_id).collect();
+    if runs.is_empty() { None } else { Some(Ask::CancelRun(runs[world.rng.index(runs.len())].clone())) }
+}
+
+/// A step that has failed is tried again, or its lost attempt says at last that it is done, whatever its run has made of it.
+fn trouble_a_step(world: &mut World) -> Option<Ask> {
+    let failed: Vec<Job> = world.check.records().filter_map(failed_step).collect();
+    if failed.is_empty() {
+        return None;
+    }
+    let job = &failed[world.rng.index(failed.len())];
+    match job.last_attempt().map(|attempt| attempt.id.clone()) {
+        Some(attempt) if matches!(job.state, JobState::Unavailable { .. }) && world.rng.chance(700) => {
+            Some(report_as(world, job, Some(attempt), JobStateName::Completed))
+        }
+        Some(_) | None => Some(Ask::Run(job.id.clone(), Trigger::Retry)),
+    }
+}
+
+fn failed_step(record: &Record) -> Option<Job> {
+    match record {
+        Record::Job(job) if job.spec.step.is_some() => {
+            matches!(job.state, JobState::Failed | JobState::Unavailable { .. }).then(|| Job::clone(job))
+        }
+        Record::Job(_) | Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
     }
 }
 

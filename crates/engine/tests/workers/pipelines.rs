@@ -352,6 +352,21 @@ async fn same_key_starts_nothing_while_its_work_waits_runs_or_was_done_within_th
 }
 
 #[tokio::test]
+async fn event_whose_work_others_start_again_and_again_meanwhile_is_a_duplicate_and_never_invalid() {
+    let yaml =
+        "pipelines: [{ name: p, on: go, steps: [{ uses: a }] }, { name: q, on: go, steps: [{ uses: a }] }]";
+    let world = World::new(yaml, |seen| [noting("a", seen, |_| done())]);
+    let first = world.publish("go", json!({}), Some("k")).await;
+    world.until(&world.started(&first).await, RunState::Completed).await;
+    // It looks for what is there, and what it does not find has begun when it is about to start it: twice.
+    world.given.store.overlook_runs(3);
+    let second = world.publish("go", json!({}), Some("k")).await;
+    let routes = world.settled(&second).await.settled.expect("it is settled").settlement.routes;
+    let said: Vec<&str> = routes.iter().map(|routed| routed.disposition.as_str()).collect();
+    assert_eq!(said, ["duplicate", "duplicate"]);
+}
+
+#[tokio::test]
 async fn key_of_a_run_that_is_forgotten_starts_another_while_jobs_of_the_first_are_still_kept() {
     let yaml = "pipelines: [{ name: p, on: go, steps: [{ id: try, uses: bad, on_error: [{ id: mend, uses: good }] }] }]";
     let world =
