@@ -77,11 +77,33 @@ pub enum Bug {
     TimeGoesBack,
     /// Work that became ready wakes nobody.
     WakeLost,
+    /// An event says that it started a run, and there is none.
+    RunNotStarted,
+    /// The key of an event is not looked at.
+    DedupeForgotten,
+    /// A run under a key is named after its event: two that start it at once start two.
+    RunNamedAfterItsEvent,
+    /// That a job has ended is told to no pipeline that listens.
+    EndNotPublished,
+    /// The end of a job is not told to its run.
+    StepEndNotTold,
+    /// The end of a step is taken again, although its run has moved on.
+    StepEndedTwice,
+    /// A run that was stopped begins what follows.
+    StepBegunAfterCancel,
+    /// What follows a group waits for its first branch alone.
+    JoinDoesNotWait,
+    /// A run whose step failed is completed.
+    FailureOverlooked,
+    /// A step is done again, although something was made of its failure.
+    HandledStepReopened,
+    /// An event or a run that waits wakes nobody.
+    RoutingWakeLost,
 }
 
 impl Bug {
     /// Every exhibit.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 47] = [
         Self::AttemptNotChecked,
         Self::AttemptNumberReused,
         Self::CancelOverwritesTerminal,
@@ -118,6 +140,17 @@ impl Bug {
         Self::BodiesForgotten,
         Self::TimeGoesBack,
         Self::WakeLost,
+        Self::RunNotStarted,
+        Self::DedupeForgotten,
+        Self::RunNamedAfterItsEvent,
+        Self::EndNotPublished,
+        Self::StepEndNotTold,
+        Self::StepEndedTwice,
+        Self::StepBegunAfterCancel,
+        Self::JoinDoesNotWait,
+        Self::FailureOverlooked,
+        Self::HandledStepReopened,
+        Self::RoutingWakeLost,
     ];
 }
 

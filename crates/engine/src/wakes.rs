@@ -172,6 +172,7 @@ impl Wakes {
                     self.operation_due(due_at);
                     continue;
                 }
+                (RecordKind::Event | RecordKind::Run, Some(_)) if planted(Bug::RoutingWakeLost) => continue,
                 (RecordKind::Event | RecordKind::Run, Some(due_at)) => {
                     self.routing_due(due_at);
                     continue;

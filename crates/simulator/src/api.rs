@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use domain::job::{CancelAnswer, Dispatch, JobCommand, JobStateName, NewJob, Retryable, Trigger};
 use domain::operation::PollAnswer;
-use domain::{AttemptId, BodyName, Claim, Digest, Fence, JobId, OperationId, OwnerId, Record, RecordId};
+use domain::{
+    AttemptId, BodyName, Claim, Digest, Fence, JobId, OperationId, OwnerId, Record, RecordId, RunId,
+};
 use engine::{EngineError, Order, OrderBody, OrderKey};
 use store::{IdempotencyKey, KeptKey, NewBody, StoreError, body_ref};
 
@@ -13,6 +15,7 @@ use crate::executor::{self, reported};
 use crate::heap::{Event, SECOND};
 use crate::node::{Node, PEER_LANE};
 use crate::poller;
+use crate::routed::{self, Publication};
 use crate::world::{Filled, Sim};
 
 /// How long a client waits for an answer.
@@ -23,6 +26,10 @@ const PATIENCE: i64 = 20 * SECOND;
 pub enum Ask {
     /// New work.
     Create(Arc<Creation>),
+    /// Something has happened that pipelines may listen to.
+    Publish(Arc<Publication>),
+    /// Stop a run.
+    CancelRun(RunId),
     /// Stop a job.
     Cancel(JobId),
     /// Run a job now, or try it again.
@@ -105,6 +112,8 @@ pub async fn ask(sim: &Sim, ask: Ask) -> Option<Say> {
 pub async fn handle(node: &Node, ask: Ask) -> Say {
     match ask {
         Ask::Create(creation) => create(node, &creation).await,
+        Ask::Publish(publication) => routed::publish(node, &publication).await,
+        Ask::CancelRun(run) => routed::cancel_run(node, run).await,
         Ask::Cancel(job) => {
             let command = JobCommand::RequestCancel { by: None, reason: "not needed".to_owned() };
             give(node, job, command).await
@@ -181,6 +190,7 @@ fn acknowledge(node: &Node, creation: &Creation, record: RecordId) {
 async fn run(node: &Node, job: JobId, trigger: Trigger) -> Say {
     let id: RecordId = job.into();
     let Some(slot) = node.slot() else { return Say::No };
+    node.will_attend();
     let taken = match node.store().take(&id, node.take(1)).await {
         Ok(taken) => taken,
         Err(StoreError::ClaimHeld | StoreError::UnknownRecord) => return Say::No,
@@ -222,6 +232,7 @@ async fn take_report(node: &Node, report: Reported) -> Say {
 
 /// A peer pulls: the claim is its own, taken in its name.
 async fn pull(node: &Node, owner: OwnerId) -> Say {
+    node.will_attend();
     let Ok(taken) = node.store().take_ready(PEER_LANE.into(), node.take_for(owner.clone(), 1)).await else {
         return Say::Unknown;
     };
@@ -273,7 +284,8 @@ async fn settle(node: &Node, order: Order) -> Say {
     node.order(order).await.map_or_else(|error| no_or_unknown(&error), |_| Say::Done)
 }
 
-fn no_or_unknown(error: &EngineError) -> Say {
+/// What the giver of an order that failed is told.
+pub fn no_or_unknown(error: &EngineError) -> Say {
     match error {
         EngineError::Refused(_) | EngineError::KeyTaken(_) => Say::No,
         EngineError::Contended | EngineError::TooManyConsequences | EngineError::Store(_) => Say::Unknown,

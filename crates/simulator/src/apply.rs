@@ -1,22 +1,27 @@
 //! What a call does at the store, and the check of it.
 
 use domain::{Fence, RecordId};
-use store::{Commit, Committed, Lane, Reply, Store, StoreError, Taken, fact_kind};
+use store::{Commit, Committed, Lane, Reply, RoutingStore, Store, StoreError, Taken, fact_kind};
 
 use crate::counters::Sometimes;
-use crate::invariants::{From, Taking};
+use crate::invariants::{Arrival, From, Taking};
 use crate::slab::Key;
 use crate::wire::{Answer, Request};
 use crate::world::World;
 
 impl World {
     /// Has the effect of a call, and checks what it did.
-    pub(crate) fn apply(&mut self, request: &Request, order: Option<Key>) -> Result<Answer, StoreError> {
+    pub(crate) fn apply(
+        &mut self,
+        request: &Request,
+        node: usize,
+        order: Option<Key>,
+    ) -> Result<Answer, StoreError> {
         let store = &self.store;
         match request {
             Request::Commit(commit) => {
                 let answer = store.commit_now(commit);
-                self.check_commit(commit, &answer, order);
+                self.check_commit(commit, &answer, node, order);
                 answer.map(Answer::Committed)
             }
             Request::Load(id) => at_once(store.load(id)).map(Answer::Loaded),
@@ -24,6 +29,7 @@ impl World {
             Request::Body(id, body) => at_once(store.body(id, *body)).map(Answer::Body),
             Request::ReadyLanes => at_once(store.ready_lanes()).map(Answer::Lanes),
             Request::EarliestDue(kind) => at_once(store.earliest_due(*kind)).map(Answer::Due),
+            Request::NewestRun(pipeline, key) => at_once(store.newest_run(pipeline, key)).map(Answer::Newest),
             Request::TakeDue(kind, take) => {
                 let taken = at_once(store.take_due(*kind, take.clone()))?;
                 self.check_taken(&Taking { taken: &taken, take, from: From::Due(*kind) });
@@ -53,15 +59,20 @@ impl World {
         }
     }
 
-    fn check_commit(&mut self, commit: &Commit, answer: &Result<Committed, StoreError>, order: Option<Key>) {
+    fn check_commit(
+        &mut self,
+        commit: &Commit,
+        answer: &Result<Committed, StoreError>,
+        node: usize,
+        order: Option<Key>,
+    ) {
         if answer == &Err(StoreError::Fenced) {
             self.counters.saw(Sometimes::CommitFenced);
         }
-        let store_time = self.store_time();
+        let arrival = Arrival { node, at: self.store_time() };
         let Self { store, check, counters, orders, .. } = self;
         let order = order.and_then(|order| orders.get_mut(order));
-        let held =
-            store.inspect(|tables| check.committed(tables, commit, answer, order, store_time, counters));
+        let held = store.inspect(|tables| check.committed(tables, commit, answer, order, arrival, counters));
         self.require(held);
     }
 
@@ -110,6 +121,7 @@ pub(crate) fn describe(request: &Request) -> String {
         Request::Body(id, body) => format!("reads the {} of {id}", body.name.as_str()),
         Request::ReadyLanes => "asks which lanes are ready".to_owned(),
         Request::EarliestDue(kind) => format!("asks when a {} is due", kind.as_str()),
+        Request::NewestRun(pipeline, key) => format!("looks for a run of {pipeline} under {key}"),
         Request::TakeDue(kind, _) => format!("takes due {}s", kind.as_str()),
         Request::TakeReady(lane, ..) => format!("takes ready in {lane}"),
         Request::Take(id, _) => format!("takes {id}"),
@@ -129,6 +141,7 @@ pub(crate) fn outcome(answer: &Result<Answer, StoreError>) -> String {
         Ok(Answer::Key(kept)) => format!("kept: {}", kept.is_some()),
         Ok(Answer::Body(body)) => format!("{} bytes", body.as_ref().map_or(0, Vec::len)),
         Ok(Answer::Lanes(lanes)) => format!("{lanes:?}"),
+        Ok(Answer::Newest(run)) => format!("{:?}", run.as_ref().map(|run| run.id().clone())),
         Ok(Answer::Due(at)) => format!("{at:?}"),
         Ok(Answer::Many(taken)) => {
             let ids: Vec<_> = taken.iter().map(|taken| taken.id.as_str()).collect();

@@ -234,7 +234,13 @@ fn sensible_wish(world: &mut World, job: &Job) -> Option<Ask> {
     }
 }
 
-fn report_as(world: &mut World, job: &Job, attempt: Option<domain::AttemptId>, state: JobStateName) -> Ask {
+/// A report on a job, with a result if it says that it is done.
+pub fn report_as(
+    world: &mut World,
+    job: &Job,
+    attempt: Option<domain::AttemptId>,
+    state: JobStateName,
+) -> Ask {
     let result = (state == JobStateName::Completed).then(|| produce(world, &job.id, attempt.clone()));
     Ask::Report(Reported { job: job.id.clone(), attempt, state, result, retryable: Retryable::Yes })
 }

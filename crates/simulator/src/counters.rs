@@ -47,11 +47,41 @@ pub enum Sometimes {
     ResumedAfterLease,
     /// A record was kept long enough and went.
     RecordRetired,
+    /// An event that was known already was published again.
+    EventToldAgain,
+    /// An event was settled by another node than the one that had accepted it.
+    EventRoutedElsewhere,
+    /// A node died with an event or a run in its hands that it had taken to route.
+    CrashBetweenTakeAndSettle,
+    /// An event was settled and the answer was lost.
+    AmbiguousSettle,
+    /// An event started nothing because the same work was there under its key.
+    DuplicateCollapsed,
+    /// Two started the same work under one key at once, and the second found out at its commit.
+    SameRunAtOnce,
+    /// A step began in the commit that ended the one before it.
+    StepBegunWithReport,
+    /// A step was begun by a worker that found it waiting.
+    StepBegunByWorker,
+    /// A step that had failed was done again in its run.
+    StepReopened,
+    /// What stands in for a failed step began.
+    FailureMended,
+    /// A step emitted an event.
+    EventEmitted,
+    /// The end of a job was an event.
+    EndPublished,
+    /// A run came to its end with all of its steps done.
+    RunCompleted,
+    /// A run came to its end without.
+    RunFailed,
+    /// A run was stopped.
+    RunCancelled,
 }
 
 impl Sometimes {
     /// Every situation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 36] = [
         Self::TakeOverWhileHolderLives,
         Self::StaleResultRefused,
         Self::AmbiguousCreate,
@@ -73,6 +103,21 @@ impl Sometimes {
         Self::KeyReusedForAnother,
         Self::ResumedAfterLease,
         Self::RecordRetired,
+        Self::EventToldAgain,
+        Self::EventRoutedElsewhere,
+        Self::CrashBetweenTakeAndSettle,
+        Self::AmbiguousSettle,
+        Self::DuplicateCollapsed,
+        Self::SameRunAtOnce,
+        Self::StepBegunWithReport,
+        Self::StepBegunByWorker,
+        Self::StepReopened,
+        Self::FailureMended,
+        Self::EventEmitted,
+        Self::EndPublished,
+        Self::RunCompleted,
+        Self::RunFailed,
+        Self::RunCancelled,
     ];
 }
 
@@ -124,10 +169,16 @@ impl Struck {
 }
 
 /// Counts of one run, or of a batch of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counters {
     sometimes: [u64; Sometimes::ALL.len()],
     struck: [u64; Struck::ALL.len()],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self { sometimes: [0; Sometimes::ALL.len()], struck: [0; Struck::ALL.len()] }
+    }
 }
 
 impl Counters {

@@ -4,14 +4,16 @@
 //! By name: I0 acknowledged is present, I1 view equals fold, I2 one end per attempt,
 //! I3 the end is of the newest attempt, I4 attempts rise, I5 one job per key, I6 no live lease taken, I7 an
 //! operation's end is applied once, I8 polls within the host's bounds, I9 accepted result is recorded result,
-//! I11 streams without gaps, I14 a cancel reaches what its job waits for, and P3 "no" means that nothing happened. The others
-//! have a word for a name.
+//! I11 streams without gaps, I14 a cancel reaches what its job waits for, I15 an event is settled once and starts one run in each pipeline
+//! that listens, I16 a run does each of its steps once and in order and ends as they ended, and P3 "no" means that nothing happened. The
+//! others have a word for a name.
 
 mod agenda;
 mod claims;
 mod effects;
 mod jobs;
 mod operations;
+mod routing;
 mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +34,7 @@ use crate::faults::MAX_SKEW;
 use crate::orders::OrderTrace;
 use effects::Acknowledged;
 use jobs::Life;
+use routing::Routing;
 use store::Tables;
 
 /// Something that must never happen, and did.
@@ -53,6 +56,15 @@ fn must(held: bool, invariant: &'static str, text: impl FnOnce() -> String) -> R
     if held { Ok(()) } else { broken(invariant, text) }
 }
 
+/// Where a commit came from, and the store's time when it came.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The node.
+    pub node: usize,
+    /// The time.
+    pub at: Timestamp,
+}
+
 /// What the checker knows.
 pub struct Checker {
     streams: BTreeMap<RecordId, Stream>,
@@ -63,6 +75,7 @@ pub struct Checker {
     retired: BTreeSet<RecordId>,
     /// Work that a service took under an intent and that no record knows of yet.
     unknown_outside: BTreeSet<RecordId>,
+    routing: Routing,
     last_position: u64,
     open: usize,
     produced: u64,
@@ -103,6 +116,7 @@ impl Checker {
             concluded: BTreeSet::new(),
             retired: BTreeSet::new(),
             unknown_outside: BTreeSet::new(),
+            routing: Routing::default(),
             last_position: 0,
             open: 0,
             produced: 0,
@@ -146,7 +160,7 @@ impl Checker {
         commit: &Commit,
         answer: &Result<Committed, StoreError>,
         mut order: Option<&mut OrderTrace>,
-        store_time: Timestamp,
+        arrival: Arrival,
         counters: &mut Counters,
     ) -> Result<(), Violation> {
         let last_position = tables.facts.last_key_value().map_or(0, |(position, _)| *position);
@@ -154,11 +168,13 @@ impl Checker {
             must(last_position <= self.last_position, "P3", || {
                 format!("a refused commit wrote facts: {answer:?}")
             })?;
+            self.count_refused(commit, answer, counters);
             return commit.changes.iter().try_for_each(|change| self.is_untouched(tables, &change.id));
         }
-        must(commit.at <= store_time.plus_micros(MAX_SKEW), "I11", || {
-            format!("at {store_time:?} a commit is from {:?}", commit.at)
+        must(commit.at <= arrival.at.plus_micros(MAX_SKEW), "I11", || {
+            format!("at {:?} a commit is from {:?}", arrival.at, commit.at)
         })?;
+        self.routing.begin(arrival.node, &commit.actor);
         for change in &commit.changes {
             self.check_fence(change)?;
             let written = self.changed(tables, commit, change, order.as_deref(), counters)?;
@@ -166,6 +182,7 @@ impl Checker {
                 self.one_effect(order, change, first, commit)?;
             }
         }
+        self.routed(commit, counters)?;
         for key in &commit.keys {
             let (owner, _) =
                 self.keys.entry(key.key.clone()).or_insert_with(|| (key.record.clone(), key.keep_until));
@@ -235,9 +252,13 @@ impl Checker {
         })?;
         let was_open = stream.record.as_ref().is_some_and(is_open);
         match &stored.fact {
-            Fact::Job(fact) => self.job_fact(id, &mut stream, fact, stored.at, counters)?,
+            Fact::Job(fact) => {
+                self.job_fact(id, &mut stream, fact, stored.at, counters)?;
+                self.step_fact(id, &stream, fact);
+            }
             Fact::Operation(fact) => self.operation_fact(id, &mut stream, fact, stored.at, counters)?,
-            Fact::Event(_) | Fact::Run(_) => {}
+            Fact::Event(fact) => self.event_fact(id, &stream, fact, counters)?,
+            Fact::Run(fact) => self.run_fact(id, fact, stored.at, counters)?,
         }
         apply(&mut stream.record, id, &stored.fact, stored.at)
             .map_err(|misfold| Violation { invariant: "I1", text: format!("{id}: {misfold}") })?;

@@ -3,7 +3,7 @@
 //!
 //! A seed draws a scene (`setting`) and what goes wrong in it (`faults`). Nodes (`node`, `executor`, `poller`, `api`) and
 //! those outside (`client`, `peer`, `connector`) are tasks of the `world`; `wire` carries their store calls, `apply` has
-//! their effect, `invariants` checks each of them. In half of the seeds `workers` puts the engine's own workers in the nodes. `run` takes a seed to its verdict, `batch` many of them.
+//! their effect, `invariants` checks each of them. `routed` publishes events, and has the pipelines that they start. In half of the seeds `workers` puts the engine's own workers in the nodes. `run` takes a seed to its verdict, `batch` many of them.
 
 mod api;
 mod apply;
@@ -22,6 +22,7 @@ mod orders;
 mod peer;
 mod poller;
 mod rng;
+mod routed;
 mod run;
 mod script;
 mod setting;

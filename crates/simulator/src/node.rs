@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use domain::{Claim, Fence, JobId, OwnerId, RecordId, RecordKind, Timestamp};
-use engine::{Engine, Ids};
+use engine::{Engine, Ids, Wakes};
 use store::{Store, Take, Taken};
 
 use crate::clock::{SimClock, SimIds};
 use crate::heap::SECOND;
 use crate::setting::WhoseWorkers;
 use crate::store::SimStore;
-use crate::workers::Workers;
+use crate::workers::{Workers, route_beside};
 use crate::world::Sim;
 use crate::{executor, poller};
 
@@ -34,6 +34,8 @@ pub struct Node {
     pub(crate) number: usize,
     pub(crate) owner: OwnerId,
     pub(crate) engine: Engine,
+    /// What wakes the engine's own workers, if this node has them.
+    wakes: Option<Arc<Wakes>>,
     pub(crate) actor: Arc<str>,
 }
 
@@ -58,15 +60,17 @@ impl Node {
         let actor = crate::orders::actor(number);
         match sim.with(|world| world.setting.workers) {
             WhoseWorkers::Scripted => {
-                let node = Self { sim: sim.clone(), number, owner, engine, actor };
+                let engine = route_beside(sim, number, &owner, engine);
+                let node = Self { sim: sim.clone(), number, owner, engine, wakes: None, actor };
                 node.spawn(recover(node.clone()));
                 node
             }
             WhoseWorkers::Engine => {
                 let (workers, engine) = Workers::on(sim, number, &owner, engine);
+                let wakes = Some(workers.wakes());
                 workers.start(sim, number);
                 sim.with(|world| world.nodes[number].recovering = false);
-                Self { sim: sim.clone(), number, owner, engine, actor }
+                Self { sim: sim.clone(), number, owner, engine, wakes, actor }
             }
         }
     }
@@ -102,9 +106,17 @@ impl Node {
         Take::by(owner, self.now(), lease, limit)
     }
 
+    /// A lease on a job begins now, perhaps: its end is attended to, whatever is heard of it.
+    pub fn will_attend(&self) {
+        if let Some(wakes) = &self.wakes {
+            wakes.due(self.sim.with(|world| world.setting.lease).expires_at(self.now()));
+        }
+    }
+
     /// Prolongs a lease. The new fence replaces the old one, which is dead.
     pub async fn renew(&self, id: &RecordId, fence: Fence) -> Result<Claim, store::StoreError> {
         let lease = self.sim.with(|world| world.setting.lease);
+        self.will_attend();
         self.store().renew(id, fence, self.now(), lease).await.map(|taken| taken.claim)
     }
 

@@ -12,7 +12,7 @@ use crate::invariants::{Violation, broken};
 use crate::node::Node;
 use crate::slab::{Key, Slab};
 use crate::world::{Polled, Sim, Work, World};
-use crate::{client, peer};
+use crate::{client, peer, routed};
 
 /// Steps between two looks at the whole state.
 const WHOLE_EVERY: u64 = 1_000;
@@ -124,6 +124,7 @@ impl Run {
             nodes
         });
         client::start(&sim);
+        routed::start(&sim);
         peer::start(&sim);
         Self { sim, tasks: Slab::default(), nodes: vec![None; nodes], steps: 0, over: false }
     }
@@ -298,6 +299,9 @@ impl Run {
         let Some(gone) = self.nodes[node].take() else { return };
         self.sim.with(|world| {
             world.counters.struck(Struck::Crash);
+            if world.check.holds_unrouted(&gone.owner) {
+                world.counters.saw(Sometimes::CrashBetweenTakeAndSettle);
+            }
             world.owners.remove(&gone.owner);
             let state = &mut world.nodes[node];
             state.up = false;
@@ -323,10 +327,12 @@ impl Run {
         self.sim.with(|world| {
             world.faults = Faults::none();
             world.calm_since = Some(world.heap.now());
-            world.check.calm_since =
-                Some(world.store_time().plus_micros(world.setting.lease_micros + crate::faults::MAX_SLOW));
+            // Whoever stands still goes on at its time, which is near; until then nothing is done in time on that node.
+            let paused =
+                world.nodes.iter().map(|node| node.paused_until - world.heap.now()).max().unwrap_or(0);
+            let settled = paused.max(world.setting.lease_micros + crate::faults::MAX_SLOW);
+            world.check.calm_since = Some(world.store_time().plus_micros(settled));
             for node in &mut world.nodes {
-                // Whoever stands still goes on at its time, which is near.
                 node.cut_until = 0;
             }
             world.heap.after(LOOK_EVERY, Event::Look);

@@ -6,6 +6,7 @@ use domain::policy::{CancelPolicy, KindPolicy, UnknownPolicy};
 
 use crate::heap::SECOND;
 use crate::rng::Rng;
+use crate::routed::STEPS_IN_A_ROW;
 
 /// The most attempts that a job of a run asks for.
 pub const MAX_ATTEMPTS: u32 = 4;
@@ -37,6 +38,8 @@ pub struct Setting {
     pub calm_at: i64,
     /// Who does by itself what is to be done.
     pub workers: WhoseWorkers,
+    /// Events that are published; without any there are no pipelines.
+    pub events: u32,
 }
 
 /// Who does by itself what is to be done on the nodes.
@@ -61,18 +64,20 @@ impl Setting {
         };
         let workers = rng.pick(&[WhoseWorkers::Scripted, WhoseWorkers::Engine]);
         let alone = workers == WhoseWorkers::Engine && rng.chance(500);
+        let events = if rng.chance(450) { rng.count(1, 5) } else { 0 };
         Self {
             nodes: if alone { 1 } else { rng.index(4) + 2 },
             lease,
             lease_micros: i64::from(lease_seconds) * SECOND,
             retention,
             policy: policy(rng),
-            jobs: rng.count(20, 60),
+            jobs: if events == 0 { rng.count(20, 60) } else { rng.count(5, 30) },
             peers: rng.count(1, 3),
             latency: rng.pick(&[10_000, 150_000, 1_000_000]),
             idle: rng.within(4, 12) * SECOND,
             calm_at: rng.within(150, 450) * SECOND,
             workers,
+            events,
         }
     }
 
@@ -85,7 +90,9 @@ impl Setting {
     pub fn horizon(&self) -> i64 {
         let attempt = 3 * self.lease_micros + i64::from(MAX_BACKOFF_SECONDS) * SECOND + 60 * SECOND;
         let life = i64::try_from(self.policy.max_ttl_seconds).expect("a drawn life is short") * SECOND;
-        i64::from(MAX_ATTEMPTS) * attempt + life + 3 * crate::faults::MAX_SLOW
+        let one = i64::from(MAX_ATTEMPTS) * attempt + life + 3 * crate::faults::MAX_SLOW;
+        // The steps of a pipeline come one after the other.
+        if self.events == 0 { one } else { one * (1 + STEPS_IN_A_ROW) }
     }
 }
 

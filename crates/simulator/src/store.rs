@@ -221,8 +221,10 @@ impl RoutingStore for SimStore {
         not_simulated()
     }
 
-    fn newest_run<'a>(&'a self, _: &'a str, _: &'a str) -> Reply<'a, Option<Arc<Record>>> {
-        not_simulated()
+    fn newest_run<'a>(&'a self, pipeline: &'a str, dedupe_key: &'a str) -> Reply<'a, Option<Arc<Record>>> {
+        self.ask(Request::NewestRun(pipeline.to_owned(), dedupe_key.to_owned()), |answer| {
+            if let Answer::Newest(run) = answer { Some(run) } else { None }
+        })
     }
 }
 

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use domain::{BodyRef, Fence, Lease, RecordId, RecordKind, Timestamp};
-use store::{Commit, Committed, IdempotencyKey, KeptKey, Loaded, StoreError, Take, Taken};
+use domain::event::EventFact;
+use domain::{BodyRef, Fact, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
+use store::{Commit, Committed, IdempotencyKey, KeptKey, Loaded, NewFact, StoreError, Take, Taken};
 
 use crate::apply::{describe, outcome};
 use crate::counters::{Sometimes, Struck};
@@ -30,6 +31,8 @@ pub enum Request {
     ReadyLanes,
     /// Read when something is due next.
     EarliestDue(RecordKind),
+    /// Read the newest run of a pipeline under a dedupe key.
+    NewestRun(String, String),
     /// Take what is due.
     TakeDue(RecordKind, Take),
     /// Take what is ready in a lane, within its limit.
@@ -56,6 +59,8 @@ pub enum Answer {
     Lanes(Vec<Arc<str>>),
     /// The time.
     Due(Option<Timestamp>),
+    /// The run.
+    Newest(Option<Arc<Record>>),
     /// These were taken.
     Many(Vec<Taken>),
     /// This was taken.
@@ -162,9 +167,14 @@ impl World {
         } else if let Fate::Refused(error) = fate {
             Err(error)
         } else {
-            let answer = self.apply(&request, order);
+            let answer = self.apply(&request, node, order);
             self.tell(|_| format!("node {node} {} -> {}", describe(&request), outcome(&answer)));
-            if fate == Fate::AnswerLost { self.lose(answer, order, is_commit) } else { answer }
+            if fate == Fate::AnswerLost {
+                self.count_lost(&request, &answer);
+                self.lose(answer, order, is_commit)
+            } else {
+                answer
+            }
         };
         if self.slots.get_mut(slot).is_none() {
             self.calls.remove(key);
@@ -174,6 +184,14 @@ impl World {
         let call = self.calls.get_mut(key).expect("it was there above");
         call.answer = Some(answer);
         self.heap.after(back, Event::Answer(key));
+    }
+
+    fn count_lost(&mut self, request: &Request, answer: &Result<Answer, StoreError>) {
+        if let (Request::Commit(commit), Ok(_)) = (request, answer)
+            && commit.changes.iter().flat_map(|change| &change.facts).any(settles)
+        {
+            self.counters.saw(Sometimes::AmbiguousSettle);
+        }
     }
 
     /// The store's answer reaches the caller, who is polled then.
@@ -248,6 +266,10 @@ impl World {
             Ok(_) | Err(_) => {}
         }
     }
+}
+
+fn settles(new: &NewFact) -> bool {
+    matches!(new.fact, Fact::Event(EventFact::Settled(_)))
 }
 
 fn lost(is_commit: bool) -> StoreError {

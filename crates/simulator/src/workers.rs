@@ -24,6 +24,7 @@ use crate::connector::Connector;
 use crate::heap::SECOND;
 use crate::invariants::{Effect, Produced as Proof};
 use crate::node::{LANES, MAX_RUNNING, RunningJob};
+use crate::routed::{self, Routing};
 use crate::script::{Act, Script};
 use crate::world::Sim;
 
@@ -38,6 +39,7 @@ pub struct Workers {
     attend: Arc<dyn Worker>,
     dispatch: Arc<dyn Worker>,
     poll: Arc<dyn Worker>,
+    route: Arc<dyn Worker>,
     wakes: Arc<Wakes>,
 }
 
@@ -48,7 +50,8 @@ impl Workers {
             sim.with(|world| (world.setting.lease, world.setting.retention, world.setting.policy.clone()));
         let timer: Arc<dyn Timer> = Arc::new(SimClock { sim: sim.clone(), node });
         let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
-        let engine = engine.watched_by(wakes.clone()).watched_by(changes.clone());
+        let (routing, engine) = Routing::on(sim, executors(sim, node), &wakes, engine);
+        let engine = engine.watched_by(changes.clone());
         let settings = DaemonSettings {
             routes: engine::pipelines::Routes::default(),
             owner: owner.clone(),
@@ -84,8 +87,14 @@ impl Workers {
             AttendJobs::new(engine.clone(), owner.clone(), lease, wakes.clone()).sparing(attempts.clone());
         let dispatch =
             DispatchJobs::new(engine.clone(), owner.clone(), attempts, wakes.clone(), strangers_from);
+        let route = Arc::new(routing.worker(sim, owner.clone(), engine.clone()));
         let (attend, dispatch, poll) = (Arc::new(attend), Arc::new(dispatch), Arc::new(poll));
-        (Self { timer, attend, dispatch, poll, wakes }, engine)
+        (Self { timer, attend, dispatch, poll, route, wakes }, engine)
+    }
+
+    /// What wakes them.
+    pub fn wakes(&self) -> Arc<Wakes> {
+        self.wakes.clone()
     }
 
     /// Starts their loops on their node.
@@ -93,10 +102,25 @@ impl Workers {
         if !sim.with(|world| world.setting.is_in_process()) {
             sim.spawn(Some(node), look_again(sim.clone(), self.wakes));
         }
-        for worker in [self.attend, self.dispatch, self.poll] {
+        for worker in [self.attend, self.dispatch, self.poll, self.route] {
             sim.spawn(Some(node), drive_for_good(worker, self.timer.clone()));
         }
     }
+}
+
+/// The engine's own routing beside scripted workers, and the engine whose commits wake it. Their reports say nothing of what follows: every
+/// step after the first is begun by this worker.
+pub fn route_beside(sim: &Sim, node: usize, owner: &OwnerId, engine: Engine) -> Engine {
+    let wakes = Arc::new(Wakes::default());
+    let (routing, engine) = Routing::on(sim, executors(sim, node), &wakes, engine);
+    if sim.with(|world| world.setting.events) == 0 {
+        return engine;
+    }
+    let timer: Arc<dyn Timer> = Arc::new(SimClock { sim: sim.clone(), node });
+    let route = Arc::new(routing.worker(sim, owner.clone(), engine.clone()));
+    sim.spawn(Some(node), look_again(sim.clone(), wakes));
+    sim.spawn(Some(node), drive_for_good(route, timer));
+    engine
 }
 
 /// A node that shares its store learns only so of what the others wrote.
@@ -296,7 +320,11 @@ impl Scripted {
             attempt: Some(assignment.attempt_id.clone()),
             operation: None,
         };
-        let Proof(body) = self.sim.with(|world| world.check.produce(effect));
-        Output { data: Some(body.bytes.to_vec()), ..Output::default() }
+        let step = assignment.job.spec.step.as_ref().map(|step| step.step.as_str());
+        self.sim.with(|world| {
+            let emitted = routed::emitted_by(world, step);
+            let Proof(body) = world.check.produce_with(effect, &emitted);
+            Output { data: Some(body.bytes.to_vec()), emitted, ..Output::default() }
+        })
     }
 }

@@ -4,6 +4,7 @@ use super::MAX_ROUTES;
 use super::command::{EventCommand, NewEvent, Route, RouteAnswer};
 use super::fact::{Disposition, EventFact, Routed, Settlement};
 use super::state::Event;
+use crate::planted::{Bug, planted};
 use crate::run::RunCommand;
 use crate::{EventId, RecordId, Refusal};
 
@@ -49,6 +50,7 @@ fn settle(event: &Event, routes: &[Route], moves_its_run: bool) -> Decision {
     let settlement = Settlement { routes: routes.iter().map(routed).collect(), moved_its_run: moves_its_run };
     routes.iter().fold(Decision::fact(EventFact::Settled(settlement)), |decision, route| {
         match &route.answer {
+            RouteAnswer::Start { .. } if planted(Bug::RunNotStarted) => decision,
             RouteAnswer::Start { run_id, run } => {
                 decision.then(run_id.clone(), RunCommand::Start(run.clone()))
             }

@@ -99,7 +99,7 @@ pub struct Prepared {
 pub enum Readiness {
     /// A step: this job.
     Job {
-        /// Its id, made from the run and the visit: done again, it is the same job.
+        /// Its id, made from the run, its event and the visit: done again, it is the same job.
         job_id: JobId,
         /// What it is asked to do.
         job: Box<NewJob>,

@@ -10,6 +10,7 @@ use super::{MAX_PREPARED, apply};
 use crate::body::BodyName;
 use crate::job::JobCommand;
 use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, check_text, cut};
+use crate::planted::{Bug, planted};
 use crate::{Consequence, JobId, RecordId, Refusal, RunId, Timestamp};
 
 type Decision = crate::Decision<RunFact>;
@@ -90,6 +91,7 @@ fn end_step(run: &Run, at: VisitIndex, job_id: &JobId, end: &StepEnd, now: Times
         VisitState::Over { end: before, .. } if before != end && may_reopen(run, visit) => {
             after.fact(RunFact::StepReopened { visit: at, job_id: job_id.clone() });
         }
+        VisitState::Over { .. } if planted(Bug::StepEndedTwice) => {}
         VisitState::Over { .. } | VisitState::Waiting | VisitState::Inside => return Decision::Nothing,
     }
     after.fact(RunFact::StepEnded { visit: at, end: end.clone() });
@@ -112,7 +114,8 @@ fn reopen_step(run: &Run, at: VisitIndex, job_id: &JobId) -> Decision {
 
 /// Whether the walk still stands where this visit went wrong: nothing was made of its failure, nor of that of a group around it.
 fn may_reopen(run: &Run, visit: &Visit) -> bool {
-    if run.cancel.is_some() || run.condemned.is_some() || !run.is_unhandled(visit) {
+    let unhandled = run.is_unhandled(visit) || planted(Bug::HandledStepReopened);
+    if run.cancel.is_some() || run.condemned.is_some() || !unhandled {
         return false;
     }
     match visit.within.and_then(|group| run.visit(group)) {

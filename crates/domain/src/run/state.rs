@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::command::{NewRun, StepEnd};
 use super::fact::RunEnd;
 use super::shape::{Node, NodeIndex, NodeKind, OnError};
+use crate::planted::{Bug, planted};
 use crate::{JobId, RunId, Timestamp};
 
 /// The place of a visit among those of its run.
@@ -260,6 +261,7 @@ impl Run {
     pub fn is_unhandled(&self, visit: &Visit) -> bool {
         match visit.end() {
             Some(StepEnd::Cancelled) => true,
+            Some(StepEnd::Failed { .. }) if planted(Bug::FailureOverlooked) => false,
             Some(StepEnd::Failed { .. }) => {
                 self.node(visit).is_none_or(|node| node.on_error == OnError::Stop)
             }

@@ -5,6 +5,7 @@ use super::command::{NewRun, StepEnd};
 use super::fact::RunEnd;
 use super::shape::{NodeIndex, NodeKind, OnError};
 use super::state::{Cause, Run, Visit, VisitIndex, VisitState, index};
+use crate::planted::{Bug, planted};
 use crate::{JobId, RunId, Timestamp};
 
 /// Why a run that came to more nodes than it may is condemned.
@@ -110,7 +111,7 @@ impl Run {
     }
 
     fn come_to(&mut self, node: NodeIndex, within: Option<VisitIndex>, cause: Cause) {
-        if self.cancel.is_some() || self.condemned.is_some() {
+        if (self.cancel.is_some() || self.condemned.is_some()) && !planted(Bug::StepBegunAfterCancel) {
             return;
         }
         if self.visits.len() >= MAX_VISITS {
@@ -131,7 +132,8 @@ impl Run {
 
     /// A group in which nothing goes on is over.
     fn close(&mut self, group: VisitIndex) {
-        if self.goes_on_in(Some(group)) || self.visit(group).is_none_or(Visit::is_over) {
+        let goes_on = self.goes_on_in(Some(group)) && !planted(Bug::JoinDoesNotWait);
+        if goes_on || self.visit(group).is_none_or(Visit::is_over) {
             return;
         }
         let end = if self.went_wrong_in(Some(group)) {

@@ -33,9 +33,10 @@ pub(crate) fn run_id_under_key(pipeline: &str, key: &str, after: Option<&RunId>)
     RunId::new(format!("run-{}", digest(&["deduped", pipeline, key, after])))
 }
 
-/// The job of a step.
-pub(crate) fn job_id(run_id: &RunId, visit: VisitIndex) -> JobId {
-    let digest = digest(&["step", run_id.as_str(), &visit.to_string()]);
+/// The job of a step of a run that this event started. The run alone would not do: under a key its id comes again when it was kept long
+/// enough, and its jobs may be kept for longer.
+pub(crate) fn job_id(run_id: &RunId, event_id: &EventId, visit: VisitIndex) -> JobId {
+    let digest = digest(&["step", run_id.as_str(), event_id.as_str(), &visit.to_string()]);
     JobId::new(format!("work-{}{}", near(run_id.as_str()), &digest[..20]))
 }
 
@@ -67,14 +68,15 @@ mod tests {
         assert_ne!(event_id(&a, 11), event_id(&b, 1));
         let (event, begin) = (EventId::new("event-01a1e9c5c7d776b0b3c77b0c01baa9c0"), "01a1e9c5c7d7");
         let run = run_id_of(&event, "tides");
-        let job = job_id(&run, 0);
+        let job = job_id(&run, &event, 0);
         for made in [run.as_str(), job.as_str(), event_id(&job, 0).as_str()] {
             let (_, rest) = made.split_once('-').expect("it says what it is");
             assert!(rest.len() == 32 && rest.starts_with(begin), "{made}");
         }
         let first = run_id_under_key("tides", "k", None);
         assert_ne!(run_id_under_key("tides", "k", Some(&first)), first);
-        assert_ne!(job_id(&first, 1), job_id(&first, 2));
+        assert_ne!(job_id(&first, &event, 1), job_id(&first, &event, 2));
+        assert_ne!(job_id(&first, &event, 1), job_id(&first, &EventId::new("event-2"), 1));
         assert!(event_id(&a, 1) < event_id(&a, 2) && event_id(&a, 9) < event_id(&a, 10));
     }
 }

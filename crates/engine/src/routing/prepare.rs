@@ -46,6 +46,9 @@ pub(crate) struct Ending {
 /// Why a step cannot be given anything: its failure.
 struct Unprepared(String);
 
+/// Type, key and payload of an event.
+type WrittenDown = (String, Option<String>, Map<String, Value>);
+
 type Later<'b, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + Send + 'b>>;
 
 impl<'a> Preparing<'a> {
@@ -188,7 +191,7 @@ impl<'a> Preparing<'a> {
         } else {
             serde_json::to_vec(&given.event.payload).expect("a payload has only texts as keys")
         };
-        let job_id = derived::job_id(&self.run.id, at);
+        let job_id = derived::job_id(&self.run.id, &self.run.begun.event_id, at);
         let record = RecordId::from(job_id.clone());
         let mut bodies = vec![self.bodies.keep(record.clone(), BodyName::Input, input)];
         if !given.context.is_empty() {
@@ -295,44 +298,56 @@ impl<'a> Preparing<'a> {
             let event = SeenEvent { source, ..told("ductile.step.succeeded", payload, at_time) };
             return Ok(vec![Given { event, context }]);
         }
-        let events = result.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut outputs = Vec::with_capacity(events.len());
-        for (event, ordinal) in events.into_iter().zip(0..) {
-            let payload = match event.get("payload").and_then(Value::as_object) {
-                Some(payload) => payload.clone(),
-                None => self.payload_of(job.as_deref(), ordinal).await?,
+        let job_id = self.visit(at)?.job_id().cloned();
+        let listed = result.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut outputs = Vec::with_capacity(listed.len());
+        for ordinal in 0..emitted {
+            let event_id = job_id.as_ref().map(|job_id| derived::event_id(job_id, ordinal));
+            let listed = listed.get(ordinal as usize).cloned().unwrap_or_default();
+            let text = |key: &str| listed.get(key).and_then(Value::as_str).map(str::to_owned);
+            let (kind, dedupe_key, payload) = match listed.get("payload").and_then(Value::as_object) {
+                Some(payload) => (text("type").unwrap_or_default(), text("dedupe_key"), payload.clone()),
+                None => self.written_down(job_id.as_ref(), ordinal).await?.unwrap_or_default(),
             };
-            let text = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
-            let event_id = job.as_ref().map(|job| derived::event_id(&job.id, ordinal).as_str().to_owned());
             let seen = SeenEvent {
-                dedupe_key: text("dedupe_key"),
+                dedupe_key,
                 source: source.clone(),
-                event_id,
-                ..told(&text("type").unwrap_or_default(), payload, at_time)
+                event_id: event_id.map(|id| id.as_str().to_owned()),
+                ..told(&kind, payload, at_time)
             };
             let mut context = context.clone();
-            let own = event.get(CORRELATION).and_then(|own| Json::parse(&own.to_string()).ok());
+            let own = listed.get(CORRELATION).and_then(|own| Json::parse(&own.to_string()).ok());
             carry_correlation(&mut context, own.as_ref());
             outputs.push(Given { event: seen, context });
         }
         Ok(outputs)
     }
 
-    /// The payload of an event that a result names without it, because all of them together are too large: the event has it.
-    async fn payload_of(&self, job: Option<&Job>, ordinal: u32) -> Result<Map<String, Value>, EngineError> {
-        let Some(job) = job else { return Ok(Map::new()) };
-        let bytes = if let Some(ending) = self.ending.as_ref().filter(|ending| ending.job_id == job.id) {
-            ending.emitted.get(ordinal as usize).map(|emitted| emitted.payload.clone())
-        } else {
-            let id = RecordId::from(derived::event_id(&job.id, ordinal));
-            let loaded = self.store.load(&id).await?;
-            match loaded.as_ref().map(|loaded| &*loaded.record) {
-                Some(Record::Event(event)) => self.store.body(&id, event.said.payload).await?,
-                Some(Record::Job(_) | Record::Operation(_) | Record::Run(_)) | None => None,
-            }
+    /// Type, key and payload of an event that a result does not have whole: all of them together are too large, or somebody has purged the
+    /// job, or it was kept long enough while its run went on. The event has them; one that is gone too says nothing, and the run goes on.
+    async fn written_down(
+        &self,
+        job_id: Option<&JobId>,
+        ordinal: u32,
+    ) -> Result<Option<WrittenDown>, EngineError> {
+        let Some(job_id) = job_id else { return Ok(None) };
+        if let Some(ending) = self.ending.as_ref().filter(|ending| ending.job_id == *job_id)
+            && let Some(emitted) = ending.emitted.get(ordinal as usize)
+        {
+            let payload =
+                serde_json::from_slice(&emitted.payload).map_err(|error| broken(&self.run, error))?;
+            return Ok(Some((emitted.kind.clone(), emitted.dedupe_key.clone(), payload)));
+        }
+        let id = RecordId::from(derived::event_id(job_id, ordinal));
+        let loaded = self.store.load(&id).await?;
+        let Some(Record::Event(event)) = loaded.as_ref().map(|loaded| &*loaded.record) else {
+            return Ok(None);
         };
-        let bytes = bytes.ok_or_else(|| broken(&self.run, "the payload of an event is gone"))?;
-        serde_json::from_slice(&bytes).map_err(|error| broken(&self.run, error))
+        let payload = match self.store.body(&id, event.said.payload).await? {
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| broken(&self.run, error))?,
+            None => Map::new(),
+        };
+        Ok(Some((event.said.kind.clone(), event.said.dedupe_key.clone(), payload)))
     }
 
     /// The ends of the branches of a group, together; that of its only branch as it is.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use domain::event::{Disposition, EventCommand, NewEvent, Origin, Route, RouteAnswer};
 use domain::limits::{MAX_NOTE_BYTES, cut};
+use domain::planted::{Bug, planted};
 use domain::run::{NewRun, Readiness, Run, RunCommand};
 use domain::{BodyName, EventId, Record, RunId, Timestamp};
 use serde_json::{Map, Value, json};
@@ -139,11 +140,11 @@ impl Settling<'_> {
             }
         }
         let run_id = match &event.dedupe_key {
-            None => derived::run_id_of(id, &pipeline.name),
-            Some(key) => match self.under_key(pipeline, key).await? {
+            Some(key) if !planted(Bug::DedupeForgotten) => match self.under_key(id, pipeline, key).await? {
                 Ok(run_id) => run_id,
                 Err(of) => return not(Disposition::DuplicateOf(of)),
             },
+            Some(_) | None => derived::run_id_of(id, &pipeline.name),
         };
         self.start(id, event, payload, pipeline, run_id).await
     }
@@ -151,6 +152,7 @@ impl Settling<'_> {
     /// The run to start under a key, or the one that is there.
     async fn under_key(
         &mut self,
+        id: &EventId,
         pipeline: &Pipeline,
         key: &str,
     ) -> Result<Result<RunId, RunId>, EngineError> {
@@ -168,7 +170,11 @@ impl Settling<'_> {
         {
             return Ok(Err(run.id.clone()));
         }
-        let run_id = derived::run_id_under_key(&pipeline.name, key, newest.map(|run| &run.id));
+        let run_id = if planted(Bug::RunNamedAfterItsEvent) {
+            derived::run_id_of(id, &pipeline.name)
+        } else {
+            derived::run_id_under_key(&pipeline.name, key, newest.map(|run| &run.id))
+        };
         self.under_key.insert(place, run_id.clone());
         Ok(Ok(run_id))
     }
@@ -204,7 +210,7 @@ impl Settling<'_> {
         let steps = prepared.iter().filter(|one| matches!(one.readiness, Readiness::Job { .. })).count();
         self.begun = self.begun.saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
         self.also.bodies.extend(bodies);
-        if !prepared.is_empty() {
+        if !prepared.is_empty() && !planted(Bug::RunNotStarted) {
             self.also.then(run_id.clone(), RunCommand::Advance(prepared));
         }
         Ok(RouteAnswer::Start { run_id, run: Box::new(run) })

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use domain::event::MAX_ROUTES;
 use domain::run::RunCommand;
 use domain::time::earliest;
 use domain::{Command, Lease, OwnerId, Record, RecordKind, Refusal, Timestamp};
@@ -71,11 +72,15 @@ impl RouteEvents {
 
     /// One record must not keep the others waiting.
     async fn look_after(&self, taken: &Taken) -> Result<(), EngineError> {
-        let done = match self.step(taken).await {
-            // Somebody has started the same work under its key a moment ago: looked at again, it is a duplicate.
-            Err(EngineError::Refused(Refusal::AlreadyExists)) => self.step(taken).await,
-            done => done,
-        };
+        let mut done = self.step(taken).await;
+        // Somebody has started the same work under its key a moment ago: looked at again, it is a duplicate. Meanwhile somebody else may
+        // have started another pipeline of it, and so on through all that listen.
+        for _ in 0..MAX_ROUTES {
+            if !matches!(done, Err(EngineError::Refused(Refusal::AlreadyExists))) {
+                break;
+            }
+            done = self.step(taken).await;
+        }
         match done {
             Ok(()) => Ok(()),
             Err(error @ EngineError::Store(StoreError::Broken(_))) => {

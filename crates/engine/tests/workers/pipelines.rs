@@ -12,7 +12,7 @@ use serde_json::json;
 use store::PluginStore;
 
 use crate::given::routed::{Seen, World, done, emitting, failed, noting};
-use crate::given::scripted;
+use crate::given::{Gate, scripted};
 
 // conforms: D27
 #[tokio::test]
@@ -262,6 +262,43 @@ async fn failed_step_is_retried_and_its_run_goes_on() {
 }
 
 #[tokio::test]
+async fn run_goes_on_with_the_events_of_a_step_whose_job_was_purged_meanwhile() {
+    let yaml = "
+pipelines:
+- name: p
+  on: go
+  steps:
+  - { id: make, uses: maker }
+  - { id: wait, split: [{ id: left, uses: slow }, { id: right, uses: quick }] }
+  - { id: join, uses: last }
+";
+    let gate = Gate::default();
+    let door = gate.clone();
+    let world = World::new(yaml, |seen| {
+        let maker = noting("maker", seen, |_| emitting(&[("made", json!({ "n": 1 }))]));
+        let slow = scripted("slow", 8, move |assignment, _| {
+            let door = door.clone();
+            async move {
+                door.pass(&assignment.job.id).await;
+                done()
+            }
+        });
+        [maker, slow, noting("quick", seen, |_| done()), noting("last", seen, |_| done())]
+    });
+    let id = world.publish("go", json!({}), None).await;
+    let run_id = world.started(&id).await;
+    let of =
+        |executor: &str| world.jobs().into_iter().find(|job| job.spec.executor.as_deref() == Some(executor));
+    world.given.settle().await;
+    gate.arrived(&of("slow").expect("it waits").id).await;
+    let made = of("maker").expect("it is done");
+    world.given.order(&made.id, JobCommand::Purge).await;
+    gate.open();
+    world.until(&run_id, RunState::Completed).await;
+    assert_eq!(world.names(), ["last", "maker", "quick"]);
+}
+
+#[tokio::test]
 async fn cancel_of_a_run_stops_all_that_it_began() {
     let yaml = "pipelines: [{ name: p, on: go, steps: [{ split: [{ id: a, uses: slow }, { id: b, uses: slow }] }, { uses: last }] }]";
     let world = World::new(yaml, |seen| {
@@ -312,6 +349,40 @@ async fn same_key_starts_nothing_while_its_work_waits_runs_or_was_done_within_th
     world.until(&world.started(&third).await, RunState::Failed).await;
     let fourth = world.publish("go", json!({}), Some("k")).await;
     assert_eq!(of(&world.settled(&fourth).await), ["started", "duplicate"], "what failed stands for nothing");
+}
+
+#[tokio::test]
+async fn event_whose_work_others_start_again_and_again_meanwhile_is_a_duplicate_and_never_invalid() {
+    let yaml =
+        "pipelines: [{ name: p, on: go, steps: [{ uses: a }] }, { name: q, on: go, steps: [{ uses: a }] }]";
+    let world = World::new(yaml, |seen| [noting("a", seen, |_| done())]);
+    let first = world.publish("go", json!({}), Some("k")).await;
+    world.until(&world.started(&first).await, RunState::Completed).await;
+    // It looks for what is there, and what it does not find has begun when it is about to start it: twice.
+    world.given.store.overlook_runs(3);
+    let second = world.publish("go", json!({}), Some("k")).await;
+    let routes = world.settled(&second).await.settled.expect("it is settled").settlement.routes;
+    let said: Vec<&str> = routes.iter().map(|routed| routed.disposition.as_str()).collect();
+    assert_eq!(said, ["duplicate", "duplicate"]);
+}
+
+#[tokio::test]
+async fn key_of_a_run_that_is_forgotten_starts_another_while_jobs_of_the_first_are_still_kept() {
+    let yaml = "pipelines: [{ name: p, on: go, steps: [{ id: try, uses: bad, on_error: [{ id: mend, uses: good }] }] }]";
+    let world =
+        World::new(yaml, |seen| [noting("bad", seen, |_| failed()), noting("good", seen, |_| done())]);
+    let first = world.publish("go", json!({}), Some("k")).await;
+    let run_id = world.started(&first).await;
+    world.until(&run_id, RunState::Completed).await;
+    // What was completed is kept for a week, and what failed for a month.
+    world.given.clock.advance_seconds(8 * 86_400);
+    while world.load(run_id.clone()).await.is_some() {
+        world.given.settle().await;
+    }
+    assert_eq!(world.jobs().len(), 1, "the failed job is still there");
+    let second = world.publish("go", json!({}), Some("k")).await;
+    world.until(&world.started(&second).await, RunState::Completed).await;
+    assert_eq!(world.names(), ["bad", "bad", "good", "good"]);
 }
 
 #[tokio::test]

@@ -76,6 +76,7 @@ impl Checker {
             format!("{id} went before its time")
         })?;
         self.retired.insert(id.clone());
+        self.routing.forget(id);
         let lost = self.keys.iter().find(|(key, (record, keep_until))| {
             record == id && *keep_until > at && !tables.keys.contains_key(key)
         });

@@ -1,6 +1,7 @@
 //! The ledgers outside the store: what was acknowledged to clients, and who produced which result.
 
 use domain::{AttemptId, BodyName, BodyRef, JobId, OperationId};
+use engine::Emitted;
 use std::sync::Arc;
 use store::{IdempotencyKey, NewBody, Tables, body_ref};
 
@@ -30,9 +31,25 @@ pub(super) struct Acknowledged {
 impl Checker {
     /// Someone outside makes a result: no two have the same bytes.
     pub fn produce(&mut self, effect: Effect) -> Produced {
+        self.produce_with(effect, &[])
+    }
+
+    /// The same, with events that come with it.
+    pub fn produce_with(&mut self, effect: Effect, emitted: &[Emitted]) -> Produced {
         self.produced += 1;
         let by = effect.attempt.as_ref().map_or("nobody", AttemptId::as_str);
-        let bytes: Arc<[u8]> = Arc::from(format!("{{\"by\":\"{by}\",\"n\":{}}}", self.produced).into_bytes());
+        let event = |one: &Emitted| {
+            let payload = String::from_utf8_lossy(&one.payload);
+            format!("{{\"type\":\"{}\",\"payload\":{payload}}}", one.kind)
+        };
+        let events: Vec<String> = emitted.iter().map(event).collect();
+        let n = self.produced;
+        let text = if events.is_empty() {
+            format!("{{\"by\":\"{by}\",\"n\":{n}}}")
+        } else {
+            format!("{{\"by\":\"{by}\",\"n\":{n},\"events\":[{}]}}", events.join(","))
+        };
+        let bytes: Arc<[u8]> = Arc::from(text.into_bytes());
         let body = body_ref(BodyName::Result, &bytes);
         self.effects.insert(body.sha256, effect);
         Produced(NewBody { body, bytes })
