@@ -8,6 +8,8 @@ mod idle;
 mod lanes;
 mod latency;
 mod memory;
+mod overload;
+mod poison;
 mod start;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +26,7 @@ use report::Line;
 const CALLERS: usize = 64;
 pub const ROUNDS: usize = 3;
 
-/// Measures the daemon over HTTP: creates, whole jobs, start, memory, idleness, lanes beside a full one.
+/// Measures the daemon over HTTP: creates, whole jobs, start, memory, idleness, lanes beside a full one, overload, and jobs beside poison.
 #[derive(Args)]
 pub struct Daemon {
     /// Jobs per round of a rate.
@@ -42,7 +44,10 @@ pub struct Daemon {
     /// The daemon; built if it is not named.
     #[arg(long)]
     binary: Option<PathBuf>,
-    /// Only these figures: create, finish, latency, start, memory, idle, lanes.
+    /// How long each overload lasts.
+    #[arg(long, default_value_t = 10)]
+    overload_seconds: u64,
+    /// Only these figures: create, finish, latency, start, memory, idle, lanes, overload, poison.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -101,6 +106,12 @@ pub fn run(daemon: &Daemon, scratch: &Path) -> Result<()> {
     }
     if wanted("lanes") {
         lanes::measure(&place, daemon.jobs, daemon.lane_backlog)?.into_iter().for_each(&mut print);
+    }
+    if wanted("overload") {
+        overload::measure(&place, daemon.overload_seconds)?.into_iter().for_each(&mut print);
+    }
+    if wanted("poison") {
+        print(poison::measure(&place, daemon.jobs)?);
     }
     ensure!(missed == 0, "{missed} figures miss their bounds");
     Ok(())
