@@ -4,6 +4,8 @@
 
 mod lanes;
 mod memory;
+mod overload;
+mod poison;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +21,7 @@ use report::Line;
 const CALLERS: usize = 64;
 pub const ROUNDS: usize = 3;
 
-/// Measures the daemon over HTTP: its memory with many jobs in the queue, and lanes beside a full one.
+/// Measures the daemon over HTTP: its memory with many jobs in the queue, lanes beside a full one, overload, and jobs beside poison.
 #[derive(Args)]
 pub struct Daemon {
     /// Jobs per round of a rate.
@@ -34,7 +36,10 @@ pub struct Daemon {
     /// The daemon; built if it is not named.
     #[arg(long)]
     binary: Option<PathBuf>,
-    /// Only these figures: memory, lanes.
+    /// How long each overload lasts.
+    #[arg(long, default_value_t = 10)]
+    overload_seconds: u64,
+    /// Only these figures: memory, lanes, overload, poison.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -78,6 +83,12 @@ pub fn run(daemon: &Daemon, scratch: &Path) -> Result<()> {
     }
     if wanted("lanes") {
         lanes::measure(&place, daemon.jobs, daemon.lane_backlog)?.into_iter().for_each(&mut print);
+    }
+    if wanted("overload") {
+        overload::measure(&place, daemon.overload_seconds)?.into_iter().for_each(&mut print);
+    }
+    if wanted("poison") {
+        print(poison::measure(&place, daemon.jobs)?);
     }
     ensure!(missed == 0, "{missed} figures miss their bounds");
     Ok(())

@@ -14,6 +14,9 @@ use tokio::sync::watch;
 /// The longest sleep without a look at the clock.
 const LOOK_AT_THE_CLOCK_EVERY: Duration = Duration::from_secs(30);
 
+/// A clock that is suddenly ahead by more than this was set, or its machine slept: whoever wonders why so much is due at once is told.
+const JUMP_MICROS: i64 = 60_000_000;
+
 /// Where `now` comes from.
 pub trait Clock: Send + Sync {
     /// The time. Never earlier than the last answer.
@@ -86,6 +89,7 @@ impl Clock for SystemClock {
         let passed = instant.duration_since(read_at).as_micros();
         let by_monotonic = time.plus_micros(i64::try_from(passed).unwrap_or(0));
         let wall = wall_clock();
+        tell_of_a_jump("wall clock", by_monotonic, wall);
         // Behind our own time after a backward jump: the monotonic clock carries us until the wall catches up.
         let now = if wall < time { by_monotonic } else { wall };
         *last = (now, instant);
@@ -123,6 +127,7 @@ impl SharedClock {
         let passed = micros(instant.saturating_duration_since(shown.given_at));
         let carried_on = shown.last.plus_micros(passed);
         let ahead = carried_on.micros() - estimate.micros();
+        tell_of_a_jump("clock of the store", carried_on, estimate);
         let now = if ahead <= 0 {
             estimate
         } else if ahead <= SLOWED_DOWN_WITHIN_MICROS {
@@ -203,6 +208,16 @@ async fn sleep_until(clock: &dyn Clock, at: Timestamp) {
         let Ok(left @ 1..) = u64::try_from(left) else { return };
         // The clock may be set while we sleep: look at it now and then. The store is not asked.
         tokio::time::sleep(Duration::from_micros(left).min(LOOK_AT_THE_CLOCK_EVERY)).await;
+    }
+}
+
+fn tell_of_a_jump(which: &str, expected: Timestamp, shown: Timestamp) {
+    let ahead = shown.micros().saturating_sub(expected.micros());
+    if ahead > JUMP_MICROS {
+        tracing::warn!(
+            seconds = ahead / 1_000_000,
+            "the {which} has jumped ahead: what was due in between is due now"
+        );
     }
 }
 

@@ -53,9 +53,26 @@ impl Connection {
         Ok(std::str::from_utf8(self.ask("GET", path, "").await?)?)
     }
 
+    /// Sends a body; whether it was taken. Whoever is sent away is told when to come back.
+    pub async fn offer(&mut self, path: &str, body: &str) -> Result<bool> {
+        self.send("POST", path, body).await?;
+        let begin = self.receive().await?;
+        let head = &self.received[..begin];
+        let is_sent_away = [&b"HTTP/1.1 429"[..], b"HTTP/1.1 503"].iter().any(|line| head.starts_with(line));
+        if is_sent_away && find(head, b"retry-after: ").is_some() {
+            return Ok(false);
+        }
+        self.taken("POST", path, begin).map(|_| true)
+    }
+
     async fn ask(&mut self, verb: &str, path: &str, body: &str) -> Result<&[u8]> {
         self.send(verb, path, body).await?;
         let begin = self.receive().await?;
+        self.taken(verb, path, begin)
+    }
+
+    /// The answer that was received, if it is a good one.
+    fn taken(&self, verb: &str, path: &str, begin: usize) -> Result<&[u8]> {
         let (head, answer) = self.received.split_at(begin);
         if !head.starts_with(b"HTTP/1.1 20") {
             let told = String::from_utf8_lossy(&self.received);

@@ -216,6 +216,10 @@ async fn answer(server: Arc<Server>, route: &'static Route, path: ReadPath, requ
         Ok(asked) => in_its_slot(&server, asked).await,
         Err(problem) => Err(problem),
     };
+    let response = match (response, route.verb) {
+        (Ok(response), Verb::Get) => server.slots.until_sent(response).await,
+        (response, Verb::Get | Verb::Post | Verb::Patch | Verb::Delete) => response,
+    };
     let response = response.unwrap_or_else(|problem| {
         let is_ductile = route.operation.speaks_ductile();
         if is_ductile { ductile::respond(&problem) } else { problem::respond(&problem) }

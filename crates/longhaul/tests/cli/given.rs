@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
+pub const MIB: u64 = 1_048_576;
 
 /// A daemon, killed when it is dropped.
 pub struct Daemon {
@@ -123,6 +124,11 @@ pub fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Waits until a daemon is over, and gives the signal that ended it.
+pub fn until_over(daemon: Daemon) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&daemon.wait())
+}
+
 /// The store agrees with its ledger.
 #[track_caller]
 pub fn verify(dir: &Path) {
@@ -180,6 +186,23 @@ impl Daemon {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The memory that it has now; the most that it has is counted anew from here on.
+    pub fn begin_peak(&self) -> u64 {
+        std::fs::write(format!("/proc/{}/clear_refs", self.pid()), "5").expect("it is a process of ours");
+        self.memory("VmRSS:")
+    }
+
+    /// The most memory that it had since then.
+    pub fn peak_bytes(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it lives");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the system tells it");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number") * 1_024
     }
 
     /// Where what it writes to standard error is.

@@ -3,68 +3,17 @@
 //!
 //! `LONGHAUL_KEYS` says how many keys; every hundred of them meet one kill.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
+use crate::client::{Client, Told, token_of};
 use crate::given::{Daemon, expect, longhaul, verify};
 
 const KEYS: usize = 1_000;
 const KEYS_PER_KILL: usize = 100;
 /// Clients that ask for the same at the same time.
 const AT_ONCE: usize = 64;
-/// Whoever hears nothing for so long is not heard any more.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// A client that keeps its connection.
-struct Client {
-    stream: BufReader<TcpStream>,
-    token: String,
-}
-
-impl Client {
-    fn connect(daemon: &Daemon, token: &str) -> std::io::Result<Self> {
-        let stream = TcpStream::connect(daemon.url.trim_start_matches("http://"))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream: BufReader::new(stream), token: token.to_owned() })
-    }
-
-    /// The status and the body, unless the daemon is gone.
-    fn create(&mut self, key: &str, title: &str) -> std::io::Result<(u16, String)> {
-        let body = format!(r#"{{"title":"{title}"}}"#);
-        let request = format!(
-            "POST /jobs HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {}\r\nidempotency-key: {key}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            self.token,
-            body.len()
-        );
-        self.stream.get_mut().write_all(request.as_bytes())?;
-        let (mut status, mut length) = (0, 0);
-        loop {
-            let mut line = String::new();
-            if self.stream.read_line(&mut line)? == 0 {
-                return Err(std::io::ErrorKind::UnexpectedEof.into());
-            }
-            let line = line.trim_end().to_lowercase();
-            if let Some(rest) = line.strip_prefix("http/1.1 ") {
-                status = rest[..3].parse().expect("it is a status");
-            }
-            if let Some(rest) = line.strip_prefix("content-length: ") {
-                length = rest.parse().expect("it is a length");
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body)?;
-        Ok((status, String::from_utf8(body).expect("it is text")))
-    }
-}
 
 /// What was heard under each key: the first answer, and how often it was heard.
 struct Heard {
@@ -74,7 +23,7 @@ struct Heard {
 }
 
 impl Heard {
-    fn hear(&self, key: usize, status: u16, body: String) {
+    fn hear(&self, key: usize, Told { status, body, .. }: Told) {
         assert_eq!(status, 200, "{body}");
         let mut first = self.first[key].lock().expect("nobody panics with it");
         let known = first.get_or_insert_with(|| body.clone());
@@ -94,12 +43,12 @@ fn ask_for(daemon: &Daemon, token: &str, keys: &[usize], heard: &Heard, left: &[
                 left.extend(keys);
                 let Ok(mut client) = Client::connect(daemon, token) else { return };
                 while let Some(key) = left.first().copied() {
-                    let Ok((status, body)) = client.create(&format!("key-{key}"), &format!("job {key}"))
+                    let Ok(told) = client.create(&format!("key-{key}"), &titled(&format!("job {key}")))
                     else {
                         heard.unanswered.fetch_add(1, Ordering::SeqCst);
                         return;
                     };
-                    heard.hear(key, status, body);
+                    heard.hear(key, told);
                     left.remove(0);
                 }
             });
@@ -107,8 +56,8 @@ fn ask_for(daemon: &Daemon, token: &str, keys: &[usize], heard: &Heard, left: &[
     });
 }
 
-fn token_of(dir: &Path) -> String {
-    std::fs::read_to_string(dir.join("admin.token")).expect("the daemon has written it").trim().to_owned()
+fn titled(title: &str) -> String {
+    format!(r#"{{"title":"{title}"}}"#)
 }
 
 fn ids_of(dir: &Path) -> Vec<String> {
@@ -155,10 +104,11 @@ fn thousand_keys_that_many_use_at_once_while_the_daemon_is_killed_are_a_thousand
     assert!(left.iter().all(|left| left.lock().expect("it is ours").is_empty()));
     let mut late = Client::connect(&daemon, &token).expect("it listens");
     for key in 0..keys {
-        let (status, body) = late.create(&format!("key-{key}"), &format!("job {key}")).expect("it answers");
-        heard.hear(key, status, body);
+        let told = late.create(&format!("key-{key}"), &titled(&format!("job {key}"))).expect("it answers");
+        heard.hear(key, told);
         if key.is_multiple_of(50) {
-            let (status, body) = late.create(&format!("key-{key}"), "another job").expect("it answers");
+            let told = late.create(&format!("key-{key}"), &titled("another job")).expect("it answers");
+            let Told { status, body, .. } = told;
             assert!(status == 409 && body.contains("idempotency_key_reused"), "{status} {body}");
         }
     }

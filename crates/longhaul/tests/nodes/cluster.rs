@@ -61,6 +61,22 @@ impl Database {
         });
     }
 
+    /// What the database answers to a question, as text; nothing if it has no answer.
+    pub fn answer(&self, question: &str) -> Option<String> {
+        let runtime = tokio::runtime::Runtime::new().expect("there is room");
+        runtime.block_on(async {
+            let row = self.schema.client().await.query_opt(question, &[]).await;
+            row.expect("the question is right").map(|row| row.get(0))
+        })
+    }
+
+    /// The clock that all nodes go by.
+    pub fn now(&self) -> jiff::Timestamp {
+        let micros = self.answer("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint::text");
+        let micros = micros.and_then(|micros| micros.parse().ok()).expect("it has a clock");
+        jiff::Timestamp::from_microsecond(micros).expect("it is a time")
+    }
+
     /// The whole ledger.
     pub fn facts(&self) -> Vec<Value> {
         let exported = binary(&["export", "facts", "--database", &self.schema.address]).output();

@@ -1,9 +1,10 @@
 //! Nodes are killed again and again under load: all that was accepted ends, once, and nothing that has ended is run again.
 //!
 //! Most come back where they were, and end the leases of the one before by themselves; each tenth is lost with its machine, and
-//! whatever it held waits for its lease.
+//! whatever it held waits for its lease. From each kill to each take-over passes no more than a lease and two seconds, by the clock of
+//! the database.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Database, LEASE, Node, knob};
+use crate::cluster::{Database, LEASE, Node, knob, within};
 use crate::given::longhaul;
 
 const NODES: usize = 3;
@@ -25,8 +26,26 @@ const THE_ONE: usize = 3;
 /// Times that one create is sent before the test gives up: far more than there are nodes.
 const MAX_SENDS: usize = 200;
 
+/// From the kill of a node to the moment at which its work may be taken by another.
+const TAKEN_OVER_WITHIN: Duration = LEASE.saturating_add(Duration::from_secs(2));
+/// What is held for so long is no job that is over at once.
+const HELD: Duration = Duration::from_millis(50);
+
 /// Attempts that each job is given: more than can be killed under one.
 const ENOUGH: &str = "20";
+
+/// A node that was killed.
+struct Kill {
+    node: String,
+    at: jiff::Timestamp,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    ComesBack,
+    Lost,
+}
 
 /// What is asked for while nodes die.
 struct Load<'a> {
@@ -55,15 +74,24 @@ fn nodes_that_are_killed_every_few_seconds_lose_no_job_and_run_no_ended_one() {
         keys: AtomicUsize::new(0),
         repeated: AtomicUsize::new(0),
     };
+    let mut killed = Vec::new();
     let accepted: BTreeSet<String> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| load.ask_until_over())).collect();
         for kill in 1..=kills {
             std::thread::sleep(EVERY);
             let slot = kill % NODES;
+            let fate = if kill % ONE_OF_THEM_IS_LOST == THE_ONE { Fate::Lost } else { Fate::ComesBack };
+            let node = nodes[slot].id();
+            if fate == Fate::Lost {
+                within(LEASE, "it has work in its hands", || holds_work(&database, &node));
+            }
             let Node { dir, daemon } = nodes.remove(slot);
+            killed.push(Kill { node, at: database.now(), fate });
             daemon.kill();
-            let next =
-                if kill % ONE_OF_THEM_IS_LOST == THE_ONE { database.node() } else { database.node_in(dir) };
+            let next = match fate {
+                Fate::Lost => database.node(),
+                Fate::ComesBack => database.node_in(dir),
+            };
             load.dirs.lock().unwrap_or_else(PoisonError::into_inner)[slot] = next.dir().to_owned();
             nodes.insert(slot, next);
         }
@@ -104,7 +132,49 @@ fn nodes_that_are_killed_every_few_seconds_lose_no_job_and_run_no_ended_one() {
         load.repeated.load(Ordering::SeqCst)
     );
     assert!(taken_over > 0, "no node died with work in its hands");
+    check_take_overs(&database, &killed);
     database.verify();
+}
+
+/// Whether a node has a job that it keeps for a while.
+fn holds_work(database: &Database, node: &str) -> bool {
+    let held = || database.answer(&format!("SELECT record_id FROM agenda WHERE owner = '{node}' LIMIT 1"));
+    held().is_some_and(|first| {
+        std::thread::sleep(HELD);
+        held().is_some_and(|second| second == first)
+    })
+}
+
+/// Each job that a killed node held, from the kill to the fact that says that it is free again.
+fn check_take_overs(database: &Database, killed: &[Kill]) {
+    let mut owners: BTreeMap<String, String> = BTreeMap::new();
+    let (mut from_lost, mut from_others) = (Vec::new(), Vec::new());
+    for fact in database.facts() {
+        let job = fact["stream"].as_str().expect("it has a stream").to_owned();
+        if let Some(owner) = fact["payload"]["dispatched"]["owner"].as_str() {
+            owners.insert(job, owner.to_owned());
+        } else if fact["kind"] == "job.requeued/1" {
+            let Some(kill) = killed.iter().find(|kill| kill.node == owners[&job]) else { continue };
+            let at: jiff::Timestamp = fact["at"].as_str().expect("it has a time").parse().expect("it is one");
+            let took = Duration::try_from(at.duration_since(kill.at)).expect("it was killed before");
+            assert!(
+                took <= TAKEN_OVER_WITHIN,
+                "{job} was taken over {took:?} after the kill of {}",
+                kill.node
+            );
+            match kill.fate {
+                Fate::Lost => from_lost.push(took),
+                Fate::ComesBack => from_others.push(took),
+            }
+        }
+    }
+    for (whose, took) in [("lost nodes", &mut from_lost), ("nodes that came back", &mut from_others)] {
+        took.sort();
+        let at = |percent: usize| took.get(took.len() * percent / 100).copied().unwrap_or_default();
+        let (count, most) = (took.len(), took.last().copied().unwrap_or_default());
+        println!("{count} jobs of {whose} free after p50 {:.1?} p99 {:.1?} max {most:.1?}", at(50), at(99));
+    }
+    assert!(!from_lost.is_empty(), "nothing was taken over from a node that was lost");
 }
 
 impl Load<'_> {

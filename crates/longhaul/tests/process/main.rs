@@ -1,6 +1,7 @@
 //! The process executor with the real binary as supervisor and real commands: what they say, and that nothing of them stays.
 
 mod artifacts;
+mod crowd;
 mod deaths;
 mod given;
 mod kept;

@@ -201,6 +201,41 @@ async fn client_that_takes_nothing_in_is_cut() {
 }
 
 #[tokio::test]
+async fn answers_that_nobody_takes_in_are_bounded_and_their_room_comes_back() {
+    let limits = ServerLimits {
+        answer_bytes: 24_000_000,
+        write_within: SHORT,
+        head_within: SHORT,
+        ..ServerLimits::default()
+    };
+    let world = world_with(limits).await;
+    // More than the buffers between us hold.
+    for _ in 0..8 {
+        world.post("/jobs", json!({ "prompt": "x".repeat(1_000_000) })).send().await.ok();
+    }
+    let large = head(&world, "GET", "/jobs?limit=8", "");
+    let mut greedy = Vec::new();
+    let sent_away = loop {
+        assert!(greedy.len() < 20, "as many answers as anybody asks for wait at once");
+        let mut next = send(&world, &large).await;
+        let mut begins = [0; 12];
+        next.read_exact(&mut begins).await.unwrap();
+        if begins == *b"HTTP/1.1 503" {
+            break rest(&mut next).await;
+        }
+        // It has the room until it is cut.
+        greedy.push(next);
+    };
+    assert!(sent_away.contains("too many large answers wait to be read"), "{sent_away}");
+    assert!(sent_away.contains("retry-after: 1"), "{sent_away}");
+    // What is small is answered all the while, and what changes something, however much it says.
+    world.get("/jobs?limit=1&state=failed").send().await.ok();
+    world.create(json!({})).await;
+    let comes_back = async { while world.get("/jobs?limit=8").send().await.status != 200 {} };
+    tokio::time::timeout(SHORT * 100, comes_back).await.expect("those who took nothing in are cut");
+}
+
+#[tokio::test]
 async fn open_connection_does_not_keep_the_server_from_stopping() {
     let world = world().await;
     let mut silent = connect(&world).await;

@@ -1,0 +1,106 @@
+//! Work that ends whoever runs it: it is tried as often as it may be and no more, the record says why it stopped, and all other work goes on.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::given::{Daemon, create, ended, show, until_over, verify};
+
+const ATTEMPTS: usize = 5;
+/// Jobs that do nobody any harm.
+const OTHERS: usize = 40;
+
+/// Each time that it runs is a line in this file; then it does this.
+fn script(dir: &Path, then: &str) -> String {
+    format!("echo run >> '{}'; {then}; sleep 1000", dir.join("runs").display())
+}
+
+fn runs(dir: &Path) -> usize {
+    std::fs::read_to_string(dir.join("runs")).expect("it was run").lines().count()
+}
+
+fn command(script: &str) -> String {
+    json!({ "argv": ["sh", "-c", script] }).to_string()
+}
+
+fn others(dir: &Path) -> Vec<String> {
+    let harmless = command("echo 7");
+    let one = |_| {
+        let arguments = ["harmless", "--executor", "command", "--input", &harmless, "--max-attempts", "100"];
+        create(dir, &[&arguments[..], &["--backoff", "0s"]].concat())
+    };
+    (0..OTHERS).map(one).collect()
+}
+
+fn poison(dir: &Path, executor: &str, input: &str) -> String {
+    let attempts = ATTEMPTS.to_string();
+    let arguments = ["poison", "--executor", executor, "--input", input, "--max-attempts", &attempts];
+    create(dir, &[&arguments[..], &["--backoff", "0s"]].concat())
+}
+
+/// Every attempt was run, once, and says how it ended.
+#[track_caller]
+fn assert_tried_out(dir: &Path, id: &str) -> Value {
+    let status = show(dir, id);
+    assert_eq!(runs(dir), ATTEMPTS, "{status}");
+    assert_eq!(status["runner"]["attempt_count"], ATTEMPTS, "{status}");
+    status
+}
+
+#[test]
+fn command_that_kills_its_supervisor_is_tried_so_often_and_no_more_and_others_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let id = poison(dir.path(), "command", &command(&script(dir.path(), "kill -9 $PPID")));
+    let others = others(dir.path());
+    let result = ended(dir.path(), &id, "failed");
+    assert_eq!(result["error"]["code"], "supervisor_lost", "{result}");
+    assert_tried_out(dir.path(), &id);
+    for other in others {
+        ended(dir.path(), &other, "completed");
+    }
+    verify(dir.path());
+}
+
+#[test]
+fn plugin_that_kills_its_supervisor_is_tried_so_often_and_no_more_and_others_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    crate::floods::plugin(dir.path(), "poison", &script(dir.path(), "kill -9 $PPID"));
+    let config = dir.path().join("longhaul.yaml");
+    // Failures in a row would have it left alone, which is another promise.
+    let text = "plugin_roots: [plugins]\nplugins: { poison: { circuit_breaker: { threshold: 100 } } }\n";
+    std::fs::write(&config, text).unwrap();
+    let _daemon = Daemon::start_with(dir.path(), &["--config", config.to_str().unwrap()]);
+    let id = poison(dir.path(), "poison", "{}");
+    let others = others(dir.path());
+    let result = ended(dir.path(), &id, "failed");
+    assert_eq!(result["error"]["code"], "supervisor_lost", "{result}");
+    assert_tried_out(dir.path(), &id);
+    for other in others {
+        ended(dir.path(), &other, "completed");
+    }
+    verify(dir.path());
+}
+
+/// It takes the daemon with it, which somebody starts again each time.
+#[test]
+fn command_that_kills_the_daemon_is_tried_so_often_and_no_more_and_others_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_with(dir.path(), &["--no-dispatch"]);
+    let kills = "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)";
+    let id = poison(dir.path(), "command", &command(&script(dir.path(), kills)));
+    let others = others(dir.path());
+    drop(daemon);
+    for _ in 0..ATTEMPTS {
+        let daemon = Daemon::start(dir.path());
+        assert_eq!(until_over(daemon), Some(9), "{}", runs(dir.path()));
+    }
+    let _daemon = Daemon::start(dir.path());
+    ended(dir.path(), &id, "unavailable");
+    let status = assert_tried_out(dir.path(), &id);
+    assert_eq!(status["state_reason"], "runner_interrupted", "{status}");
+    for other in others {
+        ended(dir.path(), &other, "completed");
+    }
+    verify(dir.path());
+}
