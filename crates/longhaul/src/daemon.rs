@@ -24,7 +24,7 @@ use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
 use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Specialist, Timer};
 use server::{CallbackKey, CallbackTarget, Server, ServerLimits, ServerSettings};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -32,6 +32,7 @@ use crate::builtin;
 use crate::client::DaemonFile;
 use crate::config::{Config, Kind, OpenedConnector};
 use crate::database::{DatabaseArgument, Opened, Place};
+pub use descriptors::make_room;
 pub use files::{kept_callback_key, write_callback_key};
 use signals::Signals;
 
@@ -43,6 +44,8 @@ const GRACE_SECONDS: u64 = 10;
 const REVOKED_WITHIN: Duration = Duration::from_millis(500);
 /// How long requests that are under way may take when the daemon stops.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// Connections that wait to be taken in.
+const COMING_AT_ONCE: u32 = 4_096;
 
 /// What a daemon is started with.
 pub struct DaemonOptions {
@@ -76,7 +79,7 @@ impl Running {
         // Before anything is written: a signal from now on is a graceful stop.
         let signals = Signals::listen()?;
         // A daemon that cannot serve leaves nothing behind.
-        let listener = listen(options.listen.or(options.config.listen), &options.data_dir).await?;
+        let listener = listen(options.listen.or(options.config.listen), &options.data_dir)?;
         let data_dir = files::make_data_dir(&options.data_dir)?;
         let place = options.database.place(&data_dir)?;
         // A file has a lock of its own, and its data directory is one node for ever.
@@ -248,7 +251,7 @@ async fn callback_key(opened: &Opened, data_dir: &Path) -> Result<CallbackKey> {
     }))
 }
 
-async fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListener> {
+fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListener> {
     let default = || DEFAULT_LISTEN.parse().expect("the default is an address");
     let address = address.unwrap_or_else(default);
     if !address.ip().is_loopback() {
@@ -256,7 +259,7 @@ async fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListe
             "longhaul: {address} can be reached from outside, and there is no encryption; put a proxy with TLS in front"
         );
     }
-    TcpListener::bind(address).await.with_context(|| {
+    bound(address).with_context(|| {
         let told = format!(
             "cannot listen on {address}; choose another with --listen, port 0 takes any that is free"
         );
@@ -270,6 +273,14 @@ async fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListe
             Err(_) => told,
         }
     })
+}
+
+/// Many may come at the same moment: the system keeps them until they are taken in, or as many of them as it was set to.
+fn bound(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(COMING_AT_ONCE)
 }
 
 fn host(data_dir: &Path, artifacts: &Arc<Artifacts>) -> Result<Arc<ProcessHost>> {

@@ -11,7 +11,7 @@ use engine::http::Connector;
 
 use crate::client::DATA_DIR;
 use crate::config::Config;
-use crate::daemon::{DaemonOptions, Running};
+use crate::daemon::{self, DaemonOptions, Running};
 use crate::database::DatabaseArgument;
 use crate::log;
 
@@ -81,6 +81,7 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
         dispatching: if serve.no_dispatch { Dispatching::Off } else { Dispatching::On },
     };
     log::to_standard_error();
+    daemon::make_room(options.config.connections());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let running = Running::start(options).await?;

@@ -92,12 +92,13 @@ fn five_thousand_slow_clients_keep_nobody_from_being_answered_and_are_cut_in_the
             stream
         })
         .collect();
+    let opened = began.elapsed();
     let beside = ask(&mut client, "beside");
     let held = slow.iter_mut().map(is_cut).filter(|is_cut| !is_cut).count();
     let (held_for, growth) = (began.elapsed(), daemon.peak_bytes().saturating_sub(before));
     let at = |took: &[Duration], percent: usize| took[took.len() * percent / 100];
     println!(
-        "{held} slow clients held for {held_for:.1?}, the daemon grew by {} KiB; answers of others alone p50 {:.1?} p99 {:.1?}, beside \
+        "{held} slow clients came in {opened:.1?} and were held for {held_for:.1?}, the daemon grew by {} KiB; answers of others alone p50 {:.1?} p99 {:.1?}, beside \
          them p50 {:.1?} p99 {:.1?}",
         growth / 1_024,
         at(&alone, 50),
