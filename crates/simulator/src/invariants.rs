@@ -14,6 +14,7 @@ mod effects;
 mod jobs;
 mod operations;
 mod routing;
+mod walks;
 mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -27,7 +27,7 @@ const MAX_ASKS: usize = 40;
 pub const WINDOW_SECONDS: u64 = 120;
 
 /// One after the other, side by side, instead of what failed, in spite of it, from what a step emits, and from an end.
-/// What must follow what is written down anew in `invariants/routing.rs`.
+/// What must follow what is written down anew in `invariants/walks.rs`.
 const PIPELINES: &str = "
 pipelines:
   - name: survey

@@ -1,5 +1,4 @@
-//! I15 and I16: what an event starts and how a run goes on, fact by fact. Which step follows which is written down anew here, by name;
-//! the walk of the domain is itself under test.
+//! I15 and I16: what an event starts and how a run goes on, fact by fact. Which step follows which is in `walks.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,48 +8,10 @@ use domain::run::{NewRun, RunEnd, RunFact, StepEnd, VisitIndex};
 use domain::{EventId, JobId, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, StoreError};
 
+use super::walks::{After, RULES, Seen, Walk};
 use super::{Checker, Stream, Violation, broken, is_open, must};
 use crate::counters::{Counters, Sometimes};
 use crate::routed::WINDOW_SECONDS;
-
-/// A step of a pipeline of `routed`, and what must have come before it.
-struct Rule {
-    pipeline: &'static str,
-    step: &'static str,
-    after: After,
-    /// Whether something is made of its failure.
-    failure: Handled,
-}
-
-enum After {
-    /// The event.
-    Start,
-    /// All of these, done.
-    Done(&'static [&'static str]),
-    /// This one, done or failed.
-    Over(&'static str),
-    /// This one, failed.
-    Failed(&'static str),
-}
-
-#[derive(PartialEq, Eq)]
-enum Handled {
-    Yes,
-    No,
-}
-
-const RULES: [Rule; 10] = [
-    Rule { pipeline: "survey", step: "measure", after: After::Start, failure: Handled::No },
-    Rule { pipeline: "survey", step: "left", after: After::Done(&["measure"]), failure: Handled::No },
-    Rule { pipeline: "survey", step: "right", after: After::Done(&["measure"]), failure: Handled::No },
-    Rule { pipeline: "survey", step: "sum", after: After::Done(&["left", "right"]), failure: Handled::Yes },
-    Rule { pipeline: "survey", step: "mend", after: After::Failed("sum"), failure: Handled::No },
-    Rule { pipeline: "watch", step: "look", after: After::Start, failure: Handled::Yes },
-    Rule { pipeline: "watch", step: "tell", after: After::Over("look"), failure: Handled::No },
-    Rule { pipeline: "alarm", step: "ring", after: After::Start, failure: Handled::No },
-    Rule { pipeline: "inquest", step: "ask", after: After::Start, failure: Handled::Yes },
-    Rule { pipeline: "inquest", step: "shrug", after: After::Failed("ask"), failure: Handled::No },
-];
 
 /// Who listens to an event of this type.
 fn listeners(event: &NewEvent) -> Vec<&str> {
@@ -106,23 +67,6 @@ struct Here {
     expired: BTreeSet<JobId>,
     /// Jobs of whose end an event tells.
     told: BTreeSet<JobId>,
-}
-
-/// The checker's own small fold of a run.
-struct Walk {
-    pipeline: String,
-    key: Option<String>,
-    visits: BTreeMap<VisitIndex, Seen>,
-    is_cancelled: bool,
-    was_reopened: bool,
-    end: Option<(RunEnd, Timestamp)>,
-}
-
-/// A step as the checker has seen it.
-struct Seen {
-    name: String,
-    job: RecordId,
-    end: Option<StepEnd>,
 }
 
 impl Routing {
@@ -237,10 +181,10 @@ impl Checker {
                     counters.saw(Sometimes::DuplicateCollapsed);
                     let run = RecordId::from(run_id.clone());
                     let same = |walk: &Walk| walk.pipeline == *pipeline && walk.key == event.dedupe_key;
-                    let here = |walk: &Walk| same(walk) && event.dedupe_key.is_some();
+                    let known = self.routing.walks.get(&run).is_some_and(same);
                     let begins_here = self.routing.here.said.iter().any(|(_, _, said)| *said == run);
-                    let known = self.routing.walks.get(&run).is_some_and(here);
-                    !is_low && (known || begins_here || self.retired.contains(&run))
+                    let is_there = known || begins_here || self.retired.contains(&run);
+                    !is_low && event.dedupe_key.is_some() && is_there
                 }
                 Disposition::PredicateFalse => is_low,
                 Disposition::OtherSource
@@ -472,77 +416,5 @@ impl Checker {
         must(knows != is_open(job), "I16", || {
             format!("{id} is open: {}, and {run} says otherwise", is_open(job))
         })
-    }
-}
-
-impl Walk {
-    fn rule(&self, step: &str) -> Option<&'static Rule> {
-        RULES.iter().find(|rule| rule.pipeline == self.pipeline && rule.step == step)
-    }
-
-    fn named<'a>(&'a self, step: &'a str) -> impl Iterator<Item = &'a Seen> {
-        self.visits.values().filter(move |seen| seen.name == step)
-    }
-
-    /// How often a step began.
-    fn count(&self, step: &str) -> usize {
-        self.named(step).count()
-    }
-
-    /// How often a step was done: as often as it emitted events, or once.
-    fn done(&self, step: &str) -> usize {
-        let times = |seen: &Seen| match seen.end {
-            Some(StepEnd::Completed { emitted, .. }) => emitted.max(1) as usize,
-            Some(StepEnd::Skipped | StepEnd::Failed { .. } | StepEnd::Cancelled) | None => 0,
-        };
-        self.named(step).map(times).sum()
-    }
-
-    fn failed(&self, step: &str) -> usize {
-        self.named(step).filter(|seen| matches!(seen.end, Some(StepEnd::Failed { .. }))).count()
-    }
-
-    /// How often a step may have begun by now.
-    fn may_begin(&self, rule: &Rule) -> usize {
-        match rule.after {
-            After::Start => 1,
-            After::Done(steps) => steps.iter().map(|step| self.done(step)).min().unwrap_or(0),
-            After::Over(step) => self.done(step) + self.failed(step),
-            After::Failed(step) => self.failed(step),
-        }
-    }
-
-    /// Whether a step went wrong and nothing is made of it.
-    fn is_unhandled(&self, seen: &Seen) -> bool {
-        match seen.end {
-            Some(StepEnd::Cancelled) => true,
-            Some(StepEnd::Failed { .. }) => {
-                self.rule(&seen.name).is_none_or(|rule| rule.failure == Handled::No)
-            }
-            Some(StepEnd::Completed { .. } | StepEnd::Skipped) | None => false,
-        }
-    }
-
-    fn expected_end(&self) -> RunEnd {
-        if self.is_cancelled {
-            RunEnd::Cancelled
-        } else if self.visits.values().any(|seen| self.is_unhandled(seen)) {
-            RunEnd::Failed
-        } else {
-            RunEnd::Completed
-        }
-    }
-
-    /// A step is done again only where the walk still stands because of it.
-    fn reopen(&mut self, id: &RecordId, visit: VisitIndex) -> Result<(), Violation> {
-        let stands = self.visits.get(&visit).is_some_and(|seen| self.is_unhandled(seen));
-        must(stands && !self.is_cancelled, "I16", || {
-            format!("visit {visit} of {id} is done again, and the run has moved on")
-        })?;
-        if let Some(seen) = self.visits.get_mut(&visit) {
-            seen.end = None;
-        }
-        (self.end, self.was_reopened) = (None, true);
-        Ok(())
     }
 }
