@@ -1,7 +1,8 @@
 //! How much is served at once, and how long a client may take. What is over a bound is sent away with 503 and may come back;
 //! nothing waits in memory for its turn.
 //!
-//! A large answer to a read takes room until its client has taken it in: whoever asks for much and reads nothing fills its own part.
+//! A large answer to a read takes room until its client has taken it in, of which there is so much for all: whoever asks for much and reads slowly
+//! fills that, and no more memory.
 //! What was asked to change something is never sent away for its answer: it has happened.
 //!
 //! A slot is taken only once a request is here as a whole: a client that sends slowly holds its own connection and nothing else.

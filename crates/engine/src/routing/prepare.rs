@@ -46,8 +46,14 @@ pub(crate) struct Ending {
 /// Why a step cannot be given anything: its failure.
 struct Unprepared(String);
 
-/// Type, key and payload of an event.
-type WrittenDown = (String, Option<String>, Map<String, Value>);
+/// What an event says.
+#[derive(Default)]
+struct Said {
+    kind: String,
+    dedupe_key: Option<String>,
+    payload: Map<String, Value>,
+    correlation: Option<Json>,
+}
 
 type Later<'b, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + Send + 'b>>;
 
@@ -281,7 +287,11 @@ impl<'a> Preparing<'a> {
 
     async fn outputs_of_job(&self, at: VisitIndex) -> Result<Vec<Given>, EngineError> {
         let (job, result) = self.job_of(at).await?;
-        let context = self.context_of(job.as_deref()).await?;
+        let context = match job.as_deref().filter(|job| job.purged_at.is_none()) {
+            Some(job) => self.context_of(job).await?,
+            // Gone with the job: what was carried to it is carried on.
+            None => self.given(at).await?.context,
+        };
         let at_time = job.as_ref().and_then(|job| job.completed_at).unwrap_or(self.now);
         let source = job.as_ref().and_then(|job| job.spec.executor.clone());
         let result: Value = result.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
@@ -300,43 +310,44 @@ impl<'a> Preparing<'a> {
         }
         let job_id = self.visit(at)?.job_id().cloned();
         let listed = result.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut outputs = Vec::with_capacity(listed.len());
+        let mut outputs = Vec::new();
         for ordinal in 0..emitted {
             let event_id = job_id.as_ref().map(|job_id| derived::event_id(job_id, ordinal));
             let listed = listed.get(ordinal as usize).cloned().unwrap_or_default();
             let text = |key: &str| listed.get(key).and_then(Value::as_str).map(str::to_owned);
-            let (kind, dedupe_key, payload) = match listed.get("payload").and_then(Value::as_object) {
-                Some(payload) => (text("type").unwrap_or_default(), text("dedupe_key"), payload.clone()),
+            let said = match listed.get("payload").and_then(Value::as_object) {
+                Some(payload) => Said {
+                    kind: text("type").unwrap_or_default(),
+                    dedupe_key: text("dedupe_key"),
+                    payload: payload.clone(),
+                    correlation: listed.get(CORRELATION).and_then(|own| Json::parse(&own.to_string()).ok()),
+                },
                 None => self.written_down(job_id.as_ref(), ordinal).await?.unwrap_or_default(),
             };
             let seen = SeenEvent {
-                dedupe_key,
+                dedupe_key: said.dedupe_key,
                 source: source.clone(),
                 event_id: event_id.map(|id| id.as_str().to_owned()),
-                ..told(&kind, payload, at_time)
+                ..told(&said.kind, said.payload, at_time)
             };
             let mut context = context.clone();
-            let own = listed.get(CORRELATION).and_then(|own| Json::parse(&own.to_string()).ok());
-            carry_correlation(&mut context, own.as_ref());
+            carry_correlation(&mut context, said.correlation.as_ref());
             outputs.push(Given { event: seen, context });
         }
         Ok(outputs)
     }
 
-    /// Type, key and payload of an event that a result does not have whole: all of them together are too large, or somebody has purged the
+    /// What an event says that a result does not have whole: all of them together are too large, or somebody has purged the
     /// job, or it was kept long enough while its run went on. The event has them; one that is gone too says nothing, and the run goes on.
-    async fn written_down(
-        &self,
-        job_id: Option<&JobId>,
-        ordinal: u32,
-    ) -> Result<Option<WrittenDown>, EngineError> {
+    async fn written_down(&self, job_id: Option<&JobId>, ordinal: u32) -> Result<Option<Said>, EngineError> {
         let Some(job_id) = job_id else { return Ok(None) };
         if let Some(ending) = self.ending.as_ref().filter(|ending| ending.job_id == *job_id)
             && let Some(emitted) = ending.emitted.get(ordinal as usize)
         {
             let payload =
                 serde_json::from_slice(&emitted.payload).map_err(|error| broken(&self.run, error))?;
-            return Ok(Some((emitted.kind.clone(), emitted.dedupe_key.clone(), payload)));
+            let (kind, dedupe_key) = (emitted.kind.clone(), emitted.dedupe_key.clone());
+            return Ok(Some(Said { kind, dedupe_key, payload, correlation: emitted.correlation.clone() }));
         }
         let id = RecordId::from(derived::event_id(job_id, ordinal));
         let loaded = self.store.load(&id).await?;
@@ -347,7 +358,8 @@ impl<'a> Preparing<'a> {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| broken(&self.run, error))?,
             None => Map::new(),
         };
-        Ok(Some((event.said.kind.clone(), event.said.dedupe_key.clone(), payload)))
+        let (kind, dedupe_key) = (event.said.kind.clone(), event.said.dedupe_key.clone());
+        Ok(Some(Said { kind, dedupe_key, payload, correlation: event.said.correlation.clone() }))
     }
 
     /// The ends of the branches of a group, together; that of its only branch as it is.
@@ -427,8 +439,7 @@ impl<'a> Preparing<'a> {
         Ok((job, result))
     }
 
-    async fn context_of(&self, job: Option<&Job>) -> Result<Map<String, Value>, EngineError> {
-        let Some(job) = job else { return Ok(Map::new()) };
+    async fn context_of(&self, job: &Job) -> Result<Map<String, Value>, EngineError> {
         let Some(body) = job.bodies.iter().find(|body| body.name == BodyName::Context) else {
             return Ok(Map::new());
         };

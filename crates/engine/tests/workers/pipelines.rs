@@ -9,7 +9,7 @@ use domain::run::{RunCommand, RunState};
 use domain::{JobId, Record, RecordId};
 use engine::{Executor, Order, Output, Produced};
 use serde_json::json;
-use store::PluginStore;
+use store::{PluginStore, Store};
 
 use crate::given::routed::{Seen, World, done, emitting, failed, noting};
 use crate::given::{Gate, scripted};
@@ -285,7 +285,8 @@ pipelines:
         });
         [maker, slow, noting("quick", seen, |_| done()), noting("last", seen, |_| done())]
     });
-    let id = world.publish("go", json!({}), None).await;
+    let order = domain::Json::parse(r#"{"order":7}"#).expect("it is JSON");
+    let id = world.publish_with("go", json!({}), |new| new.correlation = Some(order)).await;
     let run_id = world.started(&id).await;
     let of =
         |executor: &str| world.jobs().into_iter().find(|job| job.spec.executor.as_deref() == Some(executor));
@@ -296,6 +297,13 @@ pipelines:
     gate.open();
     world.until(&run_id, RunState::Completed).await;
     assert_eq!(world.names(), ["last", "maker", "quick"]);
+    let last = of("last").expect("it is done");
+    let body =
+        last.bodies.iter().find(|body| body.name == domain::BodyName::Context).expect("it was carried to it");
+    let context = world.given.store.inner.body(&last.id.clone().into(), *body).await.expect("it can be read");
+    let context: serde_json::Value =
+        serde_json::from_slice(&context.expect("it is kept")).expect("it is JSON");
+    assert_eq!(context["correlation"], json!({ "order": 7 }));
 }
 
 #[tokio::test]

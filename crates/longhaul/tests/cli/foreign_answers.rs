@@ -38,7 +38,7 @@ fn dripping(begins: &str) -> Answer {
     Answer { begins: begins.into(), goes_on: b"x".to_vec(), every: DRIP_EVERY }
 }
 
-/// Each is named, and says whether it goes on for ever if nobody cuts it off before its time is over.
+/// By their names.
 fn answers() -> BTreeMap<&'static str, Answer> {
     let ok = "HTTP/1.1 200 OK\r\n";
     let chunked = format!("{ok}Transfer-Encoding: chunked\r\n\r\n");

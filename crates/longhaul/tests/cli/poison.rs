@@ -87,13 +87,18 @@ fn plugin_that_kills_its_supervisor_is_tried_so_often_and_no_more_and_others_go_
 fn command_that_kills_the_daemon_is_tried_so_often_and_no_more_and_others_go_on() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start_with(dir.path(), &["--no-dispatch"]);
-    let kills = "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)";
-    let id = poison(dir.path(), "command", &command(&script(dir.path(), kills)));
+    // Not before it says that it is ready, and nobody else.
+    let victim = dir.path().join("victim");
+    let kills = format!("until kill -9 $(cat '{}'); do sleep 0.01; done", victim.display());
+    let id = poison(dir.path(), "command", &command(&script(dir.path(), &kills)));
     let others = others(dir.path());
     drop(daemon);
     for _ in 0..ATTEMPTS {
         let daemon = Daemon::start(dir.path());
-        assert_eq!(until_over(daemon), Some(9), "{}", runs(dir.path()));
+        std::fs::write(&victim, daemon.pid().to_string()).unwrap();
+        let over = until_over(daemon);
+        std::fs::remove_file(&victim).unwrap();
+        assert_eq!(over, Some(9), "{}", runs(dir.path()));
     }
     let _daemon = Daemon::start(dir.path());
     ended(dir.path(), &id, "unavailable");

@@ -37,7 +37,8 @@ fn beginnings(token: &str) -> [String; 5] {
 fn raise_limit() {
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("it is no more than may be");
-    let enough = maximum.is_none_or(|most| most > 2 * CLIENTS as u64);
+    // With half of its connections taken the daemon is in a hurry.
+    let enough = maximum.is_none_or(|most| most > 3 * CLIENTS as u64);
     assert!(enough, "the limit of open files is {maximum:?}: raise it (ulimit -Hn)");
 }
 
@@ -93,8 +94,8 @@ fn five_thousand_slow_clients_keep_nobody_from_being_answered_and_are_cut_in_the
         })
         .collect();
     let opened = began.elapsed();
-    let beside = ask(&mut client, "beside");
     let held = slow.iter_mut().map(is_cut).filter(|is_cut| !is_cut).count();
+    let beside = ask(&mut client, "beside");
     let (held_for, growth) = (began.elapsed(), daemon.peak_bytes().saturating_sub(before));
     let at = |took: &[Duration], percent: usize| took[took.len() * percent / 100];
     println!(
@@ -106,7 +107,7 @@ fn five_thousand_slow_clients_keep_nobody_from_being_answered_and_are_cut_in_the
         at(&beside, 50),
         at(&beside, 99)
     );
-    assert_eq!(held, CLIENTS, "too few were there all the while for this to prove anything");
+    assert_eq!(held, CLIENTS, "too few were there at once for this to prove anything");
     assert!(*beside.last().unwrap() < ANSWERED_WITHIN, "somebody waited for {:?}", beside.last());
     assert!(growth <= MOST_GROWTH, "the daemon grew by {growth} bytes");
     while !slow.is_empty() {

@@ -67,7 +67,7 @@ impl Session {
             IDLE_LIMIT.as_millis(),
         );
         // What is acknowledged is synced, whatever the server, the database or the user was set to; whoever needs less says so by itself.
-        let synced = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
+        let synced = "SELECT set_config('synchronous_commit', 'local', false) WHERE current_setting('synchronous_commit') = 'off'";
         let settings = format!("{settings}; {synced}");
         session.run(&settings).await.map_err(|error| OpenError::refused(address, &error))?;
         Ok(session)
