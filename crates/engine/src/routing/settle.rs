@@ -210,6 +210,7 @@ impl Settling<'_> {
         let steps = prepared.iter().filter(|one| matches!(one.readiness, Readiness::Job { .. })).count();
         self.begun = self.begun.saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
         self.also.bodies.extend(bodies);
+        // Without the run that the rules then start there is nothing to go on with: one bug in two places.
         if !prepared.is_empty() && !planted(Bug::RunNotStarted) {
             self.also.then(run_id.clone(), RunCommand::Advance(prepared));
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::given::{Daemon, MIB, create, expect, json as json_of, longhaul, show, within};
+use crate::given::{Daemon, MIB, create, expect, json as json_of, longhaul, plugin, show, within};
 
 const FLOOD_MIB: u64 = 256;
 /// By how much the daemon may grow meanwhile.
@@ -133,17 +133,4 @@ fn command_that_never_stops_talking_is_ended_by_its_time_limit_and_takes_no_room
     let took = Duration::try_from(time("completed_at").duration_since(time("started_at"))).unwrap();
     println!("endless: ended after {took:.1?}, the daemon grew by {} KiB", growth / 1_024);
     assert!(growth <= MOST_GROWTH, "the daemon grew by {growth} bytes");
-}
-
-pub fn plugin(dir: &Path, name: &str, body: &str) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let home = dir.join("plugins").join(name);
-    std::fs::create_dir_all(&home).expect("there is room");
-    let manifest = format!("name: {name}\nprotocol: 2\nentrypoint: run\ncommands: [poll, handle]\n");
-    std::fs::write(home.join("manifest.yaml"), manifest).expect("there is room");
-    std::fs::write(home.join("run"), format!("#!/usr/bin/env bash\n{body}\n")).expect("there is room");
-    for file in ["manifest.yaml", "run"] {
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(home.join(file), mode).expect("it is ours");
-    }
 }

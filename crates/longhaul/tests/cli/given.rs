@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
@@ -236,4 +237,15 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A plugin of this name whose program is this script.
+pub fn plugin(dir: &Path, name: &str, script: &str) {
+    let home = dir.join("plugins").join(name);
+    std::fs::create_dir_all(&home).expect("there is room");
+    let manifest = format!("name: {name}\nprotocol: 2\nentrypoint: run\ncommands: [poll, handle]\n");
+    std::fs::write(home.join("manifest.yaml"), manifest).expect("there is room");
+    let program = home.join("run");
+    std::fs::write(&program, format!("#!/usr/bin/env bash\n{script}\n")).expect("there is room");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
 }

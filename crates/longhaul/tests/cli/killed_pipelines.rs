@@ -1,11 +1,10 @@
 //! kill -9 at every step of a pipeline of plugins: started again, every child is there exactly once, and the store agrees with its ledger.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::given::{Daemon, create, json, verify, within};
+use crate::given::{Daemon, create, json, plugin, verify, within};
 
 /// A job of `field` emits `grain`; the pipeline `mill` grinds it in three steps, each of which emits `ground`; `watch` listens to that.
 const JOBS: usize = 1 + 3 + 3;
@@ -18,18 +17,11 @@ pipelines:
 - { name: watch, on: ground, steps: [{ id: look, uses: noop }] }
 ";
 
-fn plugin(dir: &Path, name: &str, emits: &str) {
-    let home = dir.join("plugins").join(name);
-    std::fs::create_dir_all(&home).expect("it can be");
-    let manifest = format!("name: {name}\nprotocol: 2\nentrypoint: run\ncommands: [poll, handle]\n");
-    std::fs::write(home.join("manifest.yaml"), manifest).expect("it can be");
+fn emitting(dir: &Path, name: &str, emits: &str) {
     let answer = format!(
         r#"{{"status":"ok","result":"done","state_updates":{{"seen":true}},"events":[{{"type":"{emits}","payload":{{"by":"{name}"}}}}]}}"#
     );
-    let script = format!("#!/bin/sh\ncat > /dev/null\nsleep 0.05\necho '{answer}'\n");
-    let run = home.join("run");
-    std::fs::write(&run, script).expect("it can be");
-    std::fs::set_permissions(&run, std::fs::Permissions::from_mode(0o755)).expect("it can be");
+    plugin(dir, name, &format!("cat > /dev/null\nsleep 0.05\necho '{answer}'"));
 }
 
 fn start(dir: &Path) -> Daemon {
@@ -49,8 +41,8 @@ fn completed(dir: &Path) -> usize {
 fn killed_at_every_step_a_pipeline_leaves_exactly_one_of_each_child() {
     let dir = tempfile::tempdir().expect("there is room");
     let path = dir.path();
-    plugin(path, "field", "grain");
-    plugin(path, "mill", "ground");
+    emitting(path, "field", "grain");
+    emitting(path, "mill", "ground");
     std::fs::write(path.join("mill.yaml"), PIPELINES).expect("it can be");
     let tried = "retry: { max_attempts: 20, backoff_base_seconds: 1 }";
     let config = format!(

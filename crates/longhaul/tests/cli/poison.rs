@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::given::{Daemon, create, ended, show, until_over, verify};
+use crate::given::{Daemon, create, ended, plugin, show, until_over, verify};
 
 const ATTEMPTS: usize = 5;
 /// Jobs that do nobody any harm.
@@ -65,7 +65,7 @@ fn command_that_kills_its_supervisor_is_tried_so_often_and_no_more_and_others_go
 #[test]
 fn plugin_that_kills_its_supervisor_is_tried_so_often_and_no_more_and_others_go_on() {
     let dir = tempfile::tempdir().unwrap();
-    crate::floods::plugin(dir.path(), "poison", &script(dir.path(), "kill -9 $PPID"));
+    plugin(dir.path(), "poison", &script(dir.path(), "kill -9 $PPID"));
     let config = dir.path().join("longhaul.yaml");
     // Failures in a row would have it left alone, which is another promise.
     let text = "plugin_roots: [plugins]\nplugins: { poison: { circuit_breaker: { threshold: 100 } } }\n";
