@@ -47,19 +47,24 @@ fn assert_tried_out(dir: &Path, id: &str) -> Value {
     status
 }
 
+#[track_caller]
+fn assert_supervisors_are_lost_and_others_go_on(dir: &Path, id: &str) {
+    let others = others(dir);
+    let result = ended(dir, id, "failed");
+    assert_eq!(result["error"]["code"], "supervisor_lost", "{result}");
+    assert_tried_out(dir, id);
+    for other in others {
+        ended(dir, &other, "completed");
+    }
+    verify(dir);
+}
+
 #[test]
 fn command_that_kills_its_supervisor_is_tried_so_often_and_no_more_and_others_go_on() {
     let dir = tempfile::tempdir().unwrap();
     let _daemon = Daemon::start(dir.path());
     let id = poison(dir.path(), "command", &command(&script(dir.path(), "kill -9 $PPID")));
-    let others = others(dir.path());
-    let result = ended(dir.path(), &id, "failed");
-    assert_eq!(result["error"]["code"], "supervisor_lost", "{result}");
-    assert_tried_out(dir.path(), &id);
-    for other in others {
-        ended(dir.path(), &other, "completed");
-    }
-    verify(dir.path());
+    assert_supervisors_are_lost_and_others_go_on(dir.path(), &id);
 }
 
 #[test]
@@ -72,14 +77,7 @@ fn plugin_that_kills_its_supervisor_is_tried_so_often_and_no_more_and_others_go_
     std::fs::write(&config, text).unwrap();
     let _daemon = Daemon::start_with(dir.path(), &["--config", config.to_str().unwrap()]);
     let id = poison(dir.path(), "poison", "{}");
-    let others = others(dir.path());
-    let result = ended(dir.path(), &id, "failed");
-    assert_eq!(result["error"]["code"], "supervisor_lost", "{result}");
-    assert_tried_out(dir.path(), &id);
-    for other in others {
-        ended(dir.path(), &other, "completed");
-    }
-    verify(dir.path());
+    assert_supervisors_are_lost_and_others_go_on(dir.path(), &id);
 }
 
 /// It takes the daemon with it, which somebody starts again each time.
