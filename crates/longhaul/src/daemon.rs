@@ -24,6 +24,7 @@ use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
 use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Specialist, Timer};
 use server::{CallbackKey, CallbackTarget, Server, ServerLimits, ServerSettings};
+use store_sql::FileLock;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -31,9 +32,9 @@ use tokio::task::JoinHandle;
 use crate::builtin;
 use crate::client::DaemonFile;
 use crate::config::{Config, Kind, OpenedConnector};
-use crate::database::{DatabaseArgument, Opened, Place};
+use crate::database::{DatabaseArgument, Opened, Place, STORE_FILE};
 pub use descriptors::make_room;
-pub use files::{kept_callback_key, write_callback_key};
+pub use files::{check_whose, kept_callback_key, write_callback_key};
 use signals::Signals;
 
 /// How claims of daemons are named; peers have other names.
@@ -66,7 +67,7 @@ pub struct Running {
     pub url: String,
     data_dir: PathBuf,
     store: Opened,
-    _lock: Option<std::fs::File>,
+    _lock: Option<FileLock>,
     daemon: Arc<Daemon>,
     signals: Signals,
     stop_serving: watch::Sender<bool>,
@@ -82,16 +83,25 @@ impl Running {
         let listener = listen(options.listen.or(options.config.listen), &options.data_dir)?;
         let data_dir = files::make_data_dir(&options.data_dir)?;
         let place = options.database.place(&data_dir)?;
-        // A file has a lock of its own, and its data directory is one node for ever.
+        // A file takes its lock by itself, and its data directory is one node for ever.
         let (owner, lock) = match &place {
-            Place::File(_) => (OWNER.to_owned(), None),
+            Place::File(store) => {
+                // Where the file is, the directory is its own.
+                if !store.exists() {
+                    let key = files::kept_callback_key(&data_dir)?.map_or_else(files::new_key, Ok)?;
+                    files::check_whose(&data_dir, &key)?;
+                }
+                (OWNER.to_owned(), None)
+            }
             Place::Server(_) => {
-                let lock = files::lock_data_dir(&data_dir)?;
+                let lock = FileLock::acquire(&data_dir.join(STORE_FILE))?;
                 (format!("{OWNER}-{}", files::node_id(&data_dir)?), Some(lock))
             }
         };
         let opened = Opened::open(&place, options.config.durability()).await?;
         let store = opened.store();
+        // Before anything that is there is touched.
+        let callback_key = CallbackKey::from_bytes(callback_key(&opened, &data_dir).await?);
         let node::Place { clock, standing } = node::Place::on(&opened).await?;
         let ended = sweep_leftovers(&data_dir);
         if ended > 0 {
@@ -101,7 +111,6 @@ impl Running {
         // waited for.
         opened.end_leases_of(&format!("{owner}-"), clock.now()).await?;
         let artifacts = Arc::new(opened.share(Artifacts::in_dir(data_dir.join("artifacts"))?));
-        let callback_key = callback_key(&opened, &data_dir).await?;
         let policy = options.config.policy();
         let here = options.config.public_url();
         let here = here.map_or_else(|| listener.local_addr().map(|at| format!("http://{at}")), Ok)?;
@@ -235,20 +244,24 @@ impl CallbackUrls for Callbacks {
     }
 }
 
-/// The key that callback addresses are signed with. Nodes that share a store share it: any of them may be called back.
-async fn callback_key(opened: &Opened, data_dir: &Path) -> Result<CallbackKey> {
+/// The key that callback addresses are signed with, and that its store is known by. Nodes that share a store share it: any of them may be
+/// called back.
+async fn callback_key(opened: &Opened, data_dir: &Path) -> Result<[u8; 32]> {
     let kept = files::kept_callback_key(data_dir)?;
-    Ok(CallbackKey::from_bytes(match opened {
-        Opened::File(_) => match kept {
-            Some(key) => key,
-            None => files::make_callback_key(data_dir)?,
-        },
+    let key = match opened {
+        Opened::File(_) => kept.map_or_else(files::new_key, Ok)?,
         Opened::Server(store) => {
-            let proposed = kept.map_or_else(files::new_key, Ok)?;
-            let shared = store.shared_key("callback", &proposed).await?;
-            shared.try_into().ok().context("the database holds no callback key of 32 bytes")?
+            let shared = store.shared_key("callback", &files::new_key()?).await?;
+            let key = shared.try_into().ok().context("the database holds no callback key of 32 bytes")?;
+            files::check_whose(data_dir, &key)?;
+            key
         }
-    }))
+    };
+    files::mark(data_dir, &key)?;
+    if matches!(opened, Opened::File(_)) && kept.is_none() {
+        files::write_callback_key(data_dir, key)?;
+    }
+    Ok(key)
 }
 
 fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListener> {

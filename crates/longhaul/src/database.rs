@@ -12,6 +12,9 @@ use store_sql::{Durability, PostgresAddress, PostgresOptions, PostgresStore, Sql
 
 use crate::client::DATA_DIR;
 
+/// The store of a data directory.
+pub const STORE_FILE: &str = "longhaul.sqlite";
+
 /// The arguments of a command that needs the store itself.
 #[derive(Args)]
 pub struct Location {
@@ -51,7 +54,7 @@ impl DatabaseArgument {
     /// The file of the data directory, unless a database is named.
     pub fn place(&self, data_dir: &Path) -> Result<Place> {
         Ok(match &self.database {
-            None => Place::File(data_dir.join("longhaul.sqlite")),
+            None => Place::File(data_dir.join(STORE_FILE)),
             Some(address) => Place::Server(Box::new(PostgresAddress::parse(address)?)),
         })
     }

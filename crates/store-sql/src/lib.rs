@@ -50,7 +50,7 @@ pub use postgres::{
 pub use rebuild::Rebuilt;
 pub use rows::FactLine;
 pub use sqlite::{
-    SqliteOptions, SqliteStore, WriterFigures, claims_after, facts_after, open_for_reading,
+    FileLock, SqliteOptions, SqliteStore, WriterFigures, claims_after, facts_after, open_for_reading,
     open_for_rebuilding, rebuild, sqlite_version, verify, verify_since,
 };
 pub use verify::{Difference, Verified};

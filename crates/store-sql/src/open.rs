@@ -186,6 +186,15 @@ pub enum OpenError {
         /// What it said.
         reason: String,
     },
+    /// What lies there is another store's.
+    #[error(
+        "{path} is the data directory of another store, whose output is there; use another data directory, or move that store with \
+         `longhaul backup` and `longhaul restore`"
+    )]
+    OtherStore {
+        /// The data directory.
+        path: PathBuf,
+    },
     /// A restore was interrupted, and there is no store.
     #[error(
         "a restore was interrupted here and there is no store yet; run `longhaul restore` again, or remove {path} for an empty store"
@@ -245,6 +254,7 @@ impl OpenError {
             Self::Encryption { .. } => "database_encryption",
             Self::Full { .. } => "database_full",
             Self::ReadOnly { .. } => "database_read_only",
+            Self::OtherStore { .. } => "other_store",
             Self::Unsynced { .. } => "database_unsynced",
             Self::NoStore { .. } => "store_missing",
             Self::ForeignTable { .. } => "foreign_database",

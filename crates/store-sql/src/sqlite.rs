@@ -45,7 +45,7 @@ use writer::Writer;
 
 pub(crate) use apply::last_position;
 pub(crate) use connect::{APPLICATION_ID as STORE_APPLICATION_ID, writer};
-pub(crate) use lock::FileLock;
+pub use lock::FileLock;
 pub use writer::WriterFigures;
 
 /// The version of the SQLite that is built in.

@@ -13,7 +13,7 @@ use serde_json::json;
 use store_sql::{BackupError, SealedBackup, Sizes, Stage, Watch};
 
 use super::backup::in_words;
-use crate::daemon::write_callback_key;
+use crate::daemon::{check_whose, write_callback_key};
 use crate::database::{Location, Place};
 use crate::show::{Live, say};
 
@@ -55,9 +55,13 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
     let artifacts = backup.artifact_count()?;
     let restored = match &place {
         Place::File(store) => {
+            let key = backup.key("callback")?.and_then(|key| key.try_into().ok());
+            if let Some(key) = &key {
+                check_whose(data_dir, key)?;
+            }
             let unpacked = backup.restore_to_file(store, &mut watch)?;
             place_artifacts(&backup, data_dir, Sizes::All, &mut watch)?;
-            if let Some(key) = backup.key("callback")?.and_then(|key| key.try_into().ok()) {
+            if let Some(key) = key {
                 write_callback_key(data_dir, key)?;
             }
             unpacked.finish()?

@@ -1,7 +1,7 @@
 //! What a daemon leaves in its data directory for the other commands: `daemon.json`, `admin.token` and `callback.key`,
-//! for its user alone; beside a shared database `node.id` and `node.lock` instead of the key, which is in the database.
+//! for its user alone; beside a shared database `node.id` instead of the key, which is in the database. `store.id` says whose directory it is.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use domain::Digest;
 use engine::Engine;
 use server::Secret;
 use store::Token;
+use store_sql::OpenError;
 
 use crate::client::DaemonFile;
 
@@ -51,13 +52,6 @@ pub fn kept_callback_key(data_dir: &Path) -> Result<Option<[u8; 32]>> {
     Ok(Some(Digest::from_hex(text.trim()).with_context(no_key)?.0))
 }
 
-/// Makes that key on the first start; it is kept for as long as the store.
-pub(super) fn make_callback_key(data_dir: &Path) -> Result<[u8; 32]> {
-    let key = new_key()?;
-    write_callback_key(data_dir, key)?;
-    Ok(key)
-}
-
 /// Keeps that key, instead of any that is there.
 pub fn write_callback_key(data_dir: &Path, key: [u8; 32]) -> Result<()> {
     write(&callback_key_path(data_dir), &Digest(key).to_string())
@@ -73,19 +67,28 @@ fn callback_key_path(data_dir: &Path) -> PathBuf {
     data_dir.join("callback.key")
 }
 
-/// One daemon per data directory, also where the store is elsewhere. The operating system frees the lock when the process ends.
-pub(super) fn lock_data_dir(data_dir: &Path) -> Result<File> {
-    let path = data_dir.join("node.lock");
-    let unlocked = || format!("cannot lock {}", path.display());
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(FILE_MODE).open(&path);
-    let file = file.with_context(unlocked)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            bail!("another daemon uses {}; give each node a data directory of its own", data_dir.display())
-        }
-        Err(TryLockError::Error(error)) => Err(error).with_context(unlocked),
+/// Refuses the data directory of another store. Whoever has a directory ends the processes and removes the output in it that its store knows
+/// nothing of. A store is known by its key, which goes with it through a backup.
+pub fn check_whose(data_dir: &Path, key: &[u8; 32]) -> Result<(), OpenError> {
+    let marked = fs::read_to_string(store_id_path(data_dir)).ok().map(|text| text.trim().to_owned());
+    let whose = marked.or_else(|| Some(store_id(&kept_callback_key(data_dir).ok()??)));
+    if whose.is_some_and(|whose| whose != store_id(key)) {
+        return Err(OpenError::OtherStore { path: data_dir.to_owned() });
     }
+    Ok(())
+}
+
+/// From now on this is the directory of the store with this key.
+pub(super) fn mark(data_dir: &Path, key: &[u8; 32]) -> Result<()> {
+    write(&store_id_path(data_dir), &store_id(key))
+}
+
+fn store_id_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("store.id")
+}
+
+fn store_id(key: &[u8; 32]) -> String {
+    store::sha256(&[b"longhaul store ".as_slice(), key].concat()).to_string()
 }
 
 /// The name of this node among those that share a database: made on the first start, and kept with the data directory.

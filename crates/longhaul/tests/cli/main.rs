@@ -49,4 +49,5 @@ mod slow_crowd;
 mod starting;
 mod stopping;
 mod tokens;
+mod whose;
 mod workspaces;

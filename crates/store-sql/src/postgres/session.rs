@@ -27,6 +27,8 @@ const STATEMENT_LIMIT: Duration = Duration::from_secs(30);
 const LOCK_LIMIT: Duration = Duration::from_secs(10);
 /// Whoever holds a transaction open and does nothing is dead: its locks go after this long.
 const IDLE_LIMIT: Duration = Duration::from_secs(10);
+/// What is acknowledged is synced, whatever the server, the database or the user was set to; whoever needs less says so by itself.
+const SYNCED: &str = "SELECT set_config('synchronous_commit', 'local', false) WHERE current_setting('synchronous_commit') = 'off'";
 /// A server that says nothing at all is given up after this long.
 const ANSWER_LIMIT: Duration = Duration::from_secs(40);
 
@@ -66,9 +68,7 @@ impl Session {
             LOCK_LIMIT.as_millis(),
             IDLE_LIMIT.as_millis(),
         );
-        // What is acknowledged is synced, whatever the server, the database or the user was set to; whoever needs less says so by itself.
-        let synced = "SELECT set_config('synchronous_commit', 'local', false) WHERE current_setting('synchronous_commit') = 'off'";
-        let settings = format!("{settings}; {synced}");
+        let settings = format!("{settings}; {SYNCED}");
         session.run(&settings).await.map_err(|error| OpenError::refused(address, &error))?;
         Ok(session)
     }
@@ -204,21 +204,23 @@ impl CopyIn {
     }
 }
 
-/// A connection with nothing of ours: for whoever measures the server itself.
+/// A connection with nothing of ours but that it syncs too: for whoever measures the server itself.
 pub(super) async fn bare(address: &PostgresAddress) -> Result<Client, OpenError> {
     let failed = |error: tokio_postgres::Error| refused(address, error);
-    match tls::connector(address)? {
+    let client = match tls::connector(address)? {
         None => {
             let (client, connection) = address.config.connect(NoTls).await.map_err(failed)?;
             tokio::spawn(drive(connection, None));
-            Ok(client)
+            client
         }
         Some(connector) => {
             let (client, connection) = address.config.connect(connector).await.map_err(failed)?;
             tokio::spawn(drive(connection, None));
-            Ok(client)
+            client
         }
-    }
+    };
+    client.batch_execute(SYNCED).await.map_err(failed)?;
+    Ok(client)
 }
 
 impl Drop for Session {

@@ -1,4 +1,4 @@
-//! One daemon per file: a lock beside the database that names its holder.
+//! One daemon per file, and per data directory: a lock beside the database that names its holder.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use crate::OpenError;
 
-/// Held as long as the store is open; the operating system frees it when the process ends, however it ends.
-pub(crate) struct FileLock {
+/// Held as long as the store is open; the operating system frees it when the process ends, however it ends. A daemon whose store is elsewhere
+/// holds that of the file that would be in its data directory.
+pub struct FileLock {
     _file: File,
 }
 
 impl FileLock {
     /// Takes the lock, or says who has it.
-    pub(crate) fn acquire(database: &Path) -> Result<Self, OpenError> {
+    pub fn acquire(database: &Path) -> Result<Self, OpenError> {
         let path = lock_path(database);
         let io = |source| OpenError::Io { path: path.clone(), source };
         let mut file =
