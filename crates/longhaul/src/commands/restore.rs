@@ -56,7 +56,8 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
     let restored = match &place {
         Place::File(store) => {
             let key = backup.key("callback")?.and_then(|key| key.try_into().ok());
-            if let Some(key) = &key {
+            // Where there is a store, that is what is in the way.
+            if let Some(key) = key.as_ref().filter(|_| !store.exists()) {
                 check_whose(data_dir, key)?;
             }
             let unpacked = backup.restore_to_file(store, &mut watch)?;

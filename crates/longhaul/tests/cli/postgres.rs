@@ -148,9 +148,10 @@ fn database_that_cannot_be_used_is_refused_with_a_code_and_what_to_do() {
 #[test]
 fn second_daemon_in_one_data_directory_is_refused() {
     let (dir, schema) = (tempfile::tempdir().unwrap(), schema());
-    let _daemon = serve(dir.path(), &schema, &[]);
+    let daemon = serve(dir.path(), &schema, &[]);
     let data_dir = dir.path().to_str().unwrap();
     let refused = on(&schema, &["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]);
     expect(1, &refused);
-    assert!(stderr(&refused).contains("data directory of its own"), "{}", stderr(&refused));
+    let told = stderr(&refused);
+    assert!(told.contains(&format!("in use by the process {}", daemon.pid())), "{told}");
 }
