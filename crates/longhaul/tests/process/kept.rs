@@ -92,7 +92,7 @@ async fn nothing_of_a_command_comes_to_the_next_under_its_supervisor() {
     let first = given.run_script(show).await.assert_completed().data["stdout_tail"].clone();
     std::fs::create_dir(given.dir().join("below")).unwrap();
     let other = json!({
-        "argv": ["sh", "-c", "exec 7>out; umask 000; trap '' HUP; cd /; kill -STOP 0 2>/dev/null & exit 0"],
+        "argv": ["sh", "-c", "exec 7>out; umask 000; trap '' HUP; cd /; sh -c 'kill -STOP $$' & exit 0"],
         "cwd": "below",
         "env": { "SECRET": "hidden" },
     });
