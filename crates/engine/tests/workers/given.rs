@@ -58,18 +58,7 @@ impl Given {
     }
 
     fn started(store: Arc<Counted>, clock: Arc<ManualClock>, registered: Executors) -> Self {
-        let settings = DaemonSettings {
-            routes: engine::pipelines::Routes::default(),
-            owner: OwnerId::new(format!("test-{:x}", RandomIds.next())),
-            lease: Lease::DEFAULT,
-            retention: Retention::DEFAULT,
-            lane_limits: BTreeMap::new(),
-            policy: domain::policy::HostPolicy::default(),
-            grace_seconds: u64::from(GRACE_SECONDS),
-            dispatching: Dispatching::On,
-            standing: engine::Standing::alone(),
-        };
-        let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), registered, settings);
+        let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), registered, settings());
         Self { daemon: Arc::new(daemon), store, clock }
     }
 
@@ -155,6 +144,20 @@ impl Given {
 
     pub fn store_calls(&self) -> u64 {
         self.store.calls()
+    }
+}
+
+pub fn settings() -> DaemonSettings {
+    DaemonSettings {
+        routes: engine::pipelines::Routes::default(),
+        owner: OwnerId::new(format!("test-{:x}", RandomIds.next())),
+        lease: Lease::DEFAULT,
+        retention: Retention::DEFAULT,
+        lane_limits: BTreeMap::new(),
+        policy: domain::policy::HostPolicy::default(),
+        grace_seconds: u64::from(GRACE_SECONDS),
+        dispatching: Dispatching::On,
+        standing: engine::Standing::alone(),
     }
 }
 
