@@ -213,8 +213,7 @@ pub fn work_ends_as_it_must(oracle: &Oracle, history: &History) -> Vec<Finding> 
     let mut found = Vec::new();
     for (key, entry) in oracle.entries() {
         let Some(end) = entry.id().and_then(|id| history.jobs.get(id)).and_then(Job::end) else { continue };
-        let stopped = end == "cancelled" && entry.cancel_asked;
-        // What goes on outside may refuse to stop, and the time for it may be over first.
+        let stopped = entry.cancel_asked && entry.kind.may_end_stopped(end);
         if !stopped && !entry.kind.may_end().contains(&end) {
             let asked = if entry.cancel_asked { "it was asked to stop" } else { "nobody asked to stop it" };
             found.push(Finding::new(

@@ -109,6 +109,13 @@ impl Kind {
         }
     }
 
+    /// Whether it may end so when it was asked to stop. What goes on outside may refuse that, and the time for it may be over first: then it ends
+    /// as any other.
+    pub fn may_end_stopped(self, end: &str) -> bool {
+        // Whoever pulled it may fail first, and nobody tries again what shall stop.
+        end == "cancelled" || (self == Self::Pulled && end == "failed")
+    }
+
     /// What is sent for it. The key is in the body too, so that whoever reads the store finds it.
     pub fn body(self, key: &str, detail: &Detail, effects: &Path) -> Value {
         let mut job = json!({

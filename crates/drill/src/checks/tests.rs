@@ -141,6 +141,13 @@ fn honest_work_completes_or_was_asked_to_stop() {
     let mut asked = oracle();
     asked.entry_mut("k").unwrap().cancel_asked = true;
     assert_eq!(work_ends_as_it_must(&asked, &ended("cancelled")), []);
+    assert_eq!(work_ends_as_it_must(&asked, &ended("failed")).len(), 1);
+    // Its worker failed before it heard that it should stop.
+    let mut pulled = asked;
+    pulled.entry_mut("k").unwrap().kind = Kind::Pulled;
+    assert_eq!(work_ends_as_it_must(&pulled, &ended("failed")), []);
+    pulled.entry_mut("k").unwrap().cancel_asked = false;
+    assert_eq!(work_ends_as_it_must(&pulled, &ended("failed")).len(), 1);
 }
 
 #[test]
