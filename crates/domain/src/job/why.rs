@@ -384,10 +384,9 @@ fn queued(
 }
 
 fn over(job: &Job, error: Option<&str>, reasons: &mut Vec<Reason>) {
-    let state = job.state.name();
-    let mut told = format!("it is {state}: {}", job.state_reason.as_deref().unwrap_or("no reason given"));
-    if let Some(error) = error {
-        told.extend([": ", error]);
+    let mut told = format!("it is {}", job.state.name());
+    for said in [job.state_reason.as_deref(), error].into_iter().flatten() {
+        told.extend([": ", said]);
     }
     let may_go_on = match &job.state {
         JobState::Failed | JobState::Unavailable { .. } => job.purged_at.is_none(),

@@ -121,4 +121,7 @@ async fn every_pause_and_end_is_explained() {
     let unmanaged = world.create(json!({})).await;
     world.patch(&unmanaged, json!({ "state": "running" })).send().await.ok();
     assert_eq!(why(&world, &unmanaged).await.0, ["kept_by_its_doer"]);
+    world.patch(&unmanaged, json!({ "state": "completed" })).send().await.ok();
+    let told = world.get(&format!("/jobs/{unmanaged}/why")).send().await.ok();
+    assert_eq!(told["reasons"][0]["detail"], "it is completed");
 }
