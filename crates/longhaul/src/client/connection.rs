@@ -12,18 +12,20 @@ use crate::exit::{Failed, UNREACHABLE};
 /// The default of every `--data-dir`.
 pub const DATA_DIR: &str = "./longhaul-data";
 
+/// Of the three in `--help`; each names it, so that what follows them does not stand under it too.
+const HEADING: &str = "Connection";
+
 /// Where the daemon is and who asks.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Connection")]
 pub struct Connection {
     /// The daemon's address; else it is found in the data directory
-    #[arg(long, env = "LONGHAUL_URL", value_name = "URL", global = true)]
+    #[arg(long, env = "LONGHAUL_URL", value_name = "URL", global = true, help_heading = HEADING)]
     pub url: Option<String>,
     /// The access token; else the administrator's in the data directory
-    #[arg(long, env = "LONGHAUL_TOKEN", hide_env_values = true, value_name = "TOKEN", global = true)]
+    #[arg(long, env = "LONGHAUL_TOKEN", hide_env_values = true, value_name = "TOKEN", global = true, help_heading = HEADING)]
     pub token: Option<String>,
     /// The daemon's data directory
-    #[arg(long, default_value = DATA_DIR, env = "LONGHAUL_DATA_DIR", value_name = "DIR", global = true)]
+    #[arg(long, default_value = DATA_DIR, env = "LONGHAUL_DATA_DIR", value_name = "DIR", global = true, help_heading = HEADING)]
     pub data_dir: PathBuf,
 }
 

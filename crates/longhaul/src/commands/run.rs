@@ -24,7 +24,7 @@ use crate::show::{self, Runner, in_words, plain, say};
 const EXAMPLES: &str = "Examples:
   longhaul run -- make all
   longhaul run --title 'nightly backup' --timeout 2h --retry 2 -- ./backup.sh --full
-  longhaul run --env TOKEN=\"$TOKEN\" -- ./deploy.sh       a variable that the command needs
+  longhaul run --env STAGE=test -- ./deploy.sh             a variable that the command needs
   longhaul run --detach -- sh -c 'sleep 60; echo done'     prints the id and leaves it running
 
 The daemon runs the command, in this directory; Ctrl-C leaves it running (`longhaul jobs logs ID --follow`). If the daemon \
@@ -42,7 +42,7 @@ const DEFAULT_ATTEMPTS: u32 = 3;
 pub struct Run {
     #[command(flatten)]
     connection: Connection,
-    /// For people, and kept after a purge; the name of the program if left out
+    /// For people; the name of the program if left out
     #[arg(long)]
     title: Option<String>,
     /// How long one attempt may run
@@ -60,7 +60,7 @@ pub struct Run {
     /// Where it runs; this directory if left out
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// A variable of its environment; may be given several times
+    /// A variable of its environment; may be given several times. Whoever may read the job reads it: no secrets
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     variables: Vec<(String, String)>,
     /// The command and its arguments
