@@ -9,6 +9,7 @@ mod files;
 mod node;
 mod plugins;
 mod signals;
+mod whose;
 mod workspaces;
 
 use std::net::SocketAddr;
@@ -18,13 +19,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use domain::OperationId;
+use domain::{Digest, OperationId};
 use engine::backend::{AttemptTokens, Backend};
 use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
 use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Specialist, Timer};
 use server::{CallbackKey, CallbackTarget, Server, ServerLimits, ServerSettings};
-use store_sql::FileLock;
+use store_sql::{FileLock, PostgresStore, STORE_ID_KEY};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -32,10 +33,11 @@ use tokio::task::JoinHandle;
 use crate::builtin;
 use crate::client::DaemonFile;
 use crate::config::{Config, Kind, OpenedConnector};
-use crate::database::{DatabaseArgument, Opened, Place, STORE_FILE};
+use crate::database::{DatabaseArgument, OUTPUT_DIR, Opened, Place, STORE_FILE};
 pub use descriptors::make_room;
-pub use files::{check_whose, kept_callback_key, write_callback_key};
+pub use files::{kept_callback_key, make_data_dir, write_callback_key};
 use signals::Signals;
+pub use whose::check_for_restore;
 
 /// How claims of daemons are named; peers have other names.
 const OWNER: &str = "daemon";
@@ -59,6 +61,8 @@ pub struct DaemonOptions {
     pub dispatching: Dispatching,
 }
 
+/// The key that all who are called back share.
+pub const CALLBACK_KEY: &str = "callback";
 /// Where a daemon listens if nothing is said.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
 
@@ -85,22 +89,20 @@ impl Running {
         let place = options.database.place(&data_dir)?;
         // A file takes its lock by itself, and its data directory is one node for ever.
         let (owner, lock) = match &place {
-            Place::File(store) => {
-                // Where the file is, the directory is its own.
-                if !store.exists() {
-                    let key = files::kept_callback_key(&data_dir)?.map_or_else(files::new_key, Ok)?;
-                    files::check_whose(&data_dir, &key)?;
-                }
+            Place::File(_) => {
+                whose::check_for_file(&data_dir)?;
                 (OWNER.to_owned(), None)
             }
             Place::Server(_) => {
                 let lock = FileLock::acquire(&data_dir.join(STORE_FILE))?;
+                whose::check_for_database(&data_dir)?;
                 (format!("{OWNER}-{}", files::node_id(&data_dir)?), Some(lock))
             }
         };
         let opened = Opened::open(&place, options.config.durability()).await?;
         let store = opened.store();
         // Before anything that is there is touched.
+        claim(&opened, &data_dir).await?;
         let callback_key = CallbackKey::from_bytes(callback_key(&opened, &data_dir).await?);
         let node::Place { clock, standing } = node::Place::on(&opened).await?;
         let ended = sweep_leftovers(&data_dir);
@@ -110,7 +112,7 @@ impl Running {
         // The lock proves that every earlier daemon of this file, or of this data directory, is dead: their leases need not be
         // waited for.
         opened.end_leases_of(&format!("{owner}-"), clock.now()).await?;
-        let artifacts = Arc::new(opened.share(Artifacts::in_dir(data_dir.join("artifacts"))?));
+        let artifacts = Arc::new(opened.share(Artifacts::in_dir(data_dir.join(OUTPUT_DIR))?));
         let policy = options.config.policy();
         let here = options.config.public_url();
         let here = here.map_or_else(|| listener.local_addr().map(|at| format!("http://{at}")), Ok)?;
@@ -244,24 +246,31 @@ impl CallbackUrls for Callbacks {
     }
 }
 
-/// The key that callback addresses are signed with, and that its store is known by. Nodes that share a store share it: any of them may be
-/// called back.
-async fn callback_key(opened: &Opened, data_dir: &Path) -> Result<[u8; 32]> {
-    let kept = files::kept_callback_key(data_dir)?;
-    let key = match opened {
-        Opened::File(_) => kept.map_or_else(files::new_key, Ok)?,
+/// Makes the directory this store's, if it is not another's.
+async fn claim(opened: &Opened, data_dir: &Path) -> Result<()> {
+    match opened {
+        // Again, now that nobody else can have it.
+        Opened::File(_) => Ok(whose::check_for_file(data_dir)?),
         Opened::Server(store) => {
-            let shared = store.shared_key("callback", &files::new_key()?).await?;
-            let key = shared.try_into().ok().context("the database holds no callback key of 32 bytes")?;
-            files::check_whose(data_dir, &key)?;
-            key
+            let (id, key) = (shared_key(store, STORE_ID_KEY).await?, shared_key(store, CALLBACK_KEY).await?);
+            whose::claim_for_database(data_dir, Digest(id), key)
         }
-    };
-    files::mark(data_dir, &key)?;
-    if matches!(opened, Opened::File(_)) && kept.is_none() {
-        files::write_callback_key(data_dir, key)?;
     }
-    Ok(key)
+}
+
+/// The key that callback addresses are signed with. Nodes that share a store share it: any of them may be called back.
+async fn callback_key(opened: &Opened, data_dir: &Path) -> Result<[u8; 32]> {
+    match opened {
+        Opened::File(_) => {
+            files::kept_callback_key(data_dir)?.map_or_else(|| files::make_callback_key(data_dir), Ok)
+        }
+        Opened::Server(store) => shared_key(store, CALLBACK_KEY).await,
+    }
+}
+
+async fn shared_key(store: &PostgresStore, name: &str) -> Result<[u8; 32]> {
+    let shared = store.shared_key(name, &files::new_key()?).await?;
+    shared.try_into().ok().with_context(|| format!("the database holds no key {name:?} of 32 bytes"))
 }
 
 fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListener> {

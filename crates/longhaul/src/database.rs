@@ -14,6 +14,8 @@ use crate::client::DATA_DIR;
 
 /// The store of a data directory.
 pub const STORE_FILE: &str = "longhaul.sqlite";
+/// What commands have said lies beside it.
+pub const OUTPUT_DIR: &str = "artifacts";
 
 /// The arguments of a command that needs the store itself.
 #[derive(Args)]

@@ -23,8 +23,7 @@ pub use artifacts::Sizes;
 pub use draft::{BackedUp, Draft, Existing};
 pub use error::BackupError;
 pub use sealed::{Restored, SealedBackup};
-pub use unpack::Unpacked;
-pub(crate) use unpack::interrupted;
+pub use unpack::{Unpacked, interrupted};
 
 /// Says in the file that it is a backup and no store: "LHBK".
 pub(crate) const BACKUP_APPLICATION_ID: i64 = 0x4c48_424b;

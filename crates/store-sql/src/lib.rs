@@ -36,9 +36,10 @@ mod verify;
 mod views;
 mod walk;
 
+pub use backup::tables::STORE_ID_KEY;
 pub use backup::{
     BackedUp, BackupError, Contents, Draft, Existing, Place, Restored, SealedBackup, Sizes, Stage, Unpacked,
-    Watch,
+    Watch, interrupted,
 };
 pub use export::ClaimLine;
 pub use migrate::{SCHEMA_VERSION, migrate_to};

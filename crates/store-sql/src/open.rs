@@ -188,12 +188,15 @@ pub enum OpenError {
     },
     /// What lies there is another store's.
     #[error(
-        "{path} is the data directory of another store, whose output is there; use another data directory, or move that store with \
-         `longhaul backup` and `longhaul restore`"
+        "{path} is the data directory of another store, whose output is there: so says {mark}. Use another data directory, or \
+         `--database` if that store is in a database; if it is gone, or was moved to this one with `longhaul backup` and \
+         `longhaul restore` and will not be used any more, move {mark} away first"
     )]
     OtherStore {
         /// The data directory.
         path: PathBuf,
+        /// What is in it of the other.
+        mark: PathBuf,
     },
     /// A restore was interrupted, and there is no store.
     #[error(

@@ -18,6 +18,9 @@ mod readers;
 mod routing;
 mod writer;
 
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -47,6 +50,9 @@ pub(crate) use apply::last_position;
 pub(crate) use connect::{APPLICATION_ID as STORE_APPLICATION_ID, writer};
 pub use lock::FileLock;
 pub use writer::WriterFigures;
+
+/// For its owner alone.
+pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// The version of the SQLite that is built in.
 pub fn sqlite_version() -> &'static str {
@@ -136,6 +142,15 @@ pub fn claims_after(
     at_once(export::claims_after(connection, record_id))
 }
 
+/// An empty file is a new store, and its log gets the same rights.
+fn make_for_its_owner_alone(path: &Path) -> Result<(), OpenError> {
+    match File::options().write(true).create_new(true).mode(FILE_MODE).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(source) => Err(OpenError::Io { path: path.to_owned(), source }),
+    }
+}
+
 impl SqliteStore {
     /// Opens the file, making it if it is not there, and brings it up to date.
     pub fn open(options: &SqliteOptions) -> Result<Self, OpenError> {
@@ -145,6 +160,9 @@ impl SqliteStore {
         };
         if let Some(restoring) = lock.as_ref().and_then(|_| crate::backup::interrupted(&options.path)) {
             return Err(OpenError::HalfRestored { path: restoring });
+        }
+        if lock.is_some() {
+            make_for_its_owner_alone(&options.path)?;
         }
         // Connections first, threads last: an open that fails leaves no thread behind that would keep the file.
         let connection = connect::writer(options)?;

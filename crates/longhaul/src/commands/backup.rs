@@ -10,8 +10,8 @@ use engine::process::each_artifact_file;
 use serde_json::json;
 use store_sql::{BackupError, Contents, Draft, Existing, Stage};
 
-use crate::daemon::kept_callback_key;
-use crate::database::{Location, Place};
+use crate::daemon::{CALLBACK_KEY, kept_callback_key};
+use crate::database::{Location, OUTPUT_DIR, Place};
 use crate::exit::Failed;
 use crate::show::{Live, say};
 
@@ -62,7 +62,7 @@ pub fn run(arguments: &BackupArguments) -> Result<ExitCode> {
     let existing = if arguments.force { Existing::Replaced } else { Existing::Kept };
     let (place, data_dir) = (arguments.store.place()?, arguments.store.data_dir());
     check_is_outside(&arguments.file, data_dir)?;
-    let artifacts = data_dir.join("artifacts");
+    let artifacts = data_dir.join(OUTPUT_DIR);
     let mut live = Live::new();
     let mut watch = |stage, done, of| live.show_share(in_words(stage), done, of);
     let artifact_bytes = if arguments.without_artifacts { 0 } else { bytes_in(&artifacts)? };
@@ -71,7 +71,7 @@ pub fn run(arguments: &BackupArguments) -> Result<ExitCode> {
         Place::File(store) => {
             draft.copy_file(store, artifact_bytes, &mut watch)?;
             if let Some(key) = kept_callback_key(data_dir)? {
-                draft.keep_key("callback", &key)?;
+                draft.keep_key(CALLBACK_KEY, &key)?;
             }
         }
         Place::Server(address) => super::wait_for(async {

@@ -115,7 +115,7 @@ fn guide(data_dir: &Path) -> Result<()> {
     let client = connection.client()?;
     let open = open_jobs(&client)?;
     if let Some(count) = NonZero::new(open.len()) {
-        println!("\n{count} jobs were open when this data directory was last used; they go on.");
+        println!("\n{count} jobs of the time before go on.");
     }
     let first = submit(&client)?;
     let followed = open.into_iter().next().unwrap_or(first);

@@ -10,11 +10,11 @@ use anyhow::Result;
 use clap::Args;
 use engine::process::{place_artifact_file, sync_artifact_files};
 use serde_json::json;
-use store_sql::{BackupError, SealedBackup, Sizes, Stage, Watch};
+use store_sql::{BackupError, FileLock, SealedBackup, Sizes, Stage, Watch};
 
 use super::backup::in_words;
-use crate::daemon::{check_whose, write_callback_key};
-use crate::database::{Location, Place};
+use crate::daemon::{CALLBACK_KEY, check_for_restore, make_data_dir, write_callback_key};
+use crate::database::{Location, OUTPUT_DIR, Place, STORE_FILE};
 use crate::show::{Live, say};
 
 const EXAMPLES: &str = "Examples:
@@ -30,7 +30,7 @@ touched. A restore that was interrupted leaves no store: run it again.
 What was open goes on when a daemon is started: if the one that was backed up still runs, work is done twice. Whoever had a token has \
 access again; the administrator's own is made anew at the first start, in admin.token. Callbacks that are under way stay valid.
 
-Exit codes: 0 done, 1 nothing was restored, and the reason is printed.";
+Exit codes: 0 done, 1 nothing was restored, and the reason is printed, 2 wrong usage.";
 
 /// Make a store of a backup, where there is none
 #[derive(Args)]
@@ -52,13 +52,13 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
     let mut live = Live::new();
     let mut watch = |stage, done, of| live.show_share(in_words(stage), done, of);
     let backup = SealedBackup::open(&arguments.file, &mut watch)?;
-    let artifacts = backup.artifact_count()?;
+    let artifacts = backup.artifact_count(Sizes::All)?;
+    let key = backup.key(CALLBACK_KEY)?.and_then(|key| key.try_into().ok());
     let restored = match &place {
         Place::File(store) => {
-            let key = backup.key("callback")?.and_then(|key| key.try_into().ok());
             // Where there is a store, that is what is in the way.
-            if let Some(key) = key.as_ref().filter(|_| !store.exists()) {
-                check_whose(data_dir, key)?;
+            if !store.exists() {
+                check_for_restore(data_dir, key)?;
             }
             let unpacked = backup.restore_to_file(store, &mut watch)?;
             place_artifacts(&backup, data_dir, Sizes::All, &mut watch)?;
@@ -68,6 +68,14 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
             unpacked.finish()?
         }
         Place::Server(address) => {
+            // Nothing else of it is in the directory.
+            let _lock = if backup.artifact_count(Sizes::TooLargeToShare)? > 0 {
+                let lock = FileLock::acquire(&make_data_dir(data_dir)?.join(STORE_FILE))?;
+                check_for_restore(data_dir, key)?;
+                Some(lock)
+            } else {
+                None
+            };
             let mut place =
                 |watch: Watch<'_>| place_artifacts(&backup, data_dir, Sizes::TooLargeToShare, watch);
             super::wait_for(async {
@@ -99,7 +107,7 @@ fn place_artifacts(
     sizes: Sizes,
     watch: Watch<'_>,
 ) -> Result<(), BackupError> {
-    let dir = data_dir.join("artifacts");
+    let dir = data_dir.join(OUTPUT_DIR);
     let failed = |source| BackupError::of_file(&dir, source);
     let (mut open, mut done): (Option<File>, u64) = (None, 0);
     backup.each_artifact(sizes, |artifact, number, bytes| {

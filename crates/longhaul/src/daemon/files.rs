@@ -1,7 +1,7 @@
 //! What a daemon leaves in its data directory for the other commands: `daemon.json`, `admin.token` and `callback.key`,
-//! for its user alone; beside a shared database `node.id` instead of the key, which is in the database. `store.id` says whose directory it is.
+//! for its user alone; beside a shared database `node.id` instead of the key, which is in the database. Whose directory it is, says `whose.rs`.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,6 @@ use domain::Digest;
 use engine::Engine;
 use server::Secret;
 use store::Token;
-use store_sql::OpenError;
 
 use crate::client::DaemonFile;
 
@@ -20,7 +19,7 @@ const FILE_MODE: u32 = 0o600;
 const NODE_ID_DIGITS: usize = 16;
 
 /// Makes the directory if it is not there; its full path.
-pub(super) fn make_data_dir(data_dir: &Path) -> Result<PathBuf> {
+pub fn make_data_dir(data_dir: &Path) -> Result<PathBuf> {
     let made = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(data_dir);
     made.with_context(|| format!("cannot make the data directory {}", data_dir.display()))?;
     Ok(data_dir.canonicalize()?)
@@ -43,13 +42,17 @@ pub(super) fn remove_daemon_file(data_dir: &Path) {
 /// The key that callback addresses are signed with, if this directory holds one.
 pub fn kept_callback_key(data_dir: &Path) -> Result<Option<[u8; 32]>> {
     let path = callback_key_path(data_dir);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
-    };
+    let text = read_if_there(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let Some(text) = text else { return Ok(None) };
     let no_key = || format!("{} holds no key; remove it to have a new one made", path.display());
     Ok(Some(Digest::from_hex(text.trim()).with_context(no_key)?.0))
+}
+
+/// Makes that key on the first start; it is kept for as long as the store.
+pub(super) fn make_callback_key(data_dir: &Path) -> Result<[u8; 32]> {
+    let key = new_key()?;
+    write_callback_key(data_dir, key)?;
+    Ok(key)
 }
 
 /// Keeps that key, instead of any that is there.
@@ -63,38 +66,15 @@ pub(super) fn new_key() -> Result<[u8; 32]> {
     Ok(store::sha256(Secret::generate()?.reveal().as_bytes()).0)
 }
 
-fn callback_key_path(data_dir: &Path) -> PathBuf {
+pub(super) fn callback_key_path(data_dir: &Path) -> PathBuf {
     data_dir.join("callback.key")
-}
-
-/// Refuses the data directory of another store. Whoever has a directory ends the processes and removes the output in it that its store knows
-/// nothing of. A store is known by its key, which goes with it through a backup.
-pub fn check_whose(data_dir: &Path, key: &[u8; 32]) -> Result<(), OpenError> {
-    let marked = fs::read_to_string(store_id_path(data_dir)).ok().map(|text| text.trim().to_owned());
-    let whose = marked.or_else(|| Some(store_id(&kept_callback_key(data_dir).ok()??)));
-    if whose.is_some_and(|whose| whose != store_id(key)) {
-        return Err(OpenError::OtherStore { path: data_dir.to_owned() });
-    }
-    Ok(())
-}
-
-/// From now on this is the directory of the store with this key.
-pub(super) fn mark(data_dir: &Path, key: &[u8; 32]) -> Result<()> {
-    write(&store_id_path(data_dir), &store_id(key))
-}
-
-fn store_id_path(data_dir: &Path) -> PathBuf {
-    data_dir.join("store.id")
-}
-
-fn store_id(key: &[u8; 32]) -> String {
-    store::sha256(&[b"longhaul store ".as_slice(), key].concat()).to_string()
 }
 
 /// The name of this node among those that share a database: made on the first start, and kept with the data directory.
 pub(super) fn node_id(data_dir: &Path) -> Result<String> {
     let path = data_dir.join("node.id");
-    if let Ok(text) = fs::read_to_string(&path) {
+    let text = read_if_there(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    if let Some(text) = text {
         let id = text.trim();
         if id.len() == NODE_ID_DIGITS && id.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Ok(id.to_owned());
@@ -136,8 +116,20 @@ async fn another_admin(engine: &Engine) -> Result<Secret> {
     Ok(secret)
 }
 
-/// Whole or not at all: a reader never sees half of it.
-fn write(path: &Path, text: &str) -> Result<()> {
+pub(super) fn read_if_there(path: &Path) -> std::io::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn is_missing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// Whole or not at all: a reader never sees half of it, and what is written stays.
+pub(super) fn write(path: &Path, text: &str) -> Result<()> {
     let unwritten = || format!("cannot write {}", path.display());
     let beside = path.with_extension("new");
     let _ = fs::remove_file(&beside);
@@ -149,5 +141,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
         .with_context(unwritten)?;
     writeln!(file, "{text}").with_context(unwritten)?;
     file.sync_all().with_context(unwritten)?;
-    fs::rename(&beside, path).with_context(unwritten)
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let named = fs::rename(&beside, path).and_then(|()| File::open(directory)?.sync_all());
+    named.with_context(unwritten)
 }

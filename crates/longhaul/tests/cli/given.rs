@@ -19,6 +19,9 @@ pub struct Daemon {
     pub url: String,
 }
 
+/// The exit code of a wait whose time is over.
+const TIMED_OUT: i32 = 124;
+
 /// The binary with nothing of the tester's own settings.
 pub fn binary(arguments: &[&str]) -> Command {
     let mut command = Command::new(LONGHAUL);
@@ -74,6 +77,10 @@ pub fn show(dir: &Path, id: &str) -> Value {
 #[track_caller]
 pub fn ended(dir: &Path, id: &str, state: &str) -> Value {
     let waited = longhaul(dir, &["jobs", "wait", id, "--timeout", "2m"]);
+    if waited.status.code() == Some(TIMED_OUT) {
+        let [why, facts] = ["why", "facts"].map(|verb| stdout(&longhaul(dir, &["jobs", verb, id])));
+        panic!("{id} did not end within two minutes:\n{why}\n{facts}");
+    }
     let code = i32::from(state != "completed");
     expect(code, &waited);
     let result = json(dir, &["jobs", "result", id]);

@@ -8,13 +8,12 @@ use rusqlite::{Connection, params};
 use store::{ARTIFACT_CHUNK_BYTES, ArtifactName, MAX_SHARED_ARTIFACT_BYTES, StoreError};
 
 use super::BackupError;
-use crate::database::at_once;
+use crate::database::{at_once, unsigned};
 use crate::reads;
 use crate::rows::signed;
 
-/// How many artifacts there are.
-pub(super) const COUNT: &str =
-    "SELECT count(*) FROM (SELECT DISTINCT record_id, attempt_id, name FROM backup_artifact_chunks)";
+const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM backup_artifact_chunks \
+                     GROUP BY record_id, attempt_id, name HAVING sum(length(bytes)) > ?1)";
 const IS_KEPT: &str = "SELECT EXISTS (SELECT 1 FROM backup_artifact_chunks \
                        WHERE record_id = ?1 AND attempt_id = ?2 AND name = ?3)";
 const KEEP: &str = "INSERT INTO backup_artifact_chunks (record_id, attempt_id, name, number, bytes) \
@@ -27,6 +26,21 @@ pub enum Sizes {
     All,
     /// Those that no shared store takes.
     TooLargeToShare,
+}
+
+impl Sizes {
+    /// They are larger than this.
+    fn limit(self) -> i64 {
+        match self {
+            Self::All => -1,
+            Self::TooLargeToShare => signed(MAX_SHARED_ARTIFACT_BYTES),
+        }
+    }
+}
+
+/// How many there are.
+pub(super) fn count(backup: &Connection, sizes: Sizes) -> rusqlite::Result<u64> {
+    backup.query_row(COUNT, [sizes.limit()], |row| Ok(unsigned(row, 0)?))
 }
 
 /// Keeps one; how many bytes of it.
@@ -74,8 +88,6 @@ fn has_bodies(backup: &Connection, job_id: &JobId) -> Result<bool, StoreError> {
 }
 
 const CHUNKS: &str = "SELECT record_id, attempt_id, name, number, bytes FROM backup_artifact_chunks \
-                      ORDER BY record_id, attempt_id, name, number";
-const CHUNKS_OF_LARGE: &str = "SELECT record_id, attempt_id, name, number, bytes FROM backup_artifact_chunks \
      WHERE (record_id, attempt_id, name) IN (SELECT record_id, attempt_id, name FROM backup_artifact_chunks \
         GROUP BY record_id, attempt_id, name HAVING sum(length(bytes)) > ?1) \
      ORDER BY record_id, attempt_id, name, number";
@@ -97,12 +109,8 @@ pub(super) fn each(
         reason: format!("an artifact cannot be read: {error}"),
     };
     let failed = |error: rusqlite::Error| damaged(&error);
-    let (sql, limit) = match sizes {
-        Sizes::All => (CHUNKS, None),
-        Sizes::TooLargeToShare => (CHUNKS_OF_LARGE, Some(signed(MAX_SHARED_ARTIFACT_BYTES))),
-    };
-    let mut chunks = backup.prepare(sql).map_err(failed)?;
-    let mut rows = chunks.query(rusqlite::params_from_iter(limit)).map_err(failed)?;
+    let mut chunks = backup.prepare(CHUNKS).map_err(failed)?;
+    let mut rows = chunks.query([sizes.limit()]).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {
         let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
         let job_id = JobId::new(text(0).map_err(failed)?);

@@ -18,9 +18,9 @@ use super::{
 };
 use crate::database::unsigned;
 use crate::rows::signed;
+use crate::sqlite::FILE_MODE;
 use crate::{PostgresAddress, PostgresLedger};
 
-const FILE_MODE: u32 = 0o600;
 /// 64 MiB.
 const CACHE_KIB: i64 = 65_536;
 const ABOUT: &str = "INSERT INTO backup (name, value) VALUES (?1, ?2)";
@@ -152,7 +152,7 @@ impl Draft {
         }
         let failed = |error| self.failed(error);
         let position = number(&self.connection, "SELECT value FROM backup WHERE name = 'position'");
-        let artifacts = number(&self.connection, artifacts::COUNT);
+        let artifacts = artifacts::count(&self.connection, artifacts::Sizes::All);
         let (position, artifacts) = (position.map_err(failed)?, artifacts.map_err(failed)?);
         // Whatever is left in the cache; after this the file is only read.
         self.connection.cache_flush().map_err(failed)?;

@@ -10,7 +10,7 @@ use store::{ArtifactName, VIEW_FORMAT};
 use super::artifacts::{self, Sizes};
 use super::unpack::{Copy, Unpacked};
 use super::{BACKUP_APPLICATION_ID, BackupError, FORMAT, POSITIONS_LEFT_OUT, Place, Watch, seal};
-use crate::database::{at_once, unsigned};
+use crate::database::at_once;
 use crate::migrate::{SCHEMA_VERSION, schema_version};
 use crate::sqlite::last_position;
 use crate::{OpenError, PostgresAddress, rebuild};
@@ -88,9 +88,8 @@ impl SealedBackup {
     }
 
     /// How many artifacts are in it.
-    pub fn artifact_count(&self) -> Result<u64, BackupError> {
-        let count = self.connection.query_row(artifacts::COUNT, [], |row| Ok(unsigned(row, 0)?));
-        count.map_err(|error| damaged(&self.path, &error))
+    pub fn artifact_count(&self, sizes: Sizes) -> Result<u64, BackupError> {
+        artifacts::count(&self.connection, sizes).map_err(|error| damaged(&self.path, &error))
     }
 
     /// The last position of the ledger that is in it.

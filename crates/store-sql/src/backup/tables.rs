@@ -10,7 +10,7 @@
 //! | `tokens` | as they are | whoever had access has access. Digests alone: no token can be read from a backup |
 //! | `peers` | not present anywhere | who there is, but not on which node they were heard |
 //! | `asks`, `plugin_state`, `plugin_facts` | as they are | data like any other |
-//! | `shared_keys` | as they are | callbacks that are under way stay valid. Beside a file it is `callback.key` |
+//! | `shared_keys` | but for the database's own id | callbacks that are under way stay valid. Beside a file it is `callback.key` |
 //! | `artifact_chunks` | as they are, if asked for | beside a file they are files |
 //! | `meta` | the view format, the newest time | the marks of a schema belong to the database, and positions go on elsewhere |
 //! | `nodes` | left out | processes of the machine that was backed up |
@@ -74,8 +74,12 @@ pub(crate) const META: Table = Table {
     ..table("meta", "name", &[text("name"), integer("value")])
 };
 
+/// The key that tells one database from another, also from one that was made of its backup.
+pub const STORE_ID_KEY: &str = "store";
+
 pub(crate) const SHARED_KEYS: Table = Table {
     in_backup: "backup_shared_keys",
+    rows: "name <> 'store'",
     ..table("shared_keys", "name", &[text("name"), bytes("bytes")])
 };
 

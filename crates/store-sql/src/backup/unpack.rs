@@ -14,10 +14,9 @@ use super::found::check_directory_of;
 use super::tables::DROP_EXTRAS;
 use super::{BackupError, Restored, Stage, Watch, beside, remove_database, seal, sync_directory_of};
 use crate::rows::signed;
-use crate::sqlite::{FileLock, STORE_APPLICATION_ID, writer};
+use crate::sqlite::{FILE_MODE, FileLock, STORE_APPLICATION_ID, writer};
 use crate::{SqliteOptions, Verified};
 
-const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 /// What a backup of an older longhaul is brought up to date as, on its way to a server.
 const UP_TO_DATE: &str = "restoring.sqlite";

@@ -48,8 +48,9 @@ impl FileLock {
     }
 }
 
+/// Beside the file itself, wherever the name leads: one file has one lock.
 fn lock_path(database: &Path) -> PathBuf {
-    let mut name = database.as_os_str().to_owned();
+    let mut name = database.canonicalize().unwrap_or_else(|_| database.to_owned()).into_os_string();
     name.push(".lock");
     PathBuf::from(name)
 }

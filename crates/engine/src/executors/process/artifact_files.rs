@@ -57,7 +57,8 @@ fn each_of_attempt<E: From<io::Error>>(
     Ok(())
 }
 
-/// A file for an artifact, empty; none if a name cannot be part of a path.
+/// A file for an artifact; none if a name cannot be part of a path. What is there of it already is its beginning, or all of it and more: it is
+/// written over and not cut off.
 pub fn place_artifact_file(dir: &Path, artifact: ArtifactName<'_>) -> io::Result<Option<File>> {
     let ArtifactName { job_id, attempt_id, name } = artifact;
     if !is_segment(job_id.as_str()) || !is_segment(attempt_id.as_str()) || !is_name(name) {
@@ -68,7 +69,7 @@ pub fn place_artifact_file(dir: &Path, artifact: ArtifactName<'_>) -> io::Result
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory)?;
     }
     let mut options = File::options();
-    options.write(true).create(true).truncate(true).mode(FILE_MODE);
+    options.write(true).create(true).truncate(false).mode(FILE_MODE);
     options.open(path).map(Some)
 }
 
