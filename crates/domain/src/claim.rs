@@ -83,16 +83,16 @@ pub fn acquire(
 ) -> Result<Claim, Refusal> {
     match claim {
         Some(claim) if claim.is_live(now) && !planted(Bug::LiveLeaseTaken) => Err(Refusal::ClaimHeld),
-        Some(claim) if planted(Bug::ClaimVersionReused) => Ok(held(owner, claim.claim_version, now, lease)),
-        Some(claim) => Ok(held(owner, claim.claim_version + 1, now, lease)),
+        Some(claim) => Ok(take_over(claim, owner, now, lease)),
         None => Ok(held(owner, 0, now, lease)),
     }
 }
 
-/// Takes a claim although its lease lives: only for a record whose own time limit has passed, which ends the
+/// Takes a claim whatever its lease says: for a record that its owner has given back, or whose own time limit has passed, which ends the
 /// work that the owner does.
 pub fn take_over(claim: &Claim, owner: &OwnerId, now: Timestamp, lease: Lease) -> Claim {
-    held(owner, claim.claim_version + 1, now, lease)
+    let rises = !planted(Bug::ClaimVersionReused);
+    held(owner, claim.claim_version + u64::from(rises), now, lease)
 }
 
 /// Prolongs a lease by compare-and-swap on the version.

@@ -86,7 +86,8 @@ impl AgendaRow {
     pub fn take(&mut self, owner: &OwnerId, now: Timestamp, lease: Lease) -> Result<Claim, Refusal> {
         let over = self.limit_at.is_some_and(|limit| limit <= now);
         let claim = match &self.claim {
-            Some(held) if self.held && over => claim::take_over(held, owner, now, lease),
+            // What was given back is free also for whoever's clock is behind that of the giver.
+            Some(last) if !self.held || over => claim::take_over(last, owner, now, lease),
             other => claim::acquire(other.as_ref(), owner, now, lease)?,
         };
         self.hold(claim.clone());
@@ -177,6 +178,20 @@ mod tests {
         row.commit(Head::default(), entry(Holding::LeaseBound), at(50), lease);
         assert_eq!(row.due_at, Some(at(170)));
         assert_eq!(row.claim.map(|claim| claim.lease_expires_at), Some(at(170)));
+    }
+
+    #[test]
+    fn what_was_given_back_is_free_also_for_whoever_looks_at_an_earlier_time() {
+        let at = Timestamp::from_seconds;
+        let free = Entry { holding: Holding::Free, place: None, ready: true, due_at: None, limit_at: None };
+        let mut row = AgendaRow::new(Head::default(), free.clone(), at(0), Lease::DEFAULT);
+        let first = row.take(&OwnerId::new("node-1"), at(10), Lease::DEFAULT).expect("it is free");
+        let held = row.take(&OwnerId::new("node-2"), at(11), Lease::DEFAULT);
+        assert_eq!(held, Err(Refusal::ClaimHeld));
+        row.commit(Head::default(), free, at(20), Lease::DEFAULT);
+        let second = row.take(&OwnerId::new("node-2"), at(19), Lease::DEFAULT).expect("it is free");
+        assert_eq!(second.claim_version, first.claim_version + 1);
+        assert_eq!(row.admit(&first.fence()), Err(Refusal::ClaimLost));
     }
 
     #[test]

@@ -86,8 +86,6 @@ impl DispatchJobs {
                 self.lanes().maybe_ready.insert(lane.clone());
                 continue;
             }
-            // Read anew: what was given back since this round began must not look held. Nobody names its lane again.
-            let now = self.engine.clock().now();
             let take = Take::by(self.owner.clone(), now, self.attempts.lease(), limit).until_next_commit();
             let taken = match self.engine.store().take_ready(self.attempts.lane(lane), take).await {
                 Ok(taken) => taken,
