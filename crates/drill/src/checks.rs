@@ -212,8 +212,9 @@ pub fn one_child_of_each(history: &History) -> Vec<Finding> {
 pub fn work_ends_as_it_must(oracle: &Oracle, history: &History) -> Vec<Finding> {
     let mut found = Vec::new();
     for (key, entry) in oracle.entries() {
-        let Some(end) = entry.id().and_then(|id| history.jobs.get(id)).and_then(Job::end) else { continue };
-        let stopped = entry.cancel_asked && entry.kind.may_end_stopped(end);
+        let Some(job) = entry.id().and_then(|id| history.jobs.get(id)) else { continue };
+        let Some(end) = job.end() else { continue };
+        let stopped = entry.cancel_asked && entry.kind.may_end_stopped(end, job);
         if !stopped && !entry.kind.may_end().contains(&end) {
             let asked = if entry.cancel_asked { "it was asked to stop" } else { "nobody asked to stop it" };
             found.push(Finding::new(

@@ -34,6 +34,8 @@ pub struct Job {
     /// What it was about to leave outside, by attempt.
     pub intents: u64,
     pub stale_reports: u64,
+    /// Whether it was asked to stop while it was under way.
+    pub cancel_requested: bool,
 }
 
 /// What changed a job's state.
@@ -190,7 +192,11 @@ impl Job {
                 self.stale_reports += 1;
                 return;
             }
-            // Notes, answers and requests to stop change no state.
+            "cancel_requested" => {
+                self.cancel_requested = true;
+                return;
+            }
+            // Notes and answers change no state.
             _ => return,
         });
     }

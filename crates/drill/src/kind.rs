@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::history::Job;
+
 /// The lane that the drill's own workers pull from.
 pub const LANE: &str = "drill";
 /// The executors that the drill's configuration brings.
@@ -111,9 +113,9 @@ impl Kind {
 
     /// Whether it may end so when it was asked to stop. What goes on outside may refuse that, and the time for it may be over first: then it ends
     /// as any other.
-    pub fn may_end_stopped(self, end: &str) -> bool {
-        // Whoever pulled it may fail first, and nobody tries again what shall stop.
-        end == "cancelled" || (self == Self::Pulled && end == "failed")
+    pub fn may_end_stopped(self, end: &str, job: &Job) -> bool {
+        // Whoever pulled it may fail before it hears of that, and nobody tries again what shall stop.
+        end == "cancelled" || (self == Self::Pulled && end == "failed" && job.cancel_requested)
     }
 
     /// What is sent for it. The key is in the body too, so that whoever reads the store finds it.

@@ -145,9 +145,11 @@ fn honest_work_completes_or_was_asked_to_stop() {
     // Its worker failed before it heard that it should stop.
     let mut pulled = asked;
     pulled.entry_mut("k").unwrap().kind = Kind::Pulled;
-    assert_eq!(work_ends_as_it_must(&pulled, &ended("failed")), []);
+    let failed = [("cancel_requested", "{}"), ("failed", r#"{"cause":"reported"}"#)];
+    assert_eq!(work_ends_as_it_must(&pulled, &history(&failed)), []);
+    assert_eq!(work_ends_as_it_must(&pulled, &ended("failed")).len(), 1, "the request came after the end");
     pulled.entry_mut("k").unwrap().cancel_asked = false;
-    assert_eq!(work_ends_as_it_must(&pulled, &ended("failed")).len(), 1);
+    assert_eq!(work_ends_as_it_must(&pulled, &history(&failed)).len(), 1);
 }
 
 #[test]
