@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use domain::{Digest, OperationId};
+use domain::{Digest, OperationId, Timestamp};
 use engine::backend::{AttemptTokens, Backend};
 use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
@@ -249,11 +249,15 @@ impl CallbackUrls for Callbacks {
 /// Makes the directory this store's, if it is not another's.
 async fn claim(opened: &Opened, data_dir: &Path) -> Result<()> {
     match opened {
-        // Again, now that nobody else can have it.
-        Opened::File(_) => Ok(whose::check_for_file(data_dir)?),
+        // Again, now that no daemon of a database can come any more.
+        Opened::File(_) => Ok(whose::check_no_database(data_dir)?),
         Opened::Server(store) => {
-            let (id, key) = (shared_key(store, STORE_ID_KEY).await?, shared_key(store, CALLBACK_KEY).await?);
-            whose::claim_for_database(data_dir, Digest(id), key)
+            let newcomer = whose::Newcomer {
+                id: Digest(shared_key(store, STORE_ID_KEY).await?),
+                key: shared_key(store, CALLBACK_KEY).await?,
+                is_empty: store.newest_fact() == Timestamp::from_micros(0),
+            };
+            whose::claim_for_database(data_dir, &newcomer)
         }
     }
 }

@@ -72,6 +72,11 @@ fn beside(path: &Path, added: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Where SQLite keeps what it has not moved into a file yet.
+pub fn log_of(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
 /// Removes a database that nobody may take for a whole one, and what SQLite keeps beside it.
 fn remove_database(path: &Path) -> std::io::Result<()> {
     remove_logs(path)?;

@@ -39,7 +39,7 @@ mod walk;
 pub use backup::tables::STORE_ID_KEY;
 pub use backup::{
     BackedUp, BackupError, Contents, Draft, Existing, Place, Restored, SealedBackup, Sizes, Stage, Unpacked,
-    Watch, interrupted,
+    Watch, interrupted, log_of,
 };
 pub use export::ClaimLine;
 pub use migrate::{SCHEMA_VERSION, migrate_to};

@@ -187,20 +187,19 @@ pub enum OpenError {
         reason: String,
     },
     /// What lies there is another store's.
-    #[error(
-        "{path} is the data directory of another store, whose output is there: so says {mark}. Use another data directory, or \
-         `--database` if that store is in a database; if it is gone, or was moved to this one with `longhaul backup` and \
-         `longhaul restore` and will not be used any more, move {mark} away first"
-    )]
+    #[error("{path} is the data directory of another store, by {mark}: {hint}")]
     OtherStore {
         /// The data directory.
         path: PathBuf,
         /// What is in it of the other.
         mark: PathBuf,
+        /// What to do.
+        hint: &'static str,
     },
     /// A restore was interrupted, and there is no store.
     #[error(
-        "a restore was interrupted here and there is no store yet; run `longhaul restore` again, or remove {path} for an empty store"
+        "a restore was interrupted here and there is no store yet, only {path}; run `longhaul restore` again, or use another data directory \
+         for an empty store"
     )]
     HalfRestored {
         /// What it has left.

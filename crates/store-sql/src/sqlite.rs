@@ -19,7 +19,6 @@ mod routing;
 mod writer;
 
 use std::fs::File;
-use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -142,28 +141,33 @@ pub fn claims_after(
     at_once(export::claims_after(connection, record_id))
 }
 
-/// An empty file is a new store, and its log gets the same rights.
-fn make_for_its_owner_alone(path: &Path) -> Result<(), OpenError> {
-    match File::options().write(true).create_new(true).mode(FILE_MODE).open(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(source) => Err(OpenError::Io { path: path.to_owned(), source }),
+/// Nobody else has the file from here on, and it is there.
+fn lock_and_make(path: &Path) -> Result<FileLock, OpenError> {
+    let mut lock = FileLock::acquire(path)?;
+    if let Some(restoring) = crate::backup::interrupted(path) {
+        return Err(OpenError::HalfRestored { path: restoring });
     }
+    make_for_its_owner_alone(path)?;
+    lock.follow(path)?;
+    Ok(lock)
+}
+
+/// An empty file is a new store, and its log gets the same rights. A link may lead to where it shall be.
+fn make_for_its_owner_alone(path: &Path) -> Result<(), OpenError> {
+    if path.exists() {
+        return Ok(());
+    }
+    let made = File::options().write(true).create(true).truncate(false).mode(FILE_MODE).open(path);
+    made.map(|_| ()).map_err(|source| OpenError::Io { path: path.to_owned(), source })
 }
 
 impl SqliteStore {
     /// Opens the file, making it if it is not there, and brings it up to date.
     pub fn open(options: &SqliteOptions) -> Result<Self, OpenError> {
         let lock = match options.vfs {
-            None => Some(FileLock::acquire(&options.path)?),
+            None => Some(lock_and_make(&options.path)?),
             Some(_) => None,
         };
-        if let Some(restoring) = lock.as_ref().and_then(|_| crate::backup::interrupted(&options.path)) {
-            return Err(OpenError::HalfRestored { path: restoring });
-        }
-        if lock.is_some() {
-            make_for_its_owner_alone(&options.path)?;
-        }
         // Connections first, threads last: an open that fails leaves no thread behind that would keep the file.
         let connection = connect::writer(options)?;
         let checkpoint_connection = connect::checkpointer(options)?;

@@ -61,6 +61,8 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
                 check_for_restore(data_dir, key)?;
             }
             let unpacked = backup.restore_to_file(store, &mut watch)?;
+            // Again, now that nobody else can have it.
+            check_for_restore(data_dir, key)?;
             place_artifacts(&backup, data_dir, Sizes::All, &mut watch)?;
             if let Some(key) = key {
                 write_callback_key(data_dir, key)?;
@@ -72,6 +74,10 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
             let _lock = if backup.artifact_count(Sizes::TooLargeToShare)? > 0 {
                 let lock = FileLock::acquire(&make_data_dir(data_dir)?.join(STORE_FILE))?;
                 check_for_restore(data_dir, key)?;
+                // What is put there is for whoever is made of this backup, and for nobody else.
+                if let Some(key) = key {
+                    write_callback_key(data_dir, key)?;
+                }
                 Some(lock)
             } else {
                 None

@@ -1,37 +1,68 @@
 //! Whose data directory it is. A daemon ends the processes and removes the output in its directory that its store knows nothing of, so
-//! another store is refused before it touches anything, also one that was made of this one's backup.
+//! another store is refused before anything is swept, also one that was made of this one's backup.
 //!
 //! | in the directory | it is that of |
 //! | --- | --- |
-//! | `longhaul.sqlite` | this file |
-//! | `store.id` | the database that has this id; no backup carries it |
+//! | `longhaul.sqlite`, or its log alone | this file |
+//! | `database.id` | the database that has this id; no backup carries it |
 //! | `callback.key` alone | a file that has gone, until it is restored or a database that was made of it takes over |
-//! | output alone | whoever comes with a store; never of an empty file |
+//! | output alone | whoever comes with a store that was ever used; never of an empty one |
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use domain::Digest;
-use store_sql::{OpenError, interrupted};
+use store_sql::{OpenError, interrupted, log_of};
 
 use super::files::{callback_key_path, is_missing, kept_callback_key, read_if_there, write};
 use crate::database::{OUTPUT_DIR, STORE_FILE};
 
+/// A database that comes to a data directory.
+pub(super) struct Newcomer {
+    pub(super) id: Digest,
+    /// The key that its callbacks are signed with; what is made of a backup has that of the backup.
+    pub(super) key: [u8; 32],
+    /// Whether nothing ever happened in it.
+    pub(super) is_empty: bool,
+}
+
 /// Refuses a file the directory of a database, and an empty file that of any store.
 pub(super) fn check_for_file(data_dir: &Path) -> Result<(), OpenError> {
     check_no_database(data_dir)?;
-    let (file, key, output) =
-        (data_dir.join(STORE_FILE), callback_key_path(data_dir), data_dir.join(OUTPUT_DIR));
+    let file = data_dir.join(STORE_FILE);
     // What a restore has left is told when the file is opened.
-    if file.exists() || interrupted(&file).is_some() {
-        Ok(())
-    } else if is_there(&key)? {
-        Err(other_store(key))
-    } else if std::fs::read_dir(&output).is_ok_and(|mut found| found.next().is_some()) {
-        Err(other_store(output))
-    } else {
-        Ok(())
+    if holds_something(&file)? || interrupted(&file).is_some() {
+        return Ok(());
     }
+    let log = log_of(&file);
+    if holds_something(&log)? {
+        return Err(other_store(
+            log,
+            "it is the log of a file that has gone: put that back, or move the log to it",
+        ));
+    }
+    let key = callback_key_path(data_dir);
+    if found(&key)?.is_some() {
+        return Err(other_store(
+            key,
+            "its file has gone: put it back, restore a backup of it, or serve the database that was made of it with `--database`; \
+             for an empty store use another data directory",
+        ));
+    }
+    check_no_output(data_dir)
+}
+
+/// Refuses a file the directory of a database, however it came to it.
+pub(super) fn check_no_database(data_dir: &Path) -> Result<(), OpenError> {
+    if kept_database_id(data_dir)?.is_some() {
+        return Err(other_store(
+            database_id_path(data_dir),
+            "name its database with `--database`, or use another data directory; if that store was moved away for good, move this \
+             file away too",
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses what is restored the directory of a database, and that of a file that it was not made of.
@@ -44,59 +75,98 @@ pub fn check_for_restore(data_dir: &Path, key: Option<[u8; 32]>) -> Result<()> {
 pub(super) fn check_for_database(data_dir: &Path) -> Result<(), OpenError> {
     let file = data_dir.join(STORE_FILE);
     if let Some(restoring) = interrupted(&file) {
-        return Err(other_store(restoring));
+        return Err(other_store(
+            restoring,
+            "a restore was interrupted here: run it again, or use another data directory",
+        ));
     }
-    if is_there(&file)? { Err(other_store(file)) } else { Ok(()) }
+    if found(&file)?.is_some() {
+        return Err(other_store(
+            file,
+            "leave `--database` out to serve it, or use another data directory; if it was moved to this database for good, move it \
+             away, with its log (-wal) if there is one",
+        ));
+    }
+    Ok(())
 }
 
-/// From now on this is the directory of the database that has this id, unless it is another's.
-pub(super) fn claim_for_database(data_dir: &Path, id: Digest, key: [u8; 32]) -> Result<()> {
-    match kept_store_id(data_dir)? {
-        Some(kept) if kept == id.to_string() => Ok(()),
-        Some(_) => Err(other_store(store_id_path(data_dir)).into()),
+/// From now on this is the directory of this database, unless it is another's.
+pub(super) fn claim_for_database(data_dir: &Path, newcomer: &Newcomer) -> Result<()> {
+    match kept_database_id(data_dir)? {
+        Some(kept) if kept == newcomer.id.to_string() => Ok(()),
+        Some(_) => Err(other_store(
+            database_id_path(data_dir),
+            "it names another database; use another data directory, or if that store was moved to this one for good, move this file \
+             away",
+        )
+        .into()),
         None => {
-            check_key(data_dir, Some(key))?;
-            write(&store_id_path(data_dir), &id.to_string())
+            check_key(data_dir, Some(newcomer.key))?;
+            if newcomer.is_empty {
+                check_no_output(data_dir)?;
+            }
+            write(&database_id_path(data_dir), &newcomer.id.to_string())
         }
     }
 }
 
 /// Refuses the directory of a file that this store was not made of.
 fn check_key(data_dir: &Path, key: Option<[u8; 32]>) -> Result<()> {
-    if kept_callback_key(data_dir)?.is_some_and(|kept| key != Some(kept)) {
-        return Err(other_store(callback_key_path(data_dir)).into());
+    let path = callback_key_path(data_dir);
+    // One that leads nowhere is nobody's, and yet a mark.
+    if found(&path)?.is_some() && kept_callback_key(data_dir)?.is_none_or(|kept| key != Some(kept)) {
+        return Err(other_store(
+            path,
+            "what is here was not made of that one; use another data directory, or if that store is gone for good, move this file and \
+             `artifacts` away",
+        )
+        .into());
     }
     Ok(())
 }
 
-fn check_no_database(data_dir: &Path) -> Result<(), OpenError> {
-    if kept_store_id(data_dir)?.is_some() {
-        return Err(other_store(store_id_path(data_dir)));
+fn check_no_output(data_dir: &Path) -> Result<(), OpenError> {
+    let output = data_dir.join(OUTPUT_DIR);
+    let is_empty = match output.read_dir() {
+        Ok(mut names) => names.next().is_none(),
+        Err(error) if is_missing(&error) => true,
+        Err(source) => return Err(OpenError::Io { path: output, source }),
+    };
+    if is_empty {
+        return Ok(());
     }
-    Ok(())
+    Err(other_store(output, "an empty store would remove it; use another data directory, or move it away"))
 }
 
-fn kept_store_id(data_dir: &Path) -> Result<Option<String>, OpenError> {
-    let path = store_id_path(data_dir);
-    let is_there = is_there(&path)?;
+fn kept_database_id(data_dir: &Path) -> Result<Option<String>, OpenError> {
+    let path = database_id_path(data_dir);
+    let is_there = found(&path)?.is_some();
     let text = read_if_there(&path).map_err(|source| OpenError::Io { path, source })?;
     // One that leads nowhere is no database's, and yet a mark.
     Ok(text.or(is_there.then(String::new)).map(|text| text.trim().to_owned()))
 }
 
-fn store_id_path(data_dir: &Path) -> PathBuf {
-    data_dir.join("store.id")
+fn database_id_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("database.id")
 }
 
-/// Also what leads nowhere.
-fn is_there(path: &Path) -> Result<bool, OpenError> {
-    match path.symlink_metadata() {
-        Ok(_) => Ok(true),
+fn holds_something(path: &Path) -> Result<bool, OpenError> {
+    match path.metadata() {
+        Ok(file) => Ok(file.len() > 0),
         Err(error) if is_missing(&error) => Ok(false),
         Err(source) => Err(OpenError::Io { path: path.to_owned(), source }),
     }
 }
 
-fn other_store(mark: PathBuf) -> OpenError {
-    OpenError::OtherStore { path: mark.parent().map(Path::to_owned).unwrap_or_default(), mark }
+/// What has this name, also a link that leads nowhere.
+fn found(path: &Path) -> Result<Option<Metadata>, OpenError> {
+    match path.symlink_metadata() {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(source) => Err(OpenError::Io { path: path.to_owned(), source }),
+    }
+}
+
+fn other_store(mark: PathBuf, hint: &'static str) -> OpenError {
+    OpenError::OtherStore { path: mark.parent().map(Path::to_owned).unwrap_or_default(), mark, hint }
 }

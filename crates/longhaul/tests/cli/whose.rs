@@ -97,7 +97,7 @@ fn what_is_left_of_a_store_that_was_moved_has_no_more_say_in_its_directory() {
     moved(dir.path(), &database, &second);
     let onward = ["--database", &second.address];
     refused("other_store", &serve(dir.path(), &onward));
-    std::fs::remove_file(dir.path().join("store.id")).unwrap();
+    std::fs::remove_file(dir.path().join("database.id")).unwrap();
     let daemon = Daemon::start_with(dir.path(), &onward);
     let last = talk(dir.path());
     daemon.kill();
@@ -121,7 +121,7 @@ fn moved(dir: &Path, from: &[&str], to: &Schema) {
 #[test]
 fn mark_that_cannot_be_read_is_taken_for_anothers_and_never_for_none() {
     let (dir, schema) = (tempfile::tempdir().unwrap(), schema());
-    let (mark, database) = (dir.path().join("store.id"), ["--database", &schema.address]);
+    let (mark, database) = (dir.path().join("database.id"), ["--database", &schema.address]);
     std::fs::create_dir(&mark).unwrap();
     refused("store_io", &serve(dir.path(), &[]));
     refused("store_io", &serve(dir.path(), &database));
@@ -135,7 +135,7 @@ fn mark_that_cannot_be_read_is_taken_for_anothers_and_never_for_none() {
 fn output_too_large_for_a_database_is_restored_into_no_other_stores_directory() {
     let (dir, other, fresh) =
         (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (schema, elsewhere) = (schema(), tempfile::tempdir().unwrap());
+    let (schema, another, elsewhere) = (schema(), schema(), tempfile::tempdir().unwrap());
     let file = elsewhere.path().join("of.backup");
     let file = file.to_str().unwrap();
     let daemon = Daemon::start(dir.path());
@@ -150,6 +150,8 @@ fn output_too_large_for_a_database_is_restored_into_no_other_stores_directory() 
     drop(Daemon::start(other.path()));
     refused("other_store", &restore(other.path()));
     expect(0, &restore(fresh.path()));
+    // By mistake: it knows nothing of what was put there.
+    refused("other_store", &serve(fresh.path(), &["--database", &another.address]));
     let _daemon = Daemon::start_with(fresh.path(), &["--database", &schema.address]);
     assert_eq!(expect(0, &longhaul(fresh.path(), &["jobs", "logs", &id])).len(), 17_000_000);
 }
@@ -173,12 +175,43 @@ fn backup_without_a_key_is_restored_into_no_other_stores_directory() {
 }
 
 #[test]
-fn output_that_nobody_has_marked_is_swept_by_no_empty_file() {
-    let dir = tempfile::tempdir().unwrap();
+fn output_that_nobody_has_marked_is_swept_by_no_empty_store() {
+    let (dir, schema) = (tempfile::tempdir().unwrap(), schema());
     let output = dir.path().join("artifacts/work-1/attempt-1");
     std::fs::create_dir_all(&output).unwrap();
     refused("other_store", &serve(dir.path(), &[]));
+    refused("other_store", &serve(dir.path(), &["--database", &schema.address]));
+    std::fs::write(dir.path().join("longhaul.sqlite"), "").unwrap();
+    refused("other_store", &serve(dir.path(), &[]));
     assert!(output.exists());
+}
+
+#[test]
+fn log_of_a_file_that_has_gone_becomes_no_part_of_an_empty_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let id = talk(dir.path());
+    daemon.kill();
+    let (file, away) = (dir.path().join("longhaul.sqlite"), dir.path().join("away.sqlite"));
+    std::fs::rename(&file, &away).unwrap();
+    for name in ["callback.key", "artifacts"] {
+        std::fs::rename(dir.path().join(name), dir.path().join(format!("{name}.away"))).unwrap();
+    }
+    refused("other_store", &serve(dir.path(), &[]));
+    std::fs::rename(&away, &file).unwrap();
+    let _daemon = Daemon::start(dir.path());
+    ended(dir.path(), &id, "completed");
+}
+
+#[test]
+fn mark_of_an_older_longhaul_is_passed_over() {
+    let (dir, schema) = (tempfile::tempdir().unwrap(), schema());
+    std::fs::write(dir.path().join("store.id"), "0".repeat(64)).unwrap();
+    drop(Daemon::start(dir.path()));
+    drop(Daemon::start(dir.path()));
+    let node = tempfile::tempdir().unwrap();
+    std::fs::write(node.path().join("store.id"), "0".repeat(64)).unwrap();
+    drop(Daemon::start_with(node.path(), &["--database", &schema.address]));
 }
 
 #[test]
@@ -202,6 +235,17 @@ fn file_of_two_names_has_one_daemon() {
 }
 
 #[test]
+fn file_that_is_made_where_a_link_leads_has_one_daemon_and_is_its_owners_alone() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let target = disk.path().join("longhaul.sqlite");
+    std::os::unix::fs::symlink(&target, dir.path().join("longhaul.sqlite")).unwrap();
+    let _daemon = Daemon::start(dir.path());
+    refused("store_locked", &serve(dir.path(), &[]));
+    refused("store_locked", &serve(disk.path(), &[]));
+    assert_eq!(target.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
 fn directory_of_a_node_is_refused_to_a_file_and_to_another_database() {
     let (dir, ours, other) = (tempfile::tempdir().unwrap(), schema(), schema());
     let database = ["--database", &ours.address];
@@ -215,7 +259,7 @@ fn directory_of_a_node_is_refused_to_a_file_and_to_another_database() {
     let file = file.to_str().unwrap();
     expect(0, &binary(&["backup", file, "--data-dir"]).arg(dir.path()).args(database).output().unwrap());
     refused("other_store", &longhaul(dir.path(), &["restore", file]));
-    let (mark, away) = (dir.path().join("store.id"), elsewhere.path().join("store.id"));
+    let (mark, away) = (dir.path().join("database.id"), elsewhere.path().join("database.id"));
     std::fs::rename(&mark, &away).unwrap();
     refused("store_locked", &longhaul(dir.path(), &["restore", file]));
     std::fs::rename(&away, &mark).unwrap();

@@ -9,48 +9,82 @@ use crate::OpenError;
 /// Held as long as the store is open; the operating system frees it when the process ends, however it ends. A daemon whose store is elsewhere
 /// holds that of the file that would be in its data directory.
 pub struct FileLock {
-    _file: File,
+    /// Beside the name.
+    _named: File,
+    /// Where the name is a link, also beside the file that it leads to: it may have other names.
+    linked: Option<File>,
 }
 
 impl FileLock {
     /// Takes the lock, or says who has it.
     pub fn acquire(database: &Path) -> Result<Self, OpenError> {
-        let path = lock_path(database);
-        let io = |source| OpenError::Io { path: path.clone(), source };
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut pid = String::new();
-                file.read_to_string(&mut pid).map_err(io)?;
-                return Err(OpenError::Locked { path: database.to_owned(), pid: pid.trim().to_owned() });
-            }
-            Err(TryLockError::Error(source)) => return Err(io(source)),
+        let named = take(database, &beside(&name(database)))?;
+        let mut lock = Self { _named: named, linked: None };
+        lock.follow(database)?;
+        Ok(lock)
+    }
+
+    /// The same beside the file that the name leads to, once that has been made.
+    pub(super) fn follow(&mut self, database: &Path) -> Result<(), OpenError> {
+        if self.linked.is_none()
+            && let Some(target) = target(database)
+        {
+            self.linked = Some(take(database, &beside(&target))?);
         }
-        file.set_len(0).map_err(io)?;
-        file.rewind().map_err(io)?;
-        write!(file, "{}", std::process::id()).map_err(io)?;
-        Ok(Self { _file: file })
+        Ok(())
     }
 
     /// The process that has the lock, if there is one.
     pub(crate) fn holder(database: &Path) -> Option<String> {
-        let mut file = File::open(lock_path(database)).ok()?;
-        match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => {
-                let mut pid = String::new();
-                file.read_to_string(&mut pid).ok()?;
-                Some(pid.trim().to_owned())
+        [Some(name(database)), target(database)].into_iter().flatten().find_map(|path| {
+            let mut file = File::open(beside(&path)).ok()?;
+            match file.try_lock_shared() {
+                Err(TryLockError::WouldBlock) => {
+                    let mut pid = String::new();
+                    file.read_to_string(&mut pid).ok()?;
+                    Some(pid.trim().to_owned())
+                }
+                Ok(()) | Err(TryLockError::Error(_)) => None,
             }
-            Ok(()) | Err(TryLockError::Error(_)) => None,
-        }
+        })
     }
 }
 
-/// Beside the file itself, wherever the name leads: one file has one lock.
-fn lock_path(database: &Path) -> PathBuf {
-    let mut name = database.canonicalize().unwrap_or_else(|_| database.to_owned()).into_os_string();
+fn take(database: &Path, path: &Path) -> Result<File, OpenError> {
+    let io = |source| OpenError::Io { path: path.to_owned(), source };
+    let mut file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut pid = String::new();
+            file.read_to_string(&mut pid).map_err(io)?;
+            return Err(OpenError::Locked { path: database.to_owned(), pid: pid.trim().to_owned() });
+        }
+        Err(TryLockError::Error(source)) => return Err(io(source)),
+    }
+    file.set_len(0).map_err(io)?;
+    file.rewind().map_err(io)?;
+    write!(file, "{}", std::process::id()).map_err(io)?;
+    Ok(file)
+}
+
+/// The name by the real path of its directory, so that it is one with the file's if it is no link.
+fn name(database: &Path) -> PathBuf {
+    let directory = database.parent().and_then(|directory| directory.canonicalize().ok());
+    match (directory, database.file_name()) {
+        (Some(directory), Some(name)) => directory.join(name),
+        _ => database.to_owned(),
+    }
+}
+
+/// The file that the name leads to, if it is a link to one that is there.
+fn target(database: &Path) -> Option<PathBuf> {
+    database.canonicalize().ok().filter(|target| *target != name(database))
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     PathBuf::from(name)
 }
