@@ -164,6 +164,15 @@ pub fn number(backup: &Path, sql: &str) -> i64 {
     Connection::open(backup).and_then(|backup| backup.query_row(sql, [], |row| row.get(0))).expect(sql)
 }
 
+/// The texts of a column of a backup.
+#[track_caller]
+pub fn texts(backup: &Path, sql: &str) -> Vec<String> {
+    let backup = Connection::open(backup).expect(sql);
+    let mut statement = backup.prepare(sql).expect(sql);
+    let texts = statement.query_map([], |row| row.get(0)).expect(sql);
+    texts.collect::<Result<_, _>>().expect(sql)
+}
+
 pub fn text(path: &Path) -> &str {
     path.to_str().expect("it is text")
 }

@@ -21,12 +21,19 @@ pub type Answers = BTreeMap<String, String>;
 pub struct Load {
     over: AtomicBool,
     keys: AtomicUsize,
+    /// How many may be sent.
+    allowed: AtomicUsize,
     answers: Mutex<Answers>,
 }
 
 impl Load {
     pub fn new() -> Self {
-        Self { over: AtomicBool::new(false), keys: AtomicUsize::new(0), answers: Mutex::default() }
+        Self {
+            over: AtomicBool::new(false),
+            keys: AtomicUsize::new(0),
+            allowed: AtomicUsize::new(0),
+            answers: Mutex::default(),
+        }
     }
 
     /// Runs the work while creates come, and gives what it gives and what they were answered.
@@ -44,6 +51,11 @@ impl Load {
         (done, load.answers.into_inner().expect("nobody panicked"))
     }
 
+    /// Lets so many more be sent than were sent so far.
+    pub fn allow(&self, more: usize) {
+        self.allowed.store(self.keys.load(Ordering::SeqCst) + more, Ordering::SeqCst);
+    }
+
     /// How many were accepted so far.
     pub fn accepted(&self) -> usize {
         self.answers.lock().expect("nobody panicked").len()
@@ -54,10 +66,12 @@ impl Load {
         let every = Duration::from_secs(1) * CLIENTS / PER_SECOND;
         let mut next = Instant::now();
         while !self.over.load(Ordering::SeqCst) {
-            let number = self.keys.fetch_add(1, Ordering::SeqCst);
-            let (key, body) = (format!("key-{number}"), body(number));
-            let answered = create(&agent, &daemon.url, token, &key, &body);
-            self.answers.lock().expect("nobody panicked").insert(key, answered);
+            if self.keys.load(Ordering::SeqCst) < self.allowed.load(Ordering::SeqCst) {
+                let number = self.keys.fetch_add(1, Ordering::SeqCst);
+                let (key, body) = (format!("key-{number}"), body(number));
+                let answered = create(&agent, &daemon.url, token, &key, &body);
+                self.answers.lock().expect("nobody panicked").insert(key, answered);
+            }
             next += every;
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }
@@ -84,16 +98,22 @@ fn body(number: usize) -> Value {
     }
 }
 
-/// The answer to a create, byte for byte.
+/// The answer to a create, byte for byte. One whose connection is lost is sent again: the key makes it one.
 pub fn create(agent: &ureq::Agent, url: &str, token: &str, key: &str, body: &Value) -> String {
-    let request = ureq::http::Request::post(format!("{url}/jobs"))
-        .header("authorization", format!("Bearer {token}"))
-        .header("content-type", "application/json")
-        .header("idempotency-key", key)
-        .body(body.to_string())
-        .expect("it is a request");
-    let mut answer = agent.run(request).expect("the daemon answers");
-    answer.body_mut().read_to_string().expect("it is text")
+    let send = || {
+        let request = ureq::http::Request::post(format!("{url}/jobs"))
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json")
+            .header("idempotency-key", key)
+            .body(body.to_string())
+            .expect("it is a request");
+        agent.run(request).and_then(|mut answer| answer.body_mut().read_to_string())
+    };
+    match send() {
+        Ok(answer) => answer,
+        Err(ureq::Error::StatusCode(status)) => panic!("{key} was answered with {status}"),
+        Err(_) => send().expect("the daemon answers"),
+    }
 }
 
 /// Sends a create of the load again.
