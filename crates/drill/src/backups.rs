@@ -73,6 +73,11 @@ impl<'a> Backups<'a> {
         Ok(())
     }
 
+    /// Whether an early one was not given out yet.
+    pub fn holds_a_lie(&self) -> bool {
+        self.stale.is_some()
+    }
+
     pub fn is_due(&self, rounds: u64) -> bool {
         rounds % EVERY_ROUNDS == EVERY_ROUNDS - 1 && Instant::now() >= self.next
     }

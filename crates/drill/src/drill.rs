@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::json;
@@ -37,6 +37,8 @@ pub struct Setting {
     pub binary: Binary,
     /// How long things are broken.
     pub seconds: u64,
+    /// Rounds that there have to be: it goes on past the time for them, but not for ever.
+    pub at_least_rounds: u64,
     /// What chance is drawn from.
     pub seed: u64,
     /// Daemons at the same time.
@@ -125,6 +127,7 @@ pub fn run(setting: &Setting) -> Result<Outcome> {
         figures: Figures::new(),
         findings: Vec::new(),
         plant: setting.plant,
+        at_least: setting.at_least_rounds,
         uses_service: scene.service,
         interrupted_after: None,
     };
@@ -169,8 +172,7 @@ pub fn run(setting: &Setting) -> Result<Outcome> {
 fn drilled(setting: &Setting, rounds: &mut Rounds<'_>) -> Result<()> {
     let mut progress = Progress::default();
     let seconds = setting.seconds;
-    let until = Instant::now() + Duration::from_secs(seconds);
-    rounds.run(until, |rounds| progress.show(&line(rounds, seconds)))?;
+    rounds.run(Duration::from_secs(seconds), |rounds| progress.show(&line(rounds, seconds)))?;
     if rounds.stage.is_over() {
         progress.clear();
         return Ok(());

@@ -1,4 +1,5 @@
-//! The rounds: a while under load, a fault, everything up again, a look. Until the time is over, or enough was found.
+//! The rounds: a while under load, a fault, everything up again, a look. Until the time is over, or enough was found; past the time only
+//! for what has to come in one of them.
 //!
 //! To break things in another way is one more variant of `Fault` and one more arm here; to do something else in between is one more
 //! step of `between`.
@@ -19,6 +20,8 @@ use crate::stage::Stage;
 
 /// Everything is looked at every so many rounds.
 const FULL_EVERY: u64 = 20;
+/// What has to come is waited for until so many times the time are over.
+const MOST_TIMES: u32 = 6;
 /// So much that should not be is enough.
 pub const ENOUGH_FINDINGS: usize = 50;
 /// A node that is to end itself at a named point is killed after this long.
@@ -49,7 +52,10 @@ pub struct Rounds<'a> {
     pub database: Option<&'a dyn Database>,
     pub figures: Figures,
     pub findings: Vec<Finding>,
+    /// A lie that was not told yet.
     pub plant: Option<Plant>,
+    /// So many there have to be.
+    pub at_least: u64,
     pub uses_service: bool,
     /// Seconds until somebody wanted to see the end of it.
     pub interrupted_after: Option<u64>,
@@ -57,10 +63,14 @@ pub struct Rounds<'a> {
 
 impl Rounds<'_> {
     /// Goes on until the time is over, enough was found, or nobody wants to know more.
-    pub fn run(&mut self, until: Instant, mut show: impl FnMut(&mut Self)) -> Result<()> {
-        while Instant::now() < until && !self.stage.is_over() && self.findings.len() < ENOUGH_FINDINGS {
+    pub fn run(&mut self, time: Duration, mut show: impl FnMut(&mut Self)) -> Result<()> {
+        let began = Instant::now();
+        let (until, latest) = (began + time, began + time * MOST_TIMES);
+        while self.goes_on(until, latest) {
             let round = self.faults.next();
-            self.wait(round.work.min(until.saturating_duration_since(Instant::now())));
+            let left = until.saturating_duration_since(Instant::now());
+            // Past the time a round is as long as any other: what has to come comes under load.
+            self.wait(if left.is_zero() { round.work } else { round.work.min(left) });
             self.fault(&round, until)?;
             self.nodes.resume_due();
             self.between()?;
@@ -71,6 +81,17 @@ impl Rounds<'_> {
             show(self);
         }
         Ok(())
+    }
+
+    fn goes_on(&self, until: Instant, latest: Instant) -> bool {
+        let now = Instant::now();
+        let has_time = now < until || (now < latest && self.has_to_go_on());
+        has_time && !self.stage.is_over() && self.findings.len() < ENOUGH_FINDINGS
+    }
+
+    /// Whether there were fewer rounds than asked for, or a planted lie is not told, or not where it can be seen.
+    fn has_to_go_on(&self) -> bool {
+        self.figures.rounds < self.at_least || self.plant.is_some() || self.backups.holds_a_lie()
     }
 
     /// Under load, with nothing broken but what is paused.

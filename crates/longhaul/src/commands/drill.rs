@@ -81,6 +81,9 @@ pub struct Drill {
     /// A lie that must come out red
     #[arg(long, hide = true, value_parser = plants(), conflicts_with = "database")]
     plant: Option<String>,
+    /// Rounds that there have to be: it goes on past its time for them, but not for ever
+    #[arg(long, hide = true, value_name = "ROUNDS", default_value_t = 0)]
+    at_least_rounds: u64,
 }
 
 fn kinds() -> PossibleValuesParser {
@@ -117,6 +120,7 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
     let setting = Setting {
         binary: Binary(std::env::current_exe().context("cannot find the program of this process")?),
         seconds: drill.seconds,
+        at_least_rounds: drill.at_least_rounds,
         seed,
         nodes: usize::try_from(nodes).unwrap_or(1),
         dir: dir.clone(),

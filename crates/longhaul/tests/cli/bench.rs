@@ -12,6 +12,9 @@ use crate::proof::{MemoryDisk, check_conditions, refused_places};
 const LEVELS: [&str; 8] =
     ["store", "http", "executors", "operations", "pipelines", "growth", "idle", "start"];
 
+/// So many of one kind of work leave something in a store, which grows by whole pages.
+const LEAVE_SOMETHING: u64 = 10;
+
 /// A run to its end, and the number of its process.
 fn bench(dir: &Path, arguments: &[&str]) -> (Output, u32) {
     let fixed = ["bench", "--report", "report", "--dir"];
@@ -63,15 +66,19 @@ fn check_told(dir: &Path, output: &Output, store: &str) {
     let works = report["works"].as_array().expect("it is a list");
     assert!(works.len() >= 11, "{works:#?}");
     for work in works {
-        let positive =
-            ["per_second", "cpu_ms_each", "bytes_each"].map(|name| work[name].as_f64() > Some(0.0));
+        let is_many = work["count"].as_u64().expect("they are counted") >= LEAVE_SOMETHING;
+        let has_bytes = |of: &Value| {
+            let bytes = of["bytes_each"].as_f64();
+            if is_many { bytes > Some(0.0) } else { bytes >= Some(0.0) }
+        };
+        assert!(work["per_second"].as_f64() > Some(0.0) && has_bytes(work), "{work}");
         // A processor's time is counted in hundredths of a second: a few jobs may cost none.
-        assert!(positive[0] && positive[2] && work["cpu_ms_each"].is_number(), "{work}");
+        assert!(work["cpu_ms_each"].is_number(), "{work}");
         let spread = ["p50", "p95", "p99"].map(|name| work["latency_ms"][name].as_f64().unwrap_or(0.0));
         assert!(spread.is_sorted(), "{work}");
         let raw = &work["raw"];
         assert!(raw.is_null() || raw["per_second"].as_f64() > Some(0.0), "{work}");
-        assert!(raw.is_null() || raw["bytes_each"].as_f64() > Some(0.0), "{work}");
+        assert!(raw.is_null() || has_bytes(raw), "{work}");
     }
     let beside_raw = works.iter().filter(|work| !work["raw"].is_null()).count();
     assert!(beside_raw + 1 >= works.len(), "only creates have no raw rows beside them: {works:#?}");
@@ -168,7 +175,7 @@ fn interrupted_bench_leaves_nothing_and_a_killed_one_leaves_nobody_behind() {
 #[test]
 fn interrupted_bench_prints_what_was_measured_before() {
     let dir = tempfile::tempdir().unwrap();
-    let arguments = ["bench", "--seconds", "40", "--only", "store,idle", "--report", "report", "--dir"];
+    let arguments = ["bench", "--seconds", "10", "--only", "store,idle", "--report", "report", "--dir"];
     let child = binary(&arguments)
         .arg(dir.path())
         .current_dir(dir.path())

@@ -7,11 +7,9 @@ use slow_service::{Options, WebhookSecret};
 
 use crate::given::{Daemon, create, ended, until};
 use crate::hasty_service::Hasty;
-use crate::outside::Outside;
+use crate::outside::{Outside, daemon_to_call_back};
 
 const SECRET: &str = "whsec_bG9uZ2hhdWwgc2hhcmVzIHRoaXM=";
-const ASKED_EVERY_FIVE_MINUTES: &str = "policy:\n  kind_overrides: { slow-service: { min_retry_after_seconds: 300, \
-     max_retry_after_seconds: 300, default_retry_after_seconds: 300 } }\n";
 
 /// A daemon whose service is told where to call back, and signs what it sends.
 fn called_back(dir: &Path, secret: &str) -> (Outside, Daemon) {
@@ -21,20 +19,7 @@ fn called_back(dir: &Path, secret: &str) -> (Outside, Daemon) {
     let signed = "secrets: { webhook: { file: webhook } }\ncallbacks: { signed_with: webhook }\n";
     std::fs::write(&outside.connector, format!("{recipe}{signed}")).expect("it can be written");
     std::fs::write(dir.join("webhook"), format!("{SECRET}\n")).expect("it can be written");
-    // The address must be known before the daemon has one.
-    let port = free_port();
-    let config = dir.join("longhaul.yaml");
-    let text =
-        format!("public_url: http://127.0.0.1:{port}\nconnectors: [press.yaml]\n{ASKED_EVERY_FIVE_MINUTES}");
-    std::fs::write(&config, text).expect("it can be written");
-    let (config, listen) = (config.to_str().expect("it is text").to_owned(), format!("127.0.0.1:{port}"));
-    let daemon = Daemon::verb(dir, &["serve", "--listen", &listen, "--config", &config]);
-    (outside, daemon)
-}
-
-fn free_port() -> u16 {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    free.expect("there is a free port").port()
+    (outside, daemon_to_call_back(dir))
 }
 
 #[test]
@@ -79,20 +64,14 @@ fn callback_that_comes_before_the_service_has_answered_is_not_lost() {
 fn callback_that_was_answered_is_heard_after_a_kill_although_its_operation_was_not_written_down() {
     let dir = tempfile::tempdir().unwrap();
     let (press, answered) = Hasty::start();
-    let port = free_port();
     let recipe = include_str!("../../../../examples/connectors/slow-service.yaml");
     std::fs::write(dir.path().join("press.yaml"), recipe.replace("127.0.0.1:8099", &press.address)).unwrap();
-    let config = dir.path().join("longhaul.yaml");
-    let text =
-        format!("public_url: http://127.0.0.1:{port}\nconnectors: [press.yaml]\n{ASKED_EVERY_FIVE_MINUTES}");
-    std::fs::write(&config, text).unwrap();
-    let (config, listen) = (config.to_str().unwrap().to_owned(), format!("127.0.0.1:{port}"));
-    let serve = ["serve", "--listen", &listen, "--config", &config];
-    let daemon = Daemon::verb(dir.path(), &serve);
+    let daemon = daemon_to_call_back(dir.path());
     let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", "{}"]);
     answered.recv().expect("the callback was answered, and the submit was not");
     daemon.kill();
-    let daemon = Daemon::verb(dir.path(), &serve);
+    let config = dir.path().join("longhaul.yaml");
+    let daemon = Daemon::verb(dir.path(), &["serve", "--config", config.to_str().unwrap()]);
     // Without the callback the first question would come after five minutes.
     assert_eq!(ended(dir.path(), &id, "completed")["data"]["pages"], 12);
     assert_eq!(press.starts.load(Ordering::SeqCst), 2, "the second under the same key");

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use crate::given::{Daemon, binary, ended, expect, longhaul, stderr, stdout, until, verify};
+use crate::given::{Daemon, binary, ended, expect, longhaul, stderr, stdout, until, until_told, verify};
 
 #[test]
 fn command_runs_here_and_its_output_is_printed() {
@@ -186,16 +186,20 @@ fn following(dir: &Path, arguments: &[&str]) -> Child {
 fn detached_command_goes_on_by_itself_and_tells_its_progress() {
     let dir = tempfile::tempdir().unwrap();
     let _daemon = Daemon::start(dir.path());
+    let go = dir.path().join("go");
     let script = format!(
-        "{} progress --phase half '{{\"done\":1,\"of\":2}}'; sleep 3; echo done",
-        env!("CARGO_BIN_EXE_longhaul")
+        "{} progress --phase half '{{\"done\":1,\"of\":2}}'; while ! test -e '{}'; do sleep 0.05; done; echo done",
+        env!("CARGO_BIN_EXE_longhaul"),
+        go.display()
     );
-    let run = longhaul(dir.path(), &["run", "--detach", "--", "sh", "-c", &script]);
+    // Progress that never comes is not waited for without end.
+    let run = longhaul(dir.path(), &["run", "--detach", "--timeout", "1m", "--", "sh", "-c", &script]);
     let id = expect(0, &run).trim().to_owned();
-    let status = until(dir.path(), &id, "running");
+    let status = until_told(dir.path(), &id, "half done", |status| status["phase"] == "half");
     assert_eq!(
-        (&status["progress"]["of"], &status["phase"]),
-        (&serde_json::json!(2), &serde_json::json!("half"))
+        (&status["state"], &status["progress"]["of"]),
+        (&serde_json::json!("running"), &serde_json::json!(2))
     );
+    std::fs::write(&go, "").unwrap();
     assert_eq!(ended(dir.path(), &id, "completed")["data"]["stdout_tail"], "done\n");
 }

@@ -121,7 +121,7 @@ fn command_that_never_stops_talking_is_ended_by_its_time_limit_and_takes_no_room
     ended(dir.path(), &command(dir.path(), "head -c 100000 /dev/zero"));
     let before = daemon.begin_peak();
     let script = format!("echo $$ > '{}'; exec yes", dir.path().join("pid").display());
-    let run = longhaul(dir.path(), &["run", "--detach", "--timeout", "2s", "--", "sh", "-c", &script]);
+    let run = longhaul(dir.path(), &["run", "--detach", "--timeout", "5s", "--", "sh", "-c", &script]);
     let id = expect(0, &run).trim().to_owned();
     let result = ended(dir.path(), &id);
     let growth = daemon.peak_bytes().saturating_sub(before);

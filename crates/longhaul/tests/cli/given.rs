@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -21,6 +22,8 @@ pub struct Daemon {
 
 /// The exit code of a wait whose time is over.
 const TIMED_OUT: i32 = 124;
+/// Between two looks: whoever looks all the time keeps the others from their work.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The binary with nothing of the tester's own settings.
 pub fn binary(arguments: &[&str]) -> Command {
@@ -122,13 +125,13 @@ pub fn until_told(dir: &Path, id: &str, what: &str, is_told: impl Fn(&Value) -> 
 /// What a process that we do not drive brings about.
 #[track_caller]
 pub fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(began.elapsed() < std::time::Duration::from_mins(1), "not within a minute: {what}");
-        std::thread::yield_now();
+        assert!(began.elapsed() < Duration::from_mins(1), "not within a minute: {what}");
+        std::thread::sleep(LOOK_EVERY);
     }
 }
 
@@ -160,6 +163,11 @@ impl Daemon {
         Self::spawn(dir, binary(arguments))
     }
 
+    /// What it said instead if it is not ready.
+    pub fn try_verb(dir: &Path, arguments: &[&str]) -> Result<Self, String> {
+        Self::try_spawn(dir, binary(arguments))
+    }
+
     /// With these variables in its environment.
     #[track_caller]
     pub fn start_under(dir: &Path, environment: &[(&str, PathBuf)]) -> Self {
@@ -169,7 +177,14 @@ impl Daemon {
     }
 
     #[track_caller]
-    fn spawn(dir: &Path, mut command: Command) -> Self {
+    fn spawn(dir: &Path, command: Command) -> Self {
+        match Self::try_spawn(dir, command) {
+            Ok(daemon) => daemon,
+            Err(said) => panic!("{said}"),
+        }
+    }
+
+    fn try_spawn(dir: &Path, mut command: Command) -> Result<Self, String> {
         let log = File::options().create(true).append(true).open(dir.join("log")).expect("it is writable");
         let mut child = command
             .arg("--data-dir")
@@ -184,12 +199,14 @@ impl Daemon {
         said.read_line(&mut line).expect("it is text");
         let Some(url) = line.trim_end().strip_prefix("longhaul is ready at ") else {
             let _ = child.kill();
-            panic!("{line:?}\n{}", std::fs::read_to_string(dir.join("log")).unwrap_or_default());
+            let _ = child.wait();
+            let log = std::fs::read_to_string(dir.join("log")).unwrap_or_default();
+            return Err(format!("{line:?}\n{log}"));
         };
         let url = url.to_owned();
         // Whatever else it says must not stop it.
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Self { child, dir: dir.to_owned(), url }
+        Ok(Self { child, dir: dir.to_owned(), url })
     }
 
     pub fn pid(&self) -> u32 {

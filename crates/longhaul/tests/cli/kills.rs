@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::given::{Daemon, binary, create, ended, expect, json as json_of, longhaul, show, until, verify};
+use crate::given::{
+    Daemon, binary, create, ended, expect, json as json_of, longhaul, show, until, verify, within,
+};
 
 #[test]
 fn queued_job_survives_and_is_done_after_the_restart() {
@@ -48,7 +50,9 @@ fn job_that_a_builtin_executor_runs_is_tried_again_at_once() {
 fn killed_while(state: &str) {
     let dir = tempfile::tempdir().expect("there is room");
     let daemon = Daemon::start(dir.path());
-    let id = create(dir.path(), &["slow", "--executor", "slow", "--input", r#"{"seconds":4}"#]);
+    // Whoever follows it must be there before it is dispatched: `dispatching` lasts for a second.
+    let slow = ["slow", "--executor", "slow", "--input", r#"{"seconds":4}"#, "--due-at", "in 5s"];
+    let id = create(dir.path(), &slow);
     until(dir.path(), &id, state);
     daemon.kill();
     let restarted = std::time::Instant::now();
@@ -67,7 +71,9 @@ fn job_that_a_process_runs_is_tried_again_and_the_process_is_gone() {
     let input = json!({ "argv": ["sh", "-c", script], "cwd": dir.path() }).to_string();
     let id = create(dir.path(), &["process", "--executor", "command", "--input", &input]);
     until(dir.path(), &id, "running");
-    let pid = std::fs::read_to_string(dir.path().join("pid")).unwrap();
+    let pid = within("the process has told its id", || {
+        std::fs::read_to_string(dir.path().join("pid")).ok().filter(|pid| pid.ends_with('\n'))
+    });
     daemon.kill();
     let _daemon = Daemon::start(dir.path());
     ended(dir.path(), &id, "completed");
@@ -123,10 +129,11 @@ fn job_that_waits_for_an_answer_still_waits_and_takes_it() {
 fn cancel_that_was_pending_is_concluded_and_never_forgotten() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(dir.path());
-    let script = "trap '' TERM; while :; do sleep 1; done";
-    let input = json!({ "argv": ["sh", "-c", script] }).to_string();
+    let script = "trap '' TERM; touch ready; while :; do sleep 1; done";
+    let input = json!({ "argv": ["sh", "-c", script], "cwd": dir.path() }).to_string();
     let id = create(dir.path(), &["stubborn", "--executor", "command", "--input", &input]);
     until(dir.path(), &id, "running");
+    within("it does not hear", || dir.path().join("ready").exists().then_some(()));
     expect(0, &longhaul(dir.path(), &["jobs", "cancel", &id, "--reason", "enough"]));
     let status = show(dir.path(), &id);
     assert_eq!((&status["state"], &status["cancel_requested"]), (&json!("running"), &json!(true)));

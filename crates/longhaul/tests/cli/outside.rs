@@ -1,5 +1,6 @@
 //! A slow HTTP service behind one file: the real binary, a real service in the test's own process, and kill -9 in between.
 
+use std::net::TcpListener;
 use std::path::Path;
 
 use serde_json::Value;
@@ -7,6 +8,11 @@ use slow_service::{Options, SlowService};
 use tokio::runtime::Runtime;
 
 use crate::given::{Daemon, create, ended, expect, json, longhaul, until, verify};
+
+const ASKED_EVERY_FIVE_MINUTES: &str = "policy:\n  kind_overrides: { slow-service: { min_retry_after_seconds: 300, \
+     max_retry_after_seconds: 300, default_retry_after_seconds: 300 } }\n";
+/// Ports that are tried, one after the other.
+const PORTS: usize = 5;
 
 /// The service, and the connector that leads to it.
 pub struct Outside {
@@ -60,6 +66,26 @@ impl Outside {
     }
 }
 
+/// A daemon that tells the service of `press.yaml` where to call back; no poll would come within five minutes. Its configuration says
+/// where it listens.
+pub fn daemon_to_call_back(dir: &Path) -> Daemon {
+    let config = dir.join("longhaul.yaml");
+    for _ in 0..PORTS {
+        // The address must be known before the daemon has one: somebody else may take it in between.
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let free = free.expect("there is a free port");
+        let text = format!(
+            "listen: {free}\npublic_url: http://{free}\nconnectors: [press.yaml]\n{ASKED_EVERY_FIVE_MINUTES}"
+        );
+        std::fs::write(&config, text).expect("it can be written");
+        match Daemon::try_verb(dir, &["serve", "--config", config.to_str().expect("it is text")]) {
+            Ok(daemon) => return daemon,
+            Err(said) => assert!(said.contains(&format!("cannot listen on {free}")), "{said}"),
+        }
+    }
+    panic!("each of {PORTS} free ports was taken by somebody else");
+}
+
 /// The facts of the whole ledger of this kind, as JSON.
 fn facts(dir: &Path, kind: &str) -> Vec<Value> {
     let printed = expect(0, &longhaul(dir, &["export", "facts"]));
@@ -80,7 +106,7 @@ fn service_that_answers_later_is_asked_until_it_is_done() {
     let dir = tempfile::tempdir().unwrap();
     let outside = Outside::start(dir.path());
     let daemon = outside.daemon(dir.path());
-    let input = r#"{"seconds": 3, "steps": 3, "result": {"pages": 12}}"#;
+    let input = r#"{"seconds": 10, "steps": 10, "result": {"pages": 12}}"#;
     let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
     until(dir.path(), &id, "awaiting_external");
     let result = ended(dir.path(), &id, "completed");
@@ -269,15 +295,7 @@ fn work_that_nobody_confirmed_to_have_stopped_is_listed_until_somebody_has_looke
 fn service_that_calls_back_is_asked_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let outside = Outside::start(dir.path());
-    // The address must be known before the daemon has one.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let config = dir.path().join("longhaul.yaml");
-    let policy = "kind_overrides: { slow-service: { min_retry_after_seconds: 300, max_retry_after_seconds: 300, default_retry_after_seconds: 300 } }";
-    let text =
-        format!("public_url: http://127.0.0.1:{port}\nconnectors: [press.yaml]\npolicy:\n  {policy}\n");
-    std::fs::write(&config, text).unwrap();
-    let (config, listen) = (config.to_str().unwrap().to_owned(), format!("127.0.0.1:{port}"));
-    let daemon = Daemon::verb(dir.path(), &["serve", "--listen", &listen, "--config", &config]);
+    let daemon = daemon_to_call_back(dir.path());
     let input = r#"{"seconds": 1, "result": {"pages": 12}}"#;
     let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
     // Without the callback the first question would come after five minutes.

@@ -161,7 +161,7 @@ fn request() -> Value {
 #[test]
 fn private_text_is_redacted_outside_and_only_what_an_operator_approves_goes_out() {
     let dir = tempfile::tempdir().unwrap();
-    let whisper = Whisper::start(dir.path(), Duration::from_secs(2));
+    let whisper = Whisper::start(dir.path(), Duration::from_secs(6));
     let daemon = whisper.daemon(dir.path());
     let intake = Caller::new(dir.path(), &daemon, "agent");
     let handle = intake.directed("d-1", "whisper.redaction.prepare", request());

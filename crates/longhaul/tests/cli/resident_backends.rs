@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -151,9 +152,16 @@ fn jobs_of_one_folder_wait_in_the_queue_and_are_in_nobodys_way() {
     let agents = Agents::start(", concurrency: 2");
     let first = agents.create("one", "WAIT", &json!({}));
     agents.left("one", "pid");
-    let waiting: Vec<String> =
-        (0..5).map(|_| agents.create("one", "answer", &json!({ "timeout_seconds": 1 }))).collect();
+    let timeout = Duration::from_secs(5);
+    let more = json!({ "timeout_seconds": timeout.as_secs() });
+    let waiting: Vec<String> = (0..5).map(|_| agents.create("one", "answer", &more)).collect();
+    let newest_since = Instant::now();
     agents.done_by(&agents.create("two", "answer", &json!({})));
+    // None of its time goes by in the queue.
+    within("the newest has waited for longer than it may take", || {
+        assert_eq!(show(agents.path(), &waiting[4])["state"], json!("queued"), "it has not begun");
+        (newest_since.elapsed() > timeout).then_some(())
+    });
     for id in &waiting {
         assert_eq!(show(agents.path(), id)["state"], json!("queued"), "it has not begun");
     }

@@ -1,7 +1,7 @@
 //! Events and runs on the command line, and through kill -9 of the real binary.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -20,6 +20,18 @@ fn configured(dir: &Path) -> String {
     config.display().to_string()
 }
 
+/// The same, and its second step lasts until there is this file.
+fn gated(dir: &Path) -> (String, PathBuf) {
+    let (config, gate) = (configured(dir), dir.join("gate"));
+    let yaml = format!(
+        "pipelines:\n- {{ name: tides, on: tide, steps: [{{ id: first, uses: noop }}, {{ id: slow, uses: command, \
+         with: {{ argv: [sh, -c, 'while ! test -e {}; do sleep 0.05; done'] }} }}, {{ id: last, uses: noop }}] }}\n",
+        gate.display()
+    );
+    std::fs::write(dir.join("tides.yaml"), yaml).expect("it is written");
+    (config, gate)
+}
+
 fn run_of(dir: &Path, wanted: impl Fn(&Value) -> bool) -> Value {
     within("the run is as wanted", || {
         let id = json_of(dir, &["runs", "list"])["runs"][0]["run_id"].as_str()?.to_owned();
@@ -31,13 +43,14 @@ fn run_of(dir: &Path, wanted: impl Fn(&Value) -> bool) -> Value {
 #[test]
 fn killed_daemon_goes_on_with_a_run_and_makes_one_job_for_each_step() {
     let dir = tempfile::tempdir().unwrap();
-    let config = configured(dir.path());
+    let (config, gate) = gated(dir.path());
     let daemon = Daemon::start_with(dir.path(), &["--config", &config]);
-    let publish = ["events", "publish", "tide", "--payload", r#"{"seconds":2}"#, "--dedupe-key", "k"];
+    let publish = ["events", "publish", "tide", "--dedupe-key", "k"];
     let event = json_of(dir.path(), &publish)["event_id"].as_str().unwrap().to_owned();
     run_of(dir.path(), |run| run["visits"][1]["state"] == "open");
     daemon.kill();
     let _daemon = Daemon::start_with(dir.path(), &["--config", &config]);
+    std::fs::write(&gate, "").unwrap();
     let run = run_of(dir.path(), |run| run["state"] == "completed");
     let steps: Vec<&str> =
         run["visits"].as_array().unwrap().iter().map(|visit| visit["step"].as_str().unwrap()).collect();
@@ -142,9 +155,9 @@ fn run_is_cancelled_with_what_it_began_and_retried_from_the_step_that_failed() {
 #[test]
 fn run_that_goes_on_keeps_its_definition_while_its_pipeline_is_read_anew() {
     let dir = tempfile::tempdir().unwrap();
-    let config = configured(dir.path());
+    let (config, gate) = gated(dir.path());
     let _daemon = Daemon::start_with(dir.path(), &["--config", &config]);
-    json_of(dir.path(), &["events", "publish", "tide", "--payload", r#"{"seconds":1}"#]);
+    json_of(dir.path(), &["events", "publish", "tide"]);
     let before = run_of(dir.path(), |run| run["visits"][1]["state"] == "open");
     let other = "pipelines: [{ name: tides, on: tide, steps: [{ id: another, uses: noop }] }]\n";
     std::fs::write(dir.path().join("tides.yaml"), other).unwrap();
@@ -152,6 +165,7 @@ fn run_that_goes_on_keeps_its_definition_while_its_pipeline_is_read_anew() {
     assert_eq!((&told["pipelines"], &told["mistakes"]), (&json!(["tides"]), &json!([])), "{told}");
     let after = json_of(dir.path(), &["pipeline", "run", "tides", "--wait", "30"])["run"].clone();
     assert_eq!(after["visits"].as_array().map(Vec::len), Some(1), "{after}");
+    std::fs::write(&gate, "").unwrap();
     let id = before["run_id"].as_str().unwrap();
     let ended = within("the first run is over", || {
         let run = json_of(dir.path(), &["runs", "show", id])["run"].clone();

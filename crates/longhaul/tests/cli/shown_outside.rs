@@ -13,7 +13,7 @@ fn progress_of_work_outside_is_watched_as_it_comes_and_shown_with_its_next_quest
     let dir = tempfile::tempdir().unwrap();
     let outside = Outside::start(dir.path());
     let daemon = outside.daemon(dir.path());
-    let input = r#"{"seconds": 4, "steps": 4, "result": {"pages": 12}}"#;
+    let input = r#"{"seconds": 10, "steps": 10, "result": {"pages": 12}}"#;
     let id = create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
     let mut watch = binary(&["jobs", "watch", &id, "--json"])
         .env("LONGHAUL_DATA_DIR", dir.path())

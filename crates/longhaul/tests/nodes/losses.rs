@@ -4,11 +4,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cluster::{Database, LEASE, Node, knob, node_at, within};
-use crate::given::{create, ended, json as json_of, show, until};
+use crate::given::{create, ended, expect, json as json_of, longhaul, show, until};
 use crate::proxy::Proxy;
+
+/// From the loss of a node to the moment at which its work may be taken by another.
+const FREE_WITHIN: Duration = LEASE.saturating_add(Duration::from_secs(2));
+/// From then to the second attempt: longer than the wait between two attempts, shorter than a heartbeat.
+const TAKEN_WITHIN: Duration = Duration::from_secs(4);
 
 /// A command that hangs the first time and ends the second; it leaves its process id.
 fn hangs_once(dir: &Path) -> String {
@@ -25,17 +30,38 @@ fn attempts(dir: &Path, id: &str) -> u64 {
     show(dir, id)["runner"]["attempt_count"].as_u64().unwrap_or_default()
 }
 
+/// Waits for the second attempt; how soon after the loss it came is judged by the clock of the database.
+#[track_caller]
+fn check_taken_over(database: &Database, dir: &Path, id: &str, lost_at: jiff::Timestamp) {
+    within(LEASE * 4, "the second attempt has begun", || attempts(dir, id) == 2);
+    let (freed, begun) = (database.facts_of(id, "job.requeued/1"), database.facts_of(id, "job.dispatched/1"));
+    let free_after = after(lost_at, &freed[0]);
+    assert!(free_after <= FREE_WITHIN, "{id} was free {free_after:?} after the loss");
+    let taken_after = after(time(&freed[0]), &begun[1]);
+    assert!(taken_after <= TAKEN_WITHIN, "{id} was taken {taken_after:?} after it was free");
+}
+
+/// How long after that moment this happened.
+fn after(moment: jiff::Timestamp, fact: &Value) -> Duration {
+    Duration::try_from(time(fact).duration_since(moment)).expect("it happened then")
+}
+
+fn time(fact: &Value) -> jiff::Timestamp {
+    fact["at"].as_str().expect("it has a time").parse().expect("it is one")
+}
+
 // conforms: A32 A38
 #[test]
 fn work_of_a_killed_node_is_taken_over_within_its_lease_and_two_seconds() {
     let database = Database::new();
     let (one, other) = (database.node(), database.node());
-    let id = create(one.dir(), &["slow", "--executor", "slow", "--input", r#"{"seconds":3}"#]);
+    let of_one = one.id();
+    let id = create(one.dir(), &["slow", "--executor", "slow", "--input", r#"{"seconds":10}"#]);
     let owner = until(one.dir(), &id, "running")["runner"]["runner_owner_id"].clone();
-    let (first, second) = if owner == one.id().as_str() { (one, other) } else { (other, one) };
+    let (first, second) = if owner == of_one.as_str() { (one, other) } else { (other, one) };
+    let killed_at = database.now();
     first.daemon.kill();
-    let limit = LEASE + Duration::from_secs(2);
-    within(limit, "the second attempt has begun", || attempts(second.dir(), &id) == 2);
+    check_taken_over(&database, second.dir(), &id, killed_at);
     assert_eq!(ended(second.dir(), &id, "completed")["data"]["attempt"], 2);
     assert_eq!(database.facts_of(&id, "job.requeued/1").len(), 1);
     database.verify();
@@ -95,28 +121,28 @@ fn nodes_that_were_paused_past_their_lease_change_nothing_afterwards() {
 fn node_that_is_cut_off_stops_its_work_before_the_lease_ends_and_its_late_results_are_refused() {
     let database = Database::new();
     let proxy = Proxy::before(&database.schema.address);
-    let cut_off = node_at(&proxy.address, &[]);
+    let (cut_off, other) = (node_at(&proxy.address, &[]), database.node());
+    let of_other = other.id();
+    // Until the cut it leaves everything to the one that is cut off.
+    expect(0, &longhaul(other.dir(), &["nodes", "drain", &of_other]));
     let hanging =
         create(cut_off.dir(), &["hangs", "--executor", "command", "--input", &hangs_once(cut_off.dir())]);
-    let ending = create(cut_off.dir(), &["ends", "--executor", "slow", "--input", r#"{"seconds":8}"#]);
-    until(cut_off.dir(), &hanging, "running");
-    until(cut_off.dir(), &ending, "running");
-    let other = database.node();
     let mut pid = String::new();
     within(LEASE, "the command has begun", || {
         pid = std::fs::read_to_string(cut_off.dir().join("pid")).unwrap_or_default();
         pid.ends_with('\n')
     });
+    let ending = create(cut_off.dir(), &["ends", "--executor", "slow", "--input", r#"{"seconds":8}"#]);
+    let state = format!("SELECT state FROM jobs WHERE id = '{ending}'");
+    within(LEASE, "the other job has begun", || database.answer(&state).as_deref() == Some("running"));
+    let cut_at = database.now();
     let (began, process) = (Instant::now(), format!("/proc/{}", pid.trim()));
     proxy.cut();
-    within(
-        LEASE.saturating_sub(Duration::from_secs(5)),
-        "the command of the node that is cut off is over",
-        || !Path::new(&process).exists(),
-    );
-    let limit = LEASE + Duration::from_secs(2);
+    expect(0, &longhaul(other.dir(), &["nodes", "undrain", &of_other]));
+    let limit = LEASE.saturating_sub(Duration::from_secs(5)).saturating_sub(began.elapsed());
+    within(limit, "the command of the node that is cut off is over", || !Path::new(&process).exists());
     for id in [&hanging, &ending] {
-        within(limit.saturating_sub(began.elapsed()), "it is taken over", || attempts(other.dir(), id) == 2);
+        check_taken_over(&database, other.dir(), id, cut_at);
     }
     for id in [&hanging, &ending] {
         ended(other.dir(), id, "completed");
@@ -127,9 +153,8 @@ fn node_that_is_cut_off_stops_its_work_before_the_lease_ends_and_its_late_result
     // It is one of them again, and has changed nothing.
     let again = create(cut_off.dir(), &["after", "--executor", "noop"]);
     ended(cut_off.dir(), &again, "completed");
-    let own =
-        |fact: &serde_json::Value| fact["stream"] == hanging.as_str() || fact["stream"] == ending.as_str();
-    let count = |facts: &[serde_json::Value]| facts.iter().filter(|fact| own(fact)).count();
+    let own = |fact: &Value| fact["stream"] == hanging.as_str() || fact["stream"] == ending.as_str();
+    let count = |facts: &[Value]| facts.iter().filter(|fact| own(fact)).count();
     assert_eq!(count(&database.facts()), count(&before));
     for id in [&hanging, &ending] {
         assert_eq!(database.facts_of(id, "job.completed/1").len(), 1);

@@ -34,7 +34,7 @@ fn cancel_requested(facts: &[JobFact]) -> bool {
 // conforms: R75 R76
 #[tokio::test]
 async fn cancel_is_on_the_ledger_before_term_reaches_the_command_and_the_end_is_what_was_observed() {
-    let given = Given::with(|settings| settings.grace = Duration::from_millis(300));
+    let given = Given::with(|settings| settings.grace = Duration::from_secs(3));
     let mut lifeline = Lifeline::in_dir(given.dir());
     let stubborn = "trap 'echo term >&9' TERM; echo up >&9; while :; do sleep 0.01; done";
     let id = given.start_script(&lifeline.script(stubborn)).await;
