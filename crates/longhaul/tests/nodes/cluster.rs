@@ -161,6 +161,11 @@ impl Node {
     }
 }
 
+/// When a fact happened.
+pub fn time_of(fact: &Value) -> jiff::Timestamp {
+    fact["at"].as_str().expect("it has a time").parse().expect("it is one")
+}
+
 /// Looks again and again until it is so, and says how long that took.
 #[track_caller]
 pub fn within(limit: Duration, what: &str, mut is_so: impl FnMut() -> bool) -> Duration {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Database, LEASE, Node, knob, within};
+use crate::cluster::{Database, LEASE, Node, knob, time_of, within};
 use crate::given::longhaul;
 
 const NODES: usize = 3;
@@ -163,9 +163,8 @@ fn check_take_overs(database: &Database, killed: &[Kill]) {
             owners.insert(job, owner.to_owned());
         } else if fact["kind"] == "job.requeued/1" {
             let Some(kill) = killed.iter().find(|kill| kill.node == owners[&job]) else { continue };
-            let at: jiff::Timestamp = fact["at"].as_str().expect("it has a time").parse().expect("it is one");
             // One that was starved may have lost a lease while it lived.
-            let Ok(took) = Duration::try_from(at.duration_since(kill.at)) else { continue };
+            let Ok(took) = Duration::try_from(time_of(&fact).duration_since(kill.at)) else { continue };
             assert!(
                 took <= TAKEN_OVER_WITHIN,
                 "{job} was taken over {took:?} after the kill of {}",

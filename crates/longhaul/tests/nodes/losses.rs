@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::cluster::{Database, LEASE, Node, knob, node_at, within};
+use crate::cluster::{Database, LEASE, Node, knob, node_at, time_of, within};
 use crate::given::{create, ended, expect, json as json_of, longhaul, show, until};
 use crate::proxy::Proxy;
 
@@ -37,17 +37,13 @@ fn check_taken_over(database: &Database, dir: &Path, id: &str, lost_at: jiff::Ti
     let (freed, begun) = (database.facts_of(id, "job.requeued/1"), database.facts_of(id, "job.dispatched/1"));
     let free_after = after(lost_at, &freed[0]);
     assert!(free_after <= FREE_WITHIN, "{id} was free {free_after:?} after the loss");
-    let taken_after = after(time(&freed[0]), &begun[1]);
+    let taken_after = after(time_of(&freed[0]), &begun[1]);
     assert!(taken_after <= TAKEN_WITHIN, "{id} was taken {taken_after:?} after it was free");
 }
 
 /// How long after that moment this happened.
 fn after(moment: jiff::Timestamp, fact: &Value) -> Duration {
-    Duration::try_from(time(fact).duration_since(moment)).expect("it happened then")
-}
-
-fn time(fact: &Value) -> jiff::Timestamp {
-    fact["at"].as_str().expect("it has a time").parse().expect("it is one")
+    Duration::try_from(time_of(fact).duration_since(moment)).expect("it happened then")
 }
 
 // conforms: A32 A38

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::cluster::{Database, Node, knob, within};
+use crate::cluster::{Database, Node, knob, time_of, within};
 use crate::given::{create, ended, expect, json, longhaul, show, until};
 
 /// Longer than a hint takes, shorter than a heartbeat: who relies on the net alone is found out.
@@ -20,15 +20,11 @@ fn fact<'a>(facts: &'a [Value], job: &str, kind: &str) -> &'a Value {
     facts.iter().find(is_it).unwrap_or_else(|| panic!("{job} has no {kind}"))
 }
 
-fn time(fact: &Value) -> jiff::Timestamp {
-    fact["at"].as_str().expect("it has a time").parse().expect("it is one")
-}
-
 /// It happened soon enough, by the clock of the database: how long it takes to look does not count.
 #[track_caller]
 fn check_prompt(since: jiff::Timestamp, fact: &Value) {
     // Each node follows that clock by itself, so that what comes at once may seem to come before.
-    let took = Duration::try_from(time(fact).duration_since(since)).unwrap_or_default();
+    let took = Duration::try_from(time_of(fact).duration_since(since)).unwrap_or_default();
     assert!(took < PROMPTLY, "it took {took:?}: {fact}");
 }
 
@@ -47,7 +43,7 @@ fn job_that_is_created_on_a_node_that_drains_is_run_by_another() {
     for id in &ids {
         let begun = fact(&facts, id, "job.dispatched/1");
         assert_eq!(begun["payload"]["dispatched"]["owner"], other.as_str(), "{begun}");
-        check_prompt(time(fact(&facts, id, "job.created/1")), begun);
+        check_prompt(time_of(fact(&facts, id, "job.created/1")), begun);
     }
     // The order is heard by the other node too, and takes effect there.
     expect(0, &longhaul(first.dir(), &["nodes", "drain", &other]));
@@ -76,7 +72,7 @@ fn cancel_on_one_node_reaches_the_attempt_on_another_and_who_waits_there_is_told
     let facts = database.facts();
     let cancelled = |fact: &&Value| fact["stream"] == id.as_str() && fact["kind"] == "job.cancelled/1";
     assert_eq!(facts.iter().filter(cancelled).count(), 1, "{facts:?}");
-    let requested_at = time(fact(&facts, &id, "job.cancel_requested/1"));
+    let requested_at = time_of(fact(&facts, &id, "job.cancel_requested/1"));
     check_prompt(requested_at, fact(&facts, &id, "job.cancelled/1"));
 }
 
