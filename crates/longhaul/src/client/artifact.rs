@@ -10,7 +10,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Stdout => "stdout",
             Self::Stderr => "stderr",

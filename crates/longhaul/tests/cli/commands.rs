@@ -151,6 +151,26 @@ fn output_of_a_stopped_command_is_listed_and_read_by_whoever_sees_the_job() {
     while !expect(0, &longhaul(dir.path(), &["jobs", "logs", id])).is_empty() {}
 }
 
+#[test]
+fn output_that_is_gone_or_changed_is_told_and_does_not_look_like_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let id = expect(0, &longhaul(dir.path(), &["run", "--detach", "--", "echo", "precious"]));
+    let id = id.trim();
+    let result = ended(dir.path(), id, "completed");
+    let kept = dir.path().join("artifacts").join(result["artifacts"][0]["path"].as_str().unwrap());
+    let logs = || longhaul(dir.path(), &["jobs", "logs", id]);
+    assert_eq!(expect(0, &logs()), "precious\n");
+    std::fs::write(&kept, "previous\n").unwrap();
+    let changed = logs();
+    assert_eq!(expect(1, &changed), "previous\n");
+    assert!(stderr(&changed).contains("9 bytes of stdout were recorded, and what is here is not the same"));
+    std::fs::remove_file(&kept).unwrap();
+    let gone = logs();
+    expect(1, &gone);
+    assert!(stderr(&gone).contains("9 bytes of stdout were recorded, and nothing of it is here"));
+}
+
 /// Arguments may be secrets; a title outlives the purge.
 #[test]
 fn nothing_of_a_command_line_but_the_programs_name_is_left_by_a_purge() {

@@ -1,16 +1,22 @@
-//! `longhaul jobs logs`: what a job's command has said, and goes on to say.
+//! `longhaul jobs logs`: what a job's command has said, and goes on to say. What it said to its end is held against what its result
+//! recorded: output that is gone does not look like a command that said nothing.
 
 use std::io::{IsTerminal, Write as _};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use api::StatusAnswer;
+use api::{JobResult, StatusAnswer};
 use clap::Args;
+use domain::Digest;
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 
-use crate::client::{Attempt, Call, Connection, OutputFollower, Sink, Stream, follow, job_path};
+use crate::client::{
+    Attempt, Call, Client, Connection, ENDS, OutputFollower, Sink, Stream, follow, job_path,
+};
 use crate::commands::run::attempt;
-use crate::exit::Failed;
+use crate::exit::{FAILED, Failed};
 
 const EXAMPLES: &str = "Examples:
   longhaul jobs logs work-0123
@@ -18,7 +24,8 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs logs work-0123 --stderr | tail
   longhaul jobs logs work-0123 --attempt attempt-4567 of an earlier one: `jobs show --json`
 
-Only commands have output; it is kept up to the executor's limit, until the job is purged or its retention is over.";
+Only commands have output; it is kept up to the executor's limit, until the job is purged or its retention is over. Where the job is \
+over and what is left of it is not what its result recorded, that is said, and the exit code is 1.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -59,17 +66,59 @@ pub fn run(connection: &Connection, logs: &Logs) -> Result<ExitCode> {
         eprintln!("longhaul: the job has not been tried yet");
         return Ok(ExitCode::SUCCESS);
     };
-    let (mut printed, mut offset) = (Printed::new(), 0);
+    let (mut printed, mut offset, mut hash) = (Printed::new(), 0, Sha256::new());
     loop {
         let bytes = client
             .output(&logs.id, &attempt_id, stream, offset)
             .map_err(|error| Failed::job("read the output of", &logs.id, &error))?;
         if bytes.is_empty() {
-            return Ok(ExitCode::SUCCESS);
+            break;
         }
         offset += bytes.len() as u64;
+        hash.update(&bytes);
         printed.take(stream, &bytes);
     }
+    if ENDS.contains(&&*answer.status.state)
+        && let Some(recorded) = recorded(&client, &logs.id, &attempt_id, stream)?
+    {
+        recorded.check(offset, Digest(hash.finalize().into()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a result says of a stream that was kept.
+#[derive(Deserialize)]
+struct Recorded {
+    name: String,
+    path: String,
+    bytes: u64,
+    sha256: Digest,
+}
+
+impl Recorded {
+    fn check(&self, bytes: u64, sha256: Digest) -> Result<(), Failed> {
+        if (bytes, sha256) == (self.bytes, self.sha256) {
+            return Ok(());
+        }
+        let found = match bytes {
+            0 => "nothing of it is here: it was removed, or is on the node that ran it".to_owned(),
+            _ if bytes == self.bytes => "what is here is not the same".to_owned(),
+            _ => format!("{bytes} bytes are here"),
+        };
+        let message = format!("{} bytes of {} were recorded, and {found}", self.bytes, self.name);
+        Err(Failed { code: FAILED, message })
+    }
+}
+
+/// What the job's end has recorded of this attempt's stream. Other artifacts have other fields, and are passed over.
+fn recorded(client: &Client, id: &str, attempt_id: &str, stream: Stream) -> Result<Option<Recorded>> {
+    let (_, result) = client.result(id).map_err(|error| Failed::job("read the result of", id, &error))?;
+    let JobResult::End(end) = result else { return Ok(None) };
+    let artifacts: Vec<serde_json::Value> = serde_json::from_str(end.artifacts.get())?;
+    let mut recorded = artifacts.into_iter().filter_map(|one| serde_json::from_value::<Recorded>(one).ok());
+    let is_asked_for =
+        |one: &Recorded| one.name == stream.name() && one.path.split('/').any(|part| part == attempt_id);
+    Ok(recorded.find(is_asked_for))
 }
 
 /// Standard output: every byte for a file or a pipe; a terminal is not steered by other people's text.
