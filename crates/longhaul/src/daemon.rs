@@ -25,7 +25,7 @@ use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
 use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Specialist, Timer};
 use server::{CallbackKey, CallbackTarget, Server, ServerLimits, ServerSettings};
-use store_sql::{FileLock, PostgresStore, STORE_ID_KEY};
+use store_sql::{FileLock, OpenError, PostgresAddress, PostgresLedger, PostgresStore, STORE_ID_KEY};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -37,7 +37,7 @@ use crate::database::{DatabaseArgument, OUTPUT_DIR, Opened, Place, STORE_FILE};
 pub use descriptors::make_room;
 pub use files::{kept_callback_key, make_data_dir, write_callback_key};
 use signals::Signals;
-pub use whose::check_for_restore;
+pub use whose::{check_for_file, check_for_restore};
 
 /// How claims of daemons are named; peers have other names.
 const OWNER: &str = "daemon";
@@ -93,9 +93,10 @@ impl Running {
                 whose::check_for_file(&data_dir)?;
                 (OWNER.to_owned(), None)
             }
-            Place::Server(_) => {
+            Place::Server(address) => {
                 let lock = FileLock::acquire(&data_dir.join(STORE_FILE))?;
                 whose::check_for_database(&data_dir)?;
+                check_there_is_a_store(address, &data_dir).await?;
                 (format!("{OWNER}-{}", files::node_id(&data_dir)?), Some(lock))
             }
         };
@@ -243,6 +244,16 @@ impl CallbackUrls for Callbacks {
     fn url_for(&self, operation: &OperationId) -> Option<String> {
         let expires_at = self.clock.now().plus_seconds(self.seconds);
         Some(self.key.url_for(&self.base, &self.target, operation, expires_at))
+    }
+}
+
+/// Refuses to make a store where the directory is that of one that must be there already.
+async fn check_there_is_a_store(address: &PostgresAddress, data_dir: &Path) -> Result<()> {
+    let Some(refusal) = whose::refusal_of_an_empty_database(data_dir)? else { return Ok(()) };
+    match PostgresLedger::open(address).await {
+        Err(OpenError::NoStore { .. }) => Err(refusal.into()),
+        // Whatever else is wrong is told by whoever opens it for good.
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

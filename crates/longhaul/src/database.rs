@@ -11,6 +11,7 @@ use store::Store;
 use store_sql::{Durability, PostgresAddress, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore};
 
 use crate::client::DATA_DIR;
+use crate::daemon::check_for_file;
 
 /// The store of a data directory.
 pub const STORE_FILE: &str = "longhaul.sqlite";
@@ -44,6 +45,15 @@ pub enum Place {
 impl Location {
     pub fn place(&self) -> Result<Place> {
         self.database.place(&self.data_dir)
+    }
+
+    /// The same for a verb that needs a store that is there: where it has gone, what is left of it says where to look.
+    pub fn place_of_store(&self) -> Result<Place> {
+        let place = self.place()?;
+        if matches!(&place, Place::File(file) if !file.exists()) {
+            check_for_file(&self.data_dir)?;
+        }
+        Ok(place)
     }
 
     /// What lies beside the store: artifacts, and the keys of a file.

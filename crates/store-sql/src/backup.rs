@@ -73,7 +73,7 @@ fn beside(path: &Path, added: &str) -> PathBuf {
 }
 
 /// Where SQLite keeps what it has not moved into a file yet.
-pub fn log_of(path: &Path) -> PathBuf {
+pub(crate) fn log_of(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }
 

@@ -39,7 +39,7 @@ mod walk;
 pub use backup::tables::STORE_ID_KEY;
 pub use backup::{
     BackedUp, BackupError, Contents, Draft, Existing, Place, Restored, SealedBackup, Sizes, Stage, Unpacked,
-    Watch, interrupted, log_of,
+    Watch, interrupted,
 };
 pub use export::ClaimLine;
 pub use migrate::{SCHEMA_VERSION, migrate_to};
@@ -51,7 +51,7 @@ pub use postgres::{
 pub use rebuild::Rebuilt;
 pub use rows::FactLine;
 pub use sqlite::{
-    FileLock, SqliteOptions, SqliteStore, WriterFigures, claims_after, facts_after, open_for_reading,
-    open_for_rebuilding, rebuild, sqlite_version, verify, verify_since,
+    FileLock, Filled, SqliteOptions, SqliteStore, WriterFigures, claims_after, facts_after, filled,
+    open_for_reading, open_for_rebuilding, rebuild, sqlite_version, verify, verify_since,
 };
 pub use verify::{Difference, Verified};

@@ -35,8 +35,30 @@ pub enum OpenError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// The file is empty, and its log is not.
+    #[error(
+        "{path} is empty or gone, and {log} holds what was written last; put the file back, or move the log away and restore a backup"
+    )]
+    Emptied {
+        /// The file.
+        path: PathBuf,
+        /// Its log.
+        log: PathBuf,
+    },
+    /// Each name would have a log of its own.
+    #[error(
+        "{path} has {names} names (hard links), each of which would be a store of its own; remove the others, or use a copy of the file"
+    )]
+    ManyNames {
+        /// One of them.
+        path: PathBuf,
+        /// How many there are.
+        names: u64,
+    },
     /// The file is not a database.
-    #[error("{path} is not a SQLite database, or is damaged: {reason}")]
+    #[error(
+        "{path} is not a SQLite database, or is damaged: {reason}; restore a backup into another data directory"
+    )]
     NotADatabase {
         /// The file.
         path: PathBuf,
@@ -241,6 +263,8 @@ impl OpenError {
         match self {
             Self::Locked { .. } => "store_locked",
             Self::Missing { .. } => "store_missing",
+            Self::Emptied { .. } => "store_emptied",
+            Self::ManyNames { .. } => "store_many_names",
             Self::NotADatabase { .. } => "not_a_database",
             Self::Foreign { .. } => "foreign_database",
             Self::Backup { .. } => "is_a_backup",

@@ -4,6 +4,7 @@
 
 mod apply;
 mod asks;
+mod blank;
 mod check;
 mod checkpoint;
 mod claims;
@@ -46,6 +47,7 @@ use readers::Readers;
 use writer::Writer;
 
 pub(crate) use apply::last_position;
+pub use blank::{Filled, filled};
 pub(crate) use connect::{APPLICATION_ID as STORE_APPLICATION_ID, writer};
 pub use lock::FileLock;
 pub use writer::WriterFigures;
@@ -94,19 +96,25 @@ impl SqliteOptions {
 
 /// Opens a connection that only reads, beside a running daemon: for `verify` and `export`.
 pub fn open_for_reading(path: &Path) -> Result<rusqlite::Connection, OpenError> {
-    if !path.exists() {
-        return Err(OpenError::Missing { path: path.to_owned() });
-    }
+    check_there(path)?;
     connect::reader(path, None)
 }
 
 /// Opens a connection for `rebuild`; refused while a daemon has the file. The lock lasts as long as the guard.
 pub fn open_for_rebuilding(path: &Path) -> Result<(rusqlite::Connection, impl Sized), OpenError> {
-    if !path.exists() {
-        return Err(OpenError::Missing { path: path.to_owned() });
-    }
+    // Before the lock, which would be left where there is nothing.
+    check_there(path)?;
     let lock = FileLock::acquire(path)?;
+    check_there(path)?;
     Ok((connect::writer(&SqliteOptions::at(path))?, lock))
+}
+
+fn check_there(path: &Path) -> Result<(), OpenError> {
+    blank::check(path)?;
+    match filled(path)? {
+        Filled::Blank => Err(OpenError::Missing { path: path.to_owned() }),
+        Filled::LogAlone | Filled::Something => Ok(()),
+    }
 }
 
 /// Verify on a file: see `Verified`.
@@ -147,6 +155,7 @@ fn lock_and_make(path: &Path) -> Result<FileLock, OpenError> {
     if let Some(restoring) = crate::backup::interrupted(path) {
         return Err(OpenError::HalfRestored { path: restoring });
     }
+    blank::check(path)?;
     make_for_its_owner_alone(path)?;
     lock.follow(path)?;
     Ok(lock)

@@ -60,7 +60,7 @@ pub fn run(arguments: &BackupArguments) -> Result<ExitCode> {
     }
     let begun = Instant::now();
     let existing = if arguments.force { Existing::Replaced } else { Existing::Kept };
-    let (place, data_dir) = (arguments.store.place()?, arguments.store.data_dir());
+    let (place, data_dir) = (arguments.store.place_of_store()?, arguments.store.data_dir());
     check_is_outside(&arguments.file, data_dir)?;
     let artifacts = data_dir.join(OUTPUT_DIR);
     let mut live = Live::new();

@@ -52,7 +52,7 @@ type ClaimPages = Box<dyn Fn(&str) -> Result<Vec<ClaimLine>, StoreError>>;
 
 impl Ledger {
     fn open(location: &Location) -> Result<Self> {
-        Ok(match location.place()? {
+        Ok(match location.place_of_store()? {
             Place::File(path) => {
                 let connection = Rc::new(open_for_reading(&path)?);
                 let same = connection.clone();

@@ -12,7 +12,7 @@ use crate::database::{Location, Place};
 
 pub fn run(location: &Location) -> Result<ExitCode> {
     let now = SystemClock::starting_at(Timestamp::default()).now();
-    let rebuilt = match location.place()? {
+    let rebuilt = match location.place_of_store()? {
         Place::File(path) => {
             let (mut connection, _lock) = open_for_rebuilding(&path)?;
             rebuild(&mut connection, Retention::DEFAULT, now)?

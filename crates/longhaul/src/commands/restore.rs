@@ -1,14 +1,14 @@
 //! `longhaul restore`: a backup made a store again, on a file or in a database, all or nothing.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use engine::process::{place_artifact_file, sync_artifact_files};
+use engine::process::{place_artifact_file, set_artifacts_aside, sync_artifact_files};
 use serde_json::json;
 use store_sql::{BackupError, FileLock, SealedBackup, Sizes, Stage, Watch};
 
@@ -16,6 +16,9 @@ use super::backup::in_words;
 use crate::daemon::{CALLBACK_KEY, check_for_restore, make_data_dir, write_callback_key};
 use crate::database::{Location, OUTPUT_DIR, Place, STORE_FILE};
 use crate::show::{Live, say};
+
+/// Where output goes that a backup does not know.
+const SET_ASIDE_DIR: &str = "artifacts.before-restore";
 
 const EXAMPLES: &str = "Examples:
   longhaul restore nightly.backup --data-dir ./restored                     as a file
@@ -54,6 +57,7 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
     let backup = SealedBackup::open(&arguments.file, &mut watch)?;
     let artifacts = backup.artifact_count(Sizes::All)?;
     let key = backup.key(CALLBACK_KEY)?.and_then(|key| key.try_into().ok());
+    let mut set_aside = 0;
     let restored = match &place {
         Place::File(store) => {
             // Where there is a store, that is what is in the way.
@@ -63,6 +67,7 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
             let unpacked = backup.restore_to_file(store, &mut watch)?;
             // Again, now that nobody else can have it.
             check_for_restore(data_dir, key)?;
+            set_aside = set_unknown_output_aside(&backup, data_dir)?;
             place_artifacts(&backup, data_dir, Sizes::All, &mut watch)?;
             if let Some(key) = key {
                 write_callback_key(data_dir, key)?;
@@ -94,7 +99,7 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
     if arguments.json {
         let printed = json!({
             "position": restored.position, "goes_on_after": restored.goes_on_after,
-            "records": restored.records, "facts": restored.facts, "artifacts": artifacts, "seconds": seconds,
+            "records": restored.records, "facts": restored.facts, "artifacts": artifacts, "set_aside": set_aside, "seconds": seconds,
         });
         say(format_args!("{printed}"));
     } else {
@@ -103,7 +108,22 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
             restored.position, restored.records, restored.facts, restored.goes_on_after
         ));
     }
+    if set_aside > 0 {
+        eprintln!(
+            "longhaul: the backup does not know {set_aside} of the jobs whose output was here: it is in {} now",
+            data_dir.join(SET_ASIDE_DIR).display()
+        );
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A daemon on what is restored would remove the output of jobs that were made after the backup.
+fn set_unknown_output_aside(backup: &SealedBackup, data_dir: &Path) -> Result<u64, BackupError> {
+    let (output, aside) = (data_dir.join(OUTPUT_DIR), data_dir.join(SET_ASIDE_DIR));
+    let failed = |source| BackupError::of_file(&output, source);
+    let moved =
+        set_artifacts_aside(&output, &aside, |job_id| backup.tells_of(job_id).map_err(io::Error::other));
+    moved.map_err(failed)
 }
 
 /// Writes artifacts as files, and sees that they stay.

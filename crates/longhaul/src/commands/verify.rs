@@ -29,7 +29,7 @@ pub struct Verify {
 }
 
 pub fn run(Verify { location, since }: &Verify) -> Result<ExitCode> {
-    let verified = match location.place()? {
+    let verified = match location.place_of_store()? {
         Place::File(path) => {
             let connection = open_for_reading(&path)?;
             let verified = match since {

@@ -13,10 +13,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use domain::Digest;
-use store_sql::{OpenError, interrupted, log_of};
+use store_sql::{Filled, OpenError, filled, interrupted};
 
 use super::files::{callback_key_path, is_missing, kept_callback_key, read_if_there, write};
 use crate::database::{OUTPUT_DIR, STORE_FILE};
+
+const TWO_MARKS: &str = "longhaul.sqlite and database.id are both here, and one of them is in the wrong place: move that one away, the file with its log \
+     (-wal)";
 
 /// A database that comes to a data directory.
 pub(super) struct Newcomer {
@@ -28,26 +31,21 @@ pub(super) struct Newcomer {
 }
 
 /// Refuses a file the directory of a database, and an empty file that of any store.
-pub(super) fn check_for_file(data_dir: &Path) -> Result<(), OpenError> {
+pub fn check_for_file(data_dir: &Path) -> Result<(), OpenError> {
     check_no_database(data_dir)?;
     let file = data_dir.join(STORE_FILE);
-    // What a restore has left is told when the file is opened.
-    if holds_something(&file)? || interrupted(&file).is_some() {
-        return Ok(());
-    }
-    let log = log_of(&file);
-    if holds_something(&log)? {
-        return Err(other_store(
-            log,
-            "it is the log of a file that has gone: put that back, or move the log to it",
-        ));
+    // What a restore has left, and a log alone, is told when the file is opened.
+    match filled(&file)? {
+        Filled::Something | Filled::LogAlone => return Ok(()),
+        Filled::Blank if interrupted(&file).is_some() => return Ok(()),
+        Filled::Blank => {}
     }
     let key = callback_key_path(data_dir);
     if found(&key)?.is_some() {
         return Err(other_store(
             key,
-            "its file has gone: put it back, restore a backup of it, or serve the database that was made of it with `--database`; \
-             for an empty store use another data directory",
+            "its file, or the log (-wal) that belongs to it, has gone: put it back, restore a backup of it, or serve the database that \
+             was made of it with `--database`; for an empty store use another data directory",
         ));
     }
     check_no_output(data_dir)
@@ -55,20 +53,37 @@ pub(super) fn check_for_file(data_dir: &Path) -> Result<(), OpenError> {
 
 /// Refuses a file the directory of a database, however it came to it.
 pub(super) fn check_no_database(data_dir: &Path) -> Result<(), OpenError> {
-    if kept_database_id(data_dir)?.is_some() {
-        return Err(other_store(
-            database_id_path(data_dir),
-            "name its database with `--database`, or use another data directory; if that store was moved away for good, move this \
-             file away too",
-        ));
-    }
-    Ok(())
+    let hint = if found(&data_dir.join(STORE_FILE))?.is_some() {
+        TWO_MARKS
+    } else {
+        "name its database with `--database`, or use another data directory; if that store was moved away for good, move this file \
+         away too"
+    };
+    check_database_id(data_dir, hint)
 }
 
 /// Refuses what is restored the directory of a database, and that of a file that it was not made of.
 pub fn check_for_restore(data_dir: &Path, key: Option<[u8; 32]>) -> Result<()> {
-    check_no_database(data_dir)?;
+    check_database_id(
+        data_dir,
+        "use another data directory; if that store is gone for good, move this file away",
+    )?;
     check_key(data_dir, key)
+}
+
+/// What a database in which there is no store would be told here; nothing where it may make one.
+pub(super) fn refusal_of_an_empty_database(data_dir: &Path) -> Result<Option<OpenError>, OpenError> {
+    let mark = if kept_database_id(data_dir)?.is_some() {
+        database_id_path(data_dir)
+    } else if found(&callback_key_path(data_dir))?.is_some() {
+        callback_key_path(data_dir)
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(other_store(
+        mark,
+        "there is no store in the database that `--database` names; check the address, or use another data directory",
+    )))
 }
 
 /// Refuses a database the directory of a file, also of one that it was made of: whoever moves a store says that the file is done with.
@@ -81,11 +96,13 @@ pub(super) fn check_for_database(data_dir: &Path) -> Result<(), OpenError> {
         ));
     }
     if found(&file)?.is_some() {
-        return Err(other_store(
-            file,
+        let hint = if found(&database_id_path(data_dir))?.is_some() {
+            TWO_MARKS
+        } else {
             "leave `--database` out to serve it, or use another data directory; if it was moved to this database for good, move it \
-             away, with its log (-wal) if there is one",
-        ));
+             away, with its log (-wal) if there is one"
+        };
+        return Err(other_store(file, hint));
     }
     Ok(())
 }
@@ -138,6 +155,13 @@ fn check_no_output(data_dir: &Path) -> Result<(), OpenError> {
     Err(other_store(output, "an empty store would remove it; use another data directory, or move it away"))
 }
 
+fn check_database_id(data_dir: &Path, hint: &'static str) -> Result<(), OpenError> {
+    match kept_database_id(data_dir)? {
+        Some(_) => Err(other_store(database_id_path(data_dir), hint)),
+        None => Ok(()),
+    }
+}
+
 fn kept_database_id(data_dir: &Path) -> Result<Option<String>, OpenError> {
     let path = database_id_path(data_dir);
     let is_there = found(&path)?.is_some();
@@ -148,14 +172,6 @@ fn kept_database_id(data_dir: &Path) -> Result<Option<String>, OpenError> {
 
 fn database_id_path(data_dir: &Path) -> PathBuf {
     data_dir.join("database.id")
-}
-
-fn holds_something(path: &Path) -> Result<bool, OpenError> {
-    match path.metadata() {
-        Ok(file) => Ok(file.len() > 0),
-        Err(error) if is_missing(&error) => Ok(false),
-        Err(source) => Err(OpenError::Io { path: path.to_owned(), source }),
-    }
 }
 
 /// What has this name, also a link that leads nowhere.

@@ -47,6 +47,8 @@ fn no_backup_is_written_into_the_data_directory_or_over_a_file_of_the_store() {
         }
     }
     assert!(std::fs::read(&sqlite).unwrap() == before);
+    // Under two names it is no store.
+    std::fs::remove_file(&hard).unwrap();
     home.verify();
 }
 

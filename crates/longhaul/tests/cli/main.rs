@@ -15,6 +15,7 @@ mod connection;
 mod demo;
 mod drill;
 mod ductile;
+mod emptied;
 mod encrypted_database;
 mod exit_codes;
 mod flags;

@@ -17,7 +17,7 @@ fn schema() -> Schema {
 }
 
 /// A job whose output is in the directory.
-fn talk(dir: &Path) -> String {
+pub fn talk(dir: &Path) -> String {
     let input = r#"{"argv":["echo","precious"]}"#;
     let id = create(dir, &["talks", "--executor", "command", "--input", input]);
     ended(dir, &id, "completed");
@@ -30,7 +30,7 @@ fn is_there(dir: &Path, id: &str) {
 }
 
 /// A daemon that is expected to end by itself; one that serves is ended.
-fn serve(dir: &Path, more: &[&str]) -> Output {
+pub fn serve(dir: &Path, more: &[&str]) -> Output {
     let mut daemon = binary(&["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
     let mut daemon = daemon
         .arg(dir)
@@ -49,7 +49,7 @@ fn serve(dir: &Path, more: &[&str]) -> Output {
 }
 
 #[track_caller]
-fn refused(code: &str, output: &Output) {
+pub fn refused(code: &str, output: &Output) {
     expect(1, output);
     assert!(stderr(output).contains(&format!("error[{code}]: ")), "{}", stderr(output));
 }
@@ -187,20 +187,16 @@ fn output_that_nobody_has_marked_is_swept_by_no_empty_store() {
 }
 
 #[test]
-fn log_of_a_file_that_has_gone_becomes_no_part_of_an_empty_one() {
-    let dir = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(dir.path());
-    let id = talk(dir.path());
-    daemon.kill();
-    let (file, away) = (dir.path().join("longhaul.sqlite"), dir.path().join("away.sqlite"));
-    std::fs::rename(&file, &away).unwrap();
-    for name in ["callback.key", "artifacts"] {
-        std::fs::rename(dir.path().join(name), dir.path().join(format!("{name}.away"))).unwrap();
-    }
-    refused("other_store", &serve(dir.path(), &[]));
-    std::fs::rename(&away, &file).unwrap();
-    let _daemon = Daemon::start(dir.path());
-    ended(dir.path(), &id, "completed");
+fn database_without_a_store_is_left_as_it_is_where_one_must_be() {
+    let (dir, ours, empty) = (tempfile::tempdir().unwrap(), schema(), schema());
+    drop(Daemon::start_with(dir.path(), &["--database", &ours.address]));
+    refused("other_store", &serve(dir.path(), &["--database", &empty.address]));
+    let verified = binary(&["verify", "--database", &empty.address]).output().unwrap();
+    refused("store_missing", &verified);
+    // A verb that is not told of the database says what to do.
+    let verified = longhaul(dir.path(), &["verify"]);
+    refused("other_store", &verified);
+    assert!(stderr(&verified).contains("name its database with `--database`"), "{}", stderr(&verified));
 }
 
 #[test]

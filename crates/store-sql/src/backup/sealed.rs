@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use domain::JobId;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use store::{ArtifactName, VIEW_FORMAT};
 
@@ -14,6 +15,8 @@ use crate::database::at_once;
 use crate::migrate::{SCHEMA_VERSION, schema_version};
 use crate::sqlite::last_position;
 use crate::{OpenError, PostgresAddress, rebuild};
+
+const TELLS_OF: &str = "SELECT EXISTS (SELECT 1 FROM facts WHERE stream = ?1)";
 
 /// A backup whose seal is whole.
 pub struct SealedBackup {
@@ -60,6 +63,12 @@ impl SealedBackup {
         take: impl FnMut(ArtifactName<'_>, u64, &[u8]) -> Result<(), BackupError>,
     ) -> Result<(), BackupError> {
         artifacts::each(&self.connection, &self.path, sizes, take)
+    }
+
+    /// Whether anything is told of a job in it.
+    pub fn tells_of(&self, job_id: &JobId) -> Result<bool, BackupError> {
+        let told = self.connection.query_row(TELLS_OF, [job_id.as_str()], |row| row.get(0));
+        told.map_err(|error| damaged(&self.path, &error))
     }
 
     /// Restores it as a file that has the name of a store only when that is asked for. Refused where a store is, or was.

@@ -76,7 +76,9 @@ fn ask_for_wal(connection: &Connection) -> rusqlite::Result<String> {
 /// Opens a connection that only reads; the store must be there and up to date.
 pub(crate) fn reader(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenError> {
     let connection = open(path, vfs, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    identify(&connection, path)?;
+    if identify(&connection, path)? == Content::Nothing {
+        return Err(OpenError::Missing { path: path.to_owned() });
+    }
     connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
     let found = schema_version(&connection)?;

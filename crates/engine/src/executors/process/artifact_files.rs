@@ -73,6 +73,24 @@ pub fn place_artifact_file(dir: &Path, artifact: ArtifactName<'_>) -> io::Result
     options.open(path).map(Some)
 }
 
+/// Moves the artifacts of jobs that nobody knows to another directory beside this one; how many jobs that were.
+pub fn set_artifacts_aside<E: From<io::Error>>(
+    dir: &Path,
+    aside: &Path,
+    mut is_known: impl FnMut(&JobId) -> Result<bool, E>,
+) -> Result<u64, E> {
+    let mut moved = 0;
+    for job in names_in(dir)? {
+        let Ok(RecordId::Job(job_id)) = RecordId::parse(&job?) else { continue };
+        if !is_known(&job_id)? {
+            DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(aside)?;
+            fs::rename(dir.join(job_id.as_str()), aside.join(job_id.as_str()))?;
+            moved += 1;
+        }
+    }
+    Ok(moved)
+}
+
 /// Everything that was placed, on stable storage: once for all, because there may be very many.
 pub fn sync_artifact_files(dir: &Path) -> io::Result<()> {
     match File::open(dir) {
