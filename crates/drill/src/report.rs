@@ -103,8 +103,15 @@ impl Report<'_> {
                 "from the start of a node until it is ready",
             ),
             ("recovery p99 ms", figures.recovery(99).to_string(), ""),
-            ("calm after s", format!("{:.1}", figures.calm.as_secs_f64()), "until everything was over"),
         ]);
+        // Whoever does not wait for it has not seen it.
+        if self.interrupted_after.is_none() {
+            rows.push((
+                "calm after s",
+                format!("{:.1}", figures.calm.as_secs_f64()),
+                "until everything was over",
+            ));
+        }
         rows
     }
 }

@@ -129,6 +129,7 @@ pub fn json(report: &Report<'_>) -> Result<String> {
                 Bound::AtMost(bound) => json!({ "at_most": bound }),
                 Bound::Told => Value::Null,
             };
+            let holds = (!bound.is_null()).then(|| line.holds());
             json!({
                 "level": level,
                 "what": line.what,
@@ -136,7 +137,7 @@ pub fn json(report: &Report<'_>) -> Result<String> {
                 "beside_it": line.against,
                 "figure": line.figure,
                 "must_be": bound,
-                "holds": line.holds(),
+                "holds": holds,
             })
         })
         .collect();

@@ -88,16 +88,21 @@ impl Connection {
 
     fn may_be_dead(&self, daemon: &DaemonFile) -> String {
         let (data_dir, pid) = (self.data_dir.display(), daemon.pid);
+        let what_it_had = if self.is_of_a_demo() { "" } else { " and the --config and --connector it had" };
         format!(
-            "{data_dir}/daemon.json names process {pid}, which may have been killed; start it again with `{}` and the --config and --connector it had",
+            "{data_dir}/daemon.json names process {pid}, which may have been killed; start it again with `{}`{what_it_had}",
             self.start()
         )
     }
 
     /// What starts a daemon on this data.
     fn start(&self) -> String {
-        let verb = if DaemonFile::demo_path(&self.data_dir).exists() { "demo" } else { "serve" };
+        let verb = if self.is_of_a_demo() { "demo" } else { "serve" };
         format!("longhaul {verb} --data-dir {}", self.data_dir.display())
+    }
+
+    fn is_of_a_demo(&self) -> bool {
+        DaemonFile::demo_path(&self.data_dir).exists()
     }
 
     fn nowhere(&self, error: &anyhow::Error) -> Failed {

@@ -104,7 +104,7 @@ fn measured(bench: &Bench) -> Result<ExitCode> {
         println!("\n{} missed", outcome.missed);
     }
     if let Some(level) = outcome.interrupted {
-        println!("\ninterrupted in {}: what was measured before stands above", level.name());
+        println!("\ninterrupted in {}: levels that were measured before it stand above", level.name());
     }
     if let Some(report) = report {
         println!();

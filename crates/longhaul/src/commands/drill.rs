@@ -2,7 +2,7 @@
 
 mod again;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -116,6 +116,10 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
         Some(server) => Some(Schema::make(server)?),
         None => None,
     };
+    let place = match &schema {
+        Some(schema) => format!("{} and in the schema {}", dir.display(), schema.made.name()),
+        None => dir.display().to_string(),
+    };
     let named = drill.load.iter().filter_map(|name| Kind::named(name)).collect::<Vec<_>>();
     let setting = Setting {
         binary: Binary(std::env::current_exe().context("cannot find the program of this process")?),
@@ -132,7 +136,7 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
         conditions,
         again: again(drill, seed, nodes),
     };
-    println!("seed {seed}, {} s, scratch in {}", drill.seconds, dir.display());
+    println!("seed {seed}, {} s, scratch in {place}", drill.seconds);
     let outcome = drill::run(&setting);
     let is_red = outcome.as_ref().is_ok_and(|outcome| outcome.verdict == Verdict::Red);
     if !drill.keep && !is_red {
@@ -144,8 +148,11 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
     }
     let outcome = outcome
         .with_context(|| format!("the drill did not begin; what it has left is in {}", dir.display()))?;
+    if drill.keep && !is_red {
+        println!("kept in {place}");
+    }
     println!("{}", outcome.table);
-    let code = told(&setting, &dir, &outcome);
+    let code = told(&setting, &place, &outcome);
     // The verdict stands, whether it can be written down or not.
     if let Err(error) = report.write(&outcome.json, &outcome.page) {
         eprintln!("longhaul: {error:#}");
@@ -154,7 +161,7 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
 }
 
 /// The verdict and what it stands on.
-fn told(setting: &Setting, dir: &Path, outcome: &Outcome) -> ExitCode {
+fn told(setting: &Setting, place: &str, outcome: &Outcome) -> ExitCode {
     match outcome.verdict {
         Verdict::Green => {
             println!("green: nothing was lost, nothing was doubled");
@@ -164,7 +171,7 @@ fn told(setting: &Setting, dir: &Path, outcome: &Outcome) -> ExitCode {
             for finding in &outcome.findings {
                 println!("found: {finding}");
             }
-            println!("red: {} findings; everything is kept in {}", outcome.findings.len(), dir.display());
+            println!("red: {} findings; everything is kept in {place}", outcome.findings.len());
             println!("again with: {}", setting.again);
             ExitCode::from(FAILED)
         }

@@ -64,6 +64,11 @@ impl ScratchSchema {
         Ok(schema)
     }
 
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The address of a store in it.
     pub fn address(&self) -> &str {
         &self.address
