@@ -105,16 +105,13 @@ pub fn open_for_rebuilding(path: &Path) -> Result<(rusqlite::Connection, impl Si
     // Before the lock, which would be left where there is nothing.
     check_there(path)?;
     let lock = FileLock::acquire(path)?;
-    check_there(path)?;
+    connect::check_has_tables(path)?;
     Ok((connect::writer(&SqliteOptions::at(path))?, lock))
 }
 
 fn check_there(path: &Path) -> Result<(), OpenError> {
     blank::check(path)?;
-    match filled(path)? {
-        Filled::Blank => Err(OpenError::Missing { path: path.to_owned() }),
-        Filled::LogAlone | Filled::Something => Ok(()),
-    }
+    if path.exists() { Ok(()) } else { Err(OpenError::Missing { path: path.to_owned() }) }
 }
 
 /// Verify on a file: see `Verified`.

@@ -10,8 +10,8 @@ use crate::OpenError;
 use crate::backup::log_of;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// Where a file says how large its pages are.
-const PAGE_BYTES: std::ops::Range<usize> = 16..18;
+/// Where a file says how many pages it has.
+const PAGE_COUNT: std::ops::Range<usize> = 28..32;
 const HEADER_BYTES: u64 = 100;
 
 /// What a file and its log hold.
@@ -52,7 +52,7 @@ pub(super) fn check(path: &Path) -> Result<(), OpenError> {
 
 struct Header {
     bytes: u64,
-    /// A table needs a second page. What is no database is not without tables.
+    /// A table needs a second page, also in a file that was cut off since. What is no database is not without tables.
     has_tables: bool,
 }
 
@@ -69,14 +69,8 @@ fn header(path: &Path) -> Result<Header, OpenError> {
             (0, Vec::new())
         }
     };
-    let page = header.get(PAGE_BYTES).and_then(|bytes| bytes.try_into().ok()).map(u16::from_be_bytes);
-    let page_bytes = match page {
-        // 65,536 does not fit.
-        Some(1) => 65_536,
-        Some(page) => u64::from(page),
-        None => 0,
-    };
-    let has_tables = bytes > 0 && (!header.starts_with(MAGIC) || bytes > page_bytes);
+    let pages = header.get(PAGE_COUNT).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    let has_tables = bytes > 0 && (!header.starts_with(MAGIC) || pages.is_none_or(|pages| pages > 1));
     Ok(Header { bytes, has_tables })
 }
 

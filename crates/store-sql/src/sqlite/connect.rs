@@ -88,6 +88,14 @@ pub(crate) fn reader(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenE
     Ok(connection)
 }
 
+/// Refuses a file without a table, which is no store.
+pub(crate) fn check_has_tables(path: &Path) -> Result<(), OpenError> {
+    match identify(&open(path, None, OpenFlags::SQLITE_OPEN_READ_WRITE)?, path)? {
+        Content::Store => Ok(()),
+        Content::Nothing => Err(OpenError::Missing { path: path.to_owned() }),
+    }
+}
+
 /// Opens the connection that moves the log into the file.
 pub(crate) fn checkpointer(options: &SqliteOptions) -> Result<Connection, OpenError> {
     let connection = open(&options.path, options.vfs.as_deref(), OpenFlags::SQLITE_OPEN_READ_WRITE)?;

@@ -130,7 +130,7 @@ async fn views_that_cannot_be_written_anew_are_left_as_they_are() {
 fn file_of_an_older_schema_is_not_brought_up_to_date_by_reading() {
     let file = File::missing();
     drop(file.open());
-    migrate_to(&mut file.raw(), 0).unwrap();
+    migrate_to(&mut file.raw(), 1).unwrap();
     let before = file.bytes();
     assert_eq!(open_for_reading(&file.path()).unwrap_err().code(), "older_schema");
     assert_eq!(file.bytes(), before);
