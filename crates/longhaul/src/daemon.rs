@@ -261,16 +261,28 @@ async fn check_there_is_a_store(address: &PostgresAddress, data_dir: &Path) -> R
 async fn claim(opened: &Opened, data_dir: &Path) -> Result<()> {
     match opened {
         // Again, now that no daemon of a database can come any more.
-        Opened::File(_) => Ok(whose::check_no_database(data_dir)?),
+        Opened::File(store) => {
+            whose::check_no_database(data_dir)?;
+            if is_unused(store.newest_fact()) {
+                // Its log may have been there and not readable.
+                whose::check_no_output(data_dir)?;
+            }
+            Ok(())
+        }
         Opened::Server(store) => {
             let newcomer = whose::Newcomer {
                 id: Digest(shared_key(store, STORE_ID_KEY).await?),
                 key: shared_key(store, CALLBACK_KEY).await?,
-                is_empty: store.newest_fact() == Timestamp::from_micros(0),
+                is_empty: is_unused(store.newest_fact()),
             };
             whose::claim_for_database(data_dir, &newcomer)
         }
     }
+}
+
+/// Whether nothing ever happened in a store.
+fn is_unused(newest_fact: Timestamp) -> bool {
+    newest_fact == Timestamp::from_micros(0)
 }
 
 /// The key that callback addresses are signed with. Nodes that share a store share it: any of them may be called back.

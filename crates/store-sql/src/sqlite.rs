@@ -154,6 +154,8 @@ fn lock_and_make(path: &Path) -> Result<FileLock, OpenError> {
     }
     blank::check(path)?;
     make_for_its_owner_alone(path)?;
+    // Again, now that it is known where a link leads.
+    blank::check(path)?;
     lock.follow(path)?;
     Ok(lock)
 }

@@ -35,7 +35,9 @@ use std::sync::Arc;
 
 use crate::{Assignment, Link, Produced, Specialist};
 
-pub use artifact_files::{each_artifact_file, place_artifact_file, set_artifacts_aside, sync_artifact_files};
+pub use artifact_files::{
+    SetAside, each_artifact_file, place_artifact_file, set_artifacts_aside, sync_artifact_files,
+};
 pub use artifacts::Artifacts;
 pub(super) use artifacts::{KeptFile, is_name};
 pub(super) use collect::{Collected, Heard, HeardLimits, collect, keep_artifact};

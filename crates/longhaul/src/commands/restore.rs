@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use engine::process::{place_artifact_file, set_artifacts_aside, sync_artifact_files};
+use engine::process::{SetAside, place_artifact_file, set_artifacts_aside, sync_artifact_files};
 use serde_json::json;
 use store_sql::{BackupError, FileLock, SealedBackup, Sizes, Stage, Watch};
 
@@ -16,9 +16,6 @@ use super::backup::in_words;
 use crate::daemon::{CALLBACK_KEY, check_for_restore, make_data_dir, write_callback_key};
 use crate::database::{Location, OUTPUT_DIR, Place, STORE_FILE};
 use crate::show::{Live, say};
-
-/// Where output goes that a backup does not know.
-const SET_ASIDE_DIR: &str = "artifacts.before-restore";
 
 const EXAMPLES: &str = "Examples:
   longhaul restore nightly.backup --data-dir ./restored                     as a file
@@ -57,7 +54,7 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
     let backup = SealedBackup::open(&arguments.file, &mut watch)?;
     let artifacts = backup.artifact_count(Sizes::All)?;
     let key = backup.key(CALLBACK_KEY)?.and_then(|key| key.try_into().ok());
-    let mut set_aside = 0;
+    let mut set_aside = None;
     let restored = match &place {
         Place::File(store) => {
             // Where there is a store, that is what is in the way.
@@ -67,8 +64,8 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
             let unpacked = backup.restore_to_file(store, &mut watch)?;
             // Again, now that nobody else can have it.
             check_for_restore(data_dir, key)?;
-            set_aside = set_unknown_output_aside(&backup, data_dir)?;
             place_artifacts(&backup, data_dir, Sizes::All, &mut watch)?;
+            set_aside = set_unknown_output_aside(&backup, data_dir)?;
             if let Some(key) = key {
                 write_callback_key(data_dir, key)?;
             }
@@ -76,19 +73,22 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
         }
         Place::Server(address) => {
             // Nothing else of it is in the directory.
-            let _lock = if backup.artifact_count(Sizes::TooLargeToShare)? > 0 {
+            let has_large = backup.artifact_count(Sizes::TooLargeToShare)? > 0;
+            let _lock = if has_large {
                 let lock = FileLock::acquire(&make_data_dir(data_dir)?.join(STORE_FILE))?;
                 check_for_restore(data_dir, key)?;
-                // What is put there is for whoever is made of this backup, and for nobody else.
-                if let Some(key) = key {
-                    write_callback_key(data_dir, key)?;
-                }
                 Some(lock)
             } else {
                 None
             };
-            let mut place =
-                |watch: Watch<'_>| place_artifacts(&backup, data_dir, Sizes::TooLargeToShare, watch);
+            let mut place = |watch: Watch<'_>| {
+                // What is put there is for whoever is made of this backup, and for nobody else.
+                if let Some(key) = key.filter(|_| has_large) {
+                    let written = write_callback_key(data_dir, key);
+                    written.map_err(|error| BackupError::of_file(data_dir, io::Error::other(error)))?;
+                }
+                place_artifacts(&backup, data_dir, Sizes::TooLargeToShare, watch)
+            };
             super::wait_for(async {
                 Ok(backup.restore_to_server(address, data_dir, &mut place, &mut watch).await?)
             })?
@@ -99,7 +99,8 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
     if arguments.json {
         let printed = json!({
             "position": restored.position, "goes_on_after": restored.goes_on_after,
-            "records": restored.records, "facts": restored.facts, "artifacts": artifacts, "set_aside": set_aside, "seconds": seconds,
+            "records": restored.records, "facts": restored.facts, "artifacts": artifacts,
+            "set_aside": set_aside.as_ref().map_or(0, |aside| aside.jobs), "seconds": seconds,
         });
         say(format_args!("{printed}"));
     } else {
@@ -108,21 +109,20 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
             restored.position, restored.records, restored.facts, restored.goes_on_after
         ));
     }
-    if set_aside > 0 {
+    if let Some(SetAside { dir, jobs }) = set_aside {
         eprintln!(
-            "longhaul: the backup does not know {set_aside} of the jobs whose output was here: it is in {} now",
-            data_dir.join(SET_ASIDE_DIR).display()
+            "longhaul: the backup does not know {jobs} of the jobs whose output was here: it is in {} now",
+            dir.display()
         );
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// A daemon on what is restored would remove the output of jobs that were made after the backup.
-fn set_unknown_output_aside(backup: &SealedBackup, data_dir: &Path) -> Result<u64, BackupError> {
-    let (output, aside) = (data_dir.join(OUTPUT_DIR), data_dir.join(SET_ASIDE_DIR));
+fn set_unknown_output_aside(backup: &SealedBackup, data_dir: &Path) -> Result<Option<SetAside>, BackupError> {
+    let output = data_dir.join(OUTPUT_DIR);
     let failed = |source| BackupError::of_file(&output, source);
-    let moved =
-        set_artifacts_aside(&output, &aside, |job_id| backup.tells_of(job_id).map_err(io::Error::other));
+    let moved = set_artifacts_aside(&output, |job_id| backup.tells_of(job_id).map_err(io::Error::other));
     moved.map_err(failed)
 }
 

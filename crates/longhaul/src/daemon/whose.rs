@@ -12,7 +12,7 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use domain::Digest;
+use domain::{Digest, RecordId};
 use store_sql::{Filled, OpenError, filled, interrupted};
 
 use super::files::{callback_key_path, is_missing, kept_callback_key, read_if_there, write};
@@ -95,7 +95,7 @@ pub(super) fn check_for_database(data_dir: &Path) -> Result<(), OpenError> {
             "a restore was interrupted here: run it again, or use another data directory",
         ));
     }
-    if found(&file)?.is_some() {
+    if found(&file)?.is_some() || filled(&file)? == Filled::LogAlone {
         let hint = if found(&database_id_path(data_dir))?.is_some() {
             TWO_MARKS
         } else {
@@ -142,17 +142,30 @@ fn check_key(data_dir: &Path, key: Option<[u8; 32]>) -> Result<()> {
     Ok(())
 }
 
-fn check_no_output(data_dir: &Path) -> Result<(), OpenError> {
+/// Refuses an empty store where there is output, which it would remove.
+pub(super) fn check_no_output(data_dir: &Path) -> Result<(), OpenError> {
     let output = data_dir.join(OUTPUT_DIR);
-    let is_empty = match output.read_dir() {
-        Ok(mut names) => names.next().is_none(),
-        Err(error) if is_missing(&error) => true,
-        Err(source) => return Err(OpenError::Io { path: output, source }),
+    let failed = |source| OpenError::Io { path: output.clone(), source };
+    let names = match output.read_dir() {
+        Ok(names) => names,
+        Err(error) if is_missing(&error) => return Ok(()),
+        Err(source) => return Err(failed(source)),
     };
-    if is_empty {
-        return Ok(());
+    for name in names {
+        // Nothing else is ever removed.
+        let is_of_a_job = name
+            .map_err(failed)?
+            .file_name()
+            .to_str()
+            .is_some_and(|name| matches!(RecordId::parse(name), Ok(RecordId::Job(_))));
+        if is_of_a_job {
+            return Err(other_store(
+                output,
+                "an empty store would remove what is in it; use another data directory, or move it away",
+            ));
+        }
     }
-    Err(other_store(output, "an empty store would remove it; use another data directory, or move it away"))
+    Ok(())
 }
 
 fn check_database_id(data_dir: &Path, hint: &'static str) -> Result<(), OpenError> {

@@ -78,9 +78,13 @@ fn what_is_left_of_a_store_that_was_moved_has_no_more_say_in_its_directory() {
     moved(dir.path(), &[], &first);
     let database = ["--database", &first.address];
     // Not before whoever moves it has said that the file is done with.
-    let (file, old) = (dir.path().join("longhaul.sqlite"), dir.path().join("old.sqlite"));
+    let old = tempfile::tempdir().unwrap();
     refused("other_store", &serve(dir.path(), &database));
-    std::fs::rename(&file, &old).unwrap();
+    let (file, log) = (dir.path().join("longhaul.sqlite"), dir.path().join("longhaul.sqlite-wal"));
+    std::fs::rename(&file, old.path().join("longhaul.sqlite")).unwrap();
+    std::fs::write(&log, "what was written last").unwrap();
+    refused("other_store", &serve(dir.path(), &database));
+    std::fs::remove_file(&log).unwrap();
     // By mistake, before the database has taken over: an empty file would know nothing of what is there.
     refused("other_store", &serve(dir.path(), &[]));
     let daemon = Daemon::start_with(dir.path(), &database);
@@ -88,7 +92,7 @@ fn what_is_left_of_a_store_that_was_moved_has_no_more_say_in_its_directory() {
     daemon.kill();
 
     // By mistake: the file is back, and knows nothing of what was made since.
-    std::fs::rename(&old, &file).unwrap();
+    std::fs::rename(old.path().join("longhaul.sqlite"), &file).unwrap();
     refused("other_store", &serve(dir.path(), &[]));
     std::fs::remove_file(&file).unwrap();
     refused("other_store", &serve(dir.path(), &[]));

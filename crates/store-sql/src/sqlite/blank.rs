@@ -25,7 +25,8 @@ pub enum Filled {
     Something,
 }
 
-/// What is there, whatever links lead to it.
+/// What is there, whatever links lead to it. Not for a file that this process has open: it is opened and closed here, and with that every lock
+/// that SQLite has on it in this process is gone.
 pub fn filled(path: &Path) -> Result<Filled, OpenError> {
     let log = log_bytes(path)?;
     Ok(match header(path)? {
@@ -36,18 +37,21 @@ pub fn filled(path: &Path) -> Result<Filled, OpenError> {
 }
 
 /// Refuses what SQLite must not open: an empty file whose log it would remove, and a file of several names, each of which would have a log of
-/// its own.
+/// its own. Opens nothing.
 pub(super) fn check(path: &Path) -> Result<(), OpenError> {
-    if filled(path)? == Filled::LogAlone {
+    let (bytes, names) = match path.metadata() {
+        Ok(about) if about.is_file() => (about.len(), about.nlink()),
+        // Told by whoever opens it.
+        Ok(_) => return Ok(()),
+        Err(error) => (missing_or(path, error)?, 1),
+    };
+    if bytes == 0 && log_bytes(path)? > 0 {
         return Err(OpenError::Emptied { path: path.to_owned(), log: log_path(path) });
     }
-    match path.metadata() {
-        Ok(about) if about.is_file() && about.nlink() > 1 => {
-            Err(OpenError::ManyNames { path: path.to_owned(), names: about.nlink() })
-        }
-        Ok(_) => Ok(()),
-        Err(error) => missing_or(path, error).map(|_| ()),
+    if names > 1 {
+        return Err(OpenError::ManyNames { path: path.to_owned(), names });
     }
+    Ok(())
 }
 
 struct Header {

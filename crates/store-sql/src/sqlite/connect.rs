@@ -32,6 +32,7 @@ pub(crate) fn writer(options: &SqliteOptions) -> Result<Connection, OpenError> {
     )?;
     let content = identify(&connection, &options.path)?;
     if content == Content::Nothing {
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         // Before the first table, or never.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
@@ -131,7 +132,7 @@ enum Content {
 
 /// Refuses files that are damaged, another program's, or of a newer longhaul, before anything is written.
 fn identify(connection: &Connection, path: &Path) -> Result<Content, OpenError> {
-    // Closing a connection moves the log into the file; a file that is refused keeps its log.
+    // Closing a connection moves the log into the file; a file that is refused, or looks empty, keeps its log.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let number = |name| {
         connection
@@ -159,8 +160,11 @@ fn identify(connection: &Connection, path: &Path) -> Result<Content, OpenError> 
     {
         return Err(OpenError::NewerViews { found, known: VIEW_FORMAT });
     }
+    if tables == 0 {
+        return Ok(Content::Nothing);
+    }
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    Ok(if tables > 0 { Content::Store } else { Content::Nothing })
+    Ok(Content::Store)
 }
 
 fn bring_views_up_to_date(connection: &mut Connection) -> Result<(), OpenError> {

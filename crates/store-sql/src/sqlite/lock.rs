@@ -28,6 +28,7 @@ impl FileLock {
     pub(super) fn follow(&mut self, database: &Path) -> Result<(), OpenError> {
         if self.linked.is_none()
             && let Some(target) = target(database)
+            && !is_one(&beside(&name(database)), &beside(&target))
         {
             self.linked = Some(take(database, &beside(&target))?);
         }
@@ -71,7 +72,11 @@ fn take(database: &Path, path: &Path) -> Result<File, OpenError> {
 
 /// The name by the real path of its directory, so that it is one with the file's if it is no link.
 fn name(database: &Path) -> PathBuf {
-    let directory = database.parent().and_then(|directory| directory.canonicalize().ok());
+    let directory = match database.parent() {
+        Some(directory) if directory.as_os_str().is_empty() => Path::new(".").canonicalize().ok(),
+        Some(directory) => directory.canonicalize().ok(),
+        None => None,
+    };
     match (directory, database.file_name()) {
         (Some(directory), Some(name)) => directory.join(name),
         _ => database.to_owned(),
@@ -83,8 +88,38 @@ fn target(database: &Path) -> Option<PathBuf> {
     database.canonicalize().ok().filter(|target| *target != name(database))
 }
 
+/// Whether both names lead to one file: whoever has its lock cannot take it again.
+fn is_one(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_without_a_directory_is_that_of_a_file_here() {
+        let here = Path::new(".").canonicalize().unwrap();
+        assert_eq!(name(Path::new("Cargo.toml")), here.join("Cargo.toml"));
+        assert_eq!(target(Path::new("Cargo.toml")), None);
+    }
+
+    #[test]
+    fn linked_file_whose_lock_is_linked_too_is_locked_once() {
+        let (dir, disk) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for name in ["store.sqlite", "store.sqlite.lock"] {
+            std::fs::write(disk.path().join(name), "").unwrap();
+            std::os::unix::fs::symlink(disk.path().join(name), dir.path().join(name)).unwrap();
+        }
+        let lock = FileLock::acquire(&dir.path().join("store.sqlite")).unwrap();
+        assert!(FileLock::acquire(&disk.path().join("store.sqlite")).is_err());
+        drop(lock);
+        FileLock::acquire(&disk.path().join("store.sqlite")).unwrap();
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use domain::{AttemptId, JobId, RecordId};
 use rustix::io::Errno;
@@ -73,22 +73,46 @@ pub fn place_artifact_file(dir: &Path, artifact: ArtifactName<'_>) -> io::Result
     options.open(path).map(Some)
 }
 
-/// Moves the artifacts of jobs that nobody knows to another directory beside this one; how many jobs that were.
+/// Artifacts that were set aside.
+pub struct SetAside {
+    /// Where they are: below the directory of all, under a name that is no job's.
+    pub dir: PathBuf,
+    /// Of so many jobs.
+    pub jobs: u64,
+}
+
+/// Moves the artifacts of jobs that nobody knows to a directory of their own, if there are any.
 pub fn set_artifacts_aside<E: From<io::Error>>(
     dir: &Path,
-    aside: &Path,
     mut is_known: impl FnMut(&JobId) -> Result<bool, E>,
-) -> Result<u64, E> {
-    let mut moved = 0;
+) -> Result<Option<SetAside>, E> {
+    let mut aside: Option<SetAside> = None;
     for job in names_in(dir)? {
         let Ok(RecordId::Job(job_id)) = RecordId::parse(&job?) else { continue };
-        if !is_known(&job_id)? {
-            DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(aside)?;
-            fs::rename(dir.join(job_id.as_str()), aside.join(job_id.as_str()))?;
-            moved += 1;
+        if is_known(&job_id)? {
+            continue;
+        }
+        let set = match &mut aside {
+            Some(set) => set,
+            None => aside.insert(SetAside { dir: make_aside(dir)?, jobs: 0 }),
+        };
+        fs::rename(dir.join(job_id.as_str()), set.dir.join(job_id.as_str()))?;
+        set.jobs += 1;
+    }
+    Ok(aside)
+}
+
+/// A directory that was not there.
+fn make_aside(dir: &Path) -> io::Result<PathBuf> {
+    let mut number = 1;
+    loop {
+        let aside = dir.join(format!("before-restore-{number}"));
+        match DirBuilder::new().mode(DIRECTORY_MODE).create(&aside) {
+            Ok(()) => return Ok(aside),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
         }
     }
-    Ok(moved)
 }
 
 /// Everything that was placed, on stable storage: once for all, because there may be very many.
