@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use domain::job::{AfterExternal, Dispatch, Intent, JobCommand, JobSpec, NewJob, Resubmit, Trigger};
+use domain::job::{AfterExternal, Dispatch, Holder, Intent, JobCommand, JobSpec, NewJob, Resubmit, Trigger};
 use domain::operation::{Cancelability, NewOperation};
 use domain::policy::{Hint, KindPolicy};
 use domain::{BodyName, Command, Consequence, JobId, OperationId, OwnerId, RetryPolicy, Timestamp};
@@ -115,7 +115,12 @@ impl Open {
             request: digest,
             resubmit: Resubmit::SameKey,
         };
-        let dispatch = Dispatch { attempt_id: attempt_id.clone(), owner, trigger: Trigger::Automatic };
+        let dispatch = Dispatch {
+            attempt_id: attempt_id.clone(),
+            owner,
+            trigger: Trigger::Automatic,
+            holder: Holder::Daemon,
+        };
         let operation = self.operation(kind, &job_id, &attempt_id, &handle);
         let commands = [
             JobCommand::Create(Box::new(NewJob { spec, due_at: None, bodies: vec![input] })),

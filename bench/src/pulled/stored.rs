@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use domain::job::{
-    Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, ResultRefs, Retryable, SubmitWord,
-    Trigger,
+    Caller, Details, Dispatch, Holder, JobCommand, JobSpec, JobStateName, NewJob, Report, Reporter,
+    ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::{BodyName, Command, Jitter, Lease, OwnerId, RetryPolicy};
 use engine::{Engine, Order, OrderBody};
@@ -88,12 +88,19 @@ fn spec() -> JobSpec {
 async fn finish(engine: &Engine, taken: Taken) -> Result<()> {
     let (id, owner) = (taken.id.clone(), taken.claim.owner.clone());
     let (attempt_id, actor) = (engine.ids().attempt_id(), Arc::<str>::from("peer:bench"));
-    let dispatch = Dispatch { attempt_id: attempt_id.clone(), owner, trigger: Trigger::Automatic };
+    let caller = Caller { token: "bench".to_owned(), peer: None };
+    let dispatch = Dispatch {
+        attempt_id: attempt_id.clone(),
+        owner,
+        trigger: Trigger::Automatic,
+        holder: Holder::Caller(caller.clone()),
+    };
     let mut order = Order::new(id.clone(), JobCommand::Dispatch(dispatch), actor.clone());
     order.then = vec![Command::Job(JobCommand::Deliver { attempt_id: attempt_id.clone() })];
     engine.execute(order.under(taken.claim.fence())).await?;
     engine.store().renew(&id, taken.claim.fence(), engine.clock().now(), Lease::DEFAULT).await?;
-    let heartbeat = JobCommand::Heartbeat { attempt_id: attempt_id.clone() };
+    let by = Reporter::Caller(caller);
+    let heartbeat = JobCommand::Heartbeat { attempt_id: attempt_id.clone(), by: by.clone() };
     engine.execute(Order::new(id.clone(), heartbeat, actor.clone())).await?;
     let data = body_ref(BodyName::Result, RESULT);
     let report = Report {
@@ -106,6 +113,7 @@ async fn finish(engine: &Engine, taken: Taken) -> Result<()> {
         retryable: Retryable::No,
         jitter: Jitter::default(),
         submit: SubmitWord::Unsaid,
+        by,
     };
     let mut order = Order::new(id.clone(), JobCommand::Report(Box::new(report)), actor);
     order.bodies.push(OrderBody { record: id, body: NewBody { body: data, bytes: Arc::from(RESULT) } });

@@ -12,7 +12,7 @@ use crate::{CreateJob, Problem};
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct CreateBatch {
-    /// The jobs, each as in `POST /jobs`.
+    /// The jobs, each as in `POST /jobs`. One that does not fit is refused by itself: its verdict has the problem.
     #[cfg_attr(feature = "schemas", schema(value_type = Vec<CreateJob>))]
     pub jobs: Vec<Box<RawValue>>,
 }

@@ -261,3 +261,11 @@ pub struct WebhookTaken {
     /// The event; the same whenever the same message comes again.
     pub event_id: String,
 }
+
+/// Why a request of a client of Ductile was refused.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct DuctileError {
+    /// For people.
+    pub error: String,
+}

@@ -9,14 +9,15 @@ use crate::JsonObject;
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct PublishEvent {
-    /// Its type, 1 to 256 bytes: pipelines listen to exactly one.
+    /// Its type, 1 to 256 characters without control characters: pipelines listen to exactly one.
     #[serde(rename = "type")]
     pub kind: String,
     /// What it says, at most 256 KiB; an empty object if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
     pub payload: Option<JsonObject>,
-    /// What names the same thing: while its work goes on, or was done lately, the same key starts it no second time.
+    /// What names the same thing: while its work goes on, or was done lately, the same key starts it no second time. At most 512 bytes,
+    /// where every character counts as much as the widest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dedupe_key: Option<String>,
     /// Carried with everything that follows from it, at most 2 KiB.

@@ -7,6 +7,7 @@ pub mod ask;
 pub mod batch;
 pub mod capability;
 pub mod claim;
+pub mod clock;
 pub mod deferred;
 pub mod ductile;
 pub mod event;
@@ -29,6 +30,7 @@ pub use ask::{AckAsk, Ask, AskAnswer, AskList, AskOpened, AskWaited, CreateAsk, 
 pub use batch::{BatchAnswer, BatchVerdict, CreateBatch};
 pub use capability::{Capability, CapabilityList, DeferredProfile};
 pub use claim::{AcquireClaim, ClaimAnswer, ClaimRecord, SwapClaim, UnderClaim};
+pub use clock::{Clock, ClockSet};
 pub use event::{Event, EventAnswer, EventList, EventOrigin, EventPublished, EventRoute, PublishEvent};
 pub use facts::{Fact, FactList};
 pub use job::{

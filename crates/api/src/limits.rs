@@ -10,8 +10,8 @@ pub const MAX_BATCH_JOBS: usize = 1_000;
 pub const MAX_INLINE_BYTES: usize = 1_048_576;
 /// How deep JSON may be nested.
 pub const MAX_NESTING: usize = 64;
-/// The length of an idempotency key.
-pub const MAX_KEY_BYTES: usize = 255;
+/// The length of an idempotency key, in characters.
+pub const MAX_KEY_CHARS: usize = 255;
 /// Rows of a list when nothing is said.
 pub const DEFAULT_PAGE: usize = 100;
 /// The most rows of a list.

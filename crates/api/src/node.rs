@@ -28,6 +28,9 @@ pub struct Node {
     pub attempts: u64,
     /// Questions to services that it has under way.
     pub polls: u64,
+    /// The wall clock minus the time of the store, in seconds; 0 while they agree.
+    #[serde(default)]
+    pub clock_step_seconds: i64,
     /// Whether it is the one that answers.
     pub answering: bool,
 }

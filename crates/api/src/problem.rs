@@ -105,6 +105,8 @@ codes! {
     MalformedJson "malformed_json" 400 "The body is not JSON";
     /// The body is not UTF-8.
     InvalidUtf8 "invalid_utf8" 400 "The body is not UTF-8";
+    /// The header `Host` is missing, came twice, or names no host.
+    InvalidHost "invalid_host" 400 "The header Host is not valid";
     /// A value is outside its set.
     InvalidValue "invalid_value" 400 "A value is not one of those allowed";
     /// Two fields exclude each other.
@@ -119,6 +121,8 @@ codes! {
     Forbidden "forbidden" 403 "The token may not do this";
     /// A scope is missing.
     ScopeRequired "scope_required" 403 "The token lacks a scope";
+    /// The attempt was handed to someone else, or the daemon runs it itself.
+    AttemptNotYours "attempt_not_yours" 403 "The attempt was not handed to this caller";
     /// Another circle than the token's.
     CircleForbidden "circle_forbidden" 403 "The token is bound to another circle";
     /// No such thing, or not for this token.
@@ -143,6 +147,8 @@ codes! {
     Purged "purged" 409 "The job was purged";
     /// Someone asked to stop it.
     CancelPending "cancel_pending" 409 "A cancel is pending";
+    /// It waits for an answer, and no report takes its place.
+    AnswerRequired "answer_required" 409 "The job waits for an answer";
     /// It waits for no answer.
     NotAwaitingInput "not_awaiting_input" 409 "The job waits for no answer";
     /// It is not over yet.
@@ -209,6 +215,8 @@ codes! {
     TooManyOpen "too_many_open" 429 "Too much work is open";
     /// A defect of ours.
     Internal "internal" 500 "Something is broken here";
+    /// A stored body is not what its record says; none of it is shown.
+    BodyDamaged "body_damaged" 500 "A stored body is damaged";
     /// Too much waits; come back later.
     Busy "busy" 503 "Too much waits";
     /// Too many at once; come back later.

@@ -18,7 +18,7 @@ pub struct PullJob {
     /// The peer whose assigned jobs are meant; a token that is bound to a peer says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_id: Option<String>,
-    /// Jobs of these lanes.
+    /// Jobs of these lanes, at most 32; so many labels and folders too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<String>,
     /// Jobs for anyone with these labels.

@@ -9,6 +9,13 @@ pub struct Image {
     pub(crate) files: BTreeMap<String, Vec<u8>>,
 }
 
+impl Image {
+    /// The bytes of the file whose name ends so; none if there is no such file.
+    pub fn file(&self, name_end: &str) -> Option<&[u8]> {
+        self.files.iter().find(|(name, _)| name.ends_with(name_end)).map(|(_, bytes)| bytes.as_slice())
+    }
+}
+
 // Names and sizes: the bytes would drown the message of a failed assertion.
 impl fmt::Debug for Image {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,9 +3,9 @@
 //! An ask is a thread of its own, not part of the ledger: acknowledging it never touches a job. A job that is delivered to its peer
 //! opens one, and the end of that attempt closes it; the job is the source of its state, the ask only follows.
 
-use crate::job::{Attempt, Job, JobFact, Trigger};
+use crate::job::{Attempt, Holder, Job, JobFact, Trigger};
 use crate::limits::{MAX_ID_BYTES, MAX_LABEL_BYTES, check_optional, check_text};
-use crate::{AttemptId, Digest, JobId, Refusal, Timestamp};
+use crate::{Digest, JobId, Refusal, Timestamp};
 
 /// What one ask may say.
 pub const MAX_ASK_BYTES: usize = 16_384;
@@ -134,7 +134,7 @@ pub fn following<'a>(job: &Job, facts: impl Iterator<Item = &'a JobFact>, at: Ti
             circle: job.spec.circle.clone(),
             from_peer: job.spec.created_by_peer_id.clone(),
             to_peer: to_peer.clone(),
-            text: format!("{} is yours: report under {}", job.id, attempt.id),
+            text: format!("{} is yours: report under the attempt_id that it shows you", job.id),
             job_id: Some(job.id.clone()),
             reply_to: None,
             asked_by: "longhaul".to_owned(),
@@ -167,6 +167,8 @@ pub fn following<'a>(job: &Job, facts: impl Iterator<Item = &'a JobFact>, at: Ti
         | JobFact::CancelRequested { .. }
         | JobFact::CancelAnswered(_)
         | JobFact::StaleReportKept(_)
+        | JobFact::StaleReportsCounted { .. }
+        | JobFact::TimersMoved { .. }
         | JobFact::Purged
         | JobFact::Retired => None,
     };
@@ -183,11 +185,21 @@ pub fn correlation_id(job: &Job, attempt: &Attempt) -> Option<String> {
     // Whoever asks to run it makes the attempt itself: then nobody is handed anything.
     let is_handed_out = !matches!(attempt.trigger, Trigger::Run | Trigger::Retry);
     let is_asked = job.spec.executor.is_none() && job.spec.assigned_peer_id.is_some() && is_handed_out;
-    is_asked.then(|| of_attempt(&attempt.id))
+    is_asked.then(|| of_attempt(job, attempt))
 }
 
-fn of_attempt(id: &AttemptId) -> String {
-    format!("ask-{}", id.as_str().strip_prefix("attempt-").unwrap_or(id.as_str()))
+/// Everyone in the circle sees the id of the ask, so it does not tell that of the attempt. An attempt without a named holder is of a
+/// version that did not care, and its ask is found under the id that it was opened with.
+fn of_attempt(job: &Job, attempt: &Attempt) -> String {
+    fn bare<'a>(id: &'a str, prefix: &str) -> &'a str {
+        id.strip_prefix(prefix).unwrap_or(id)
+    }
+    match attempt.holder {
+        Holder::Bearer => format!("ask-{}", bare(attempt.id.as_str(), "attempt-")),
+        Holder::Daemon | Holder::Caller(_) => {
+            format!("ask-{}-{}", bare(job.id.as_str(), "work-"), attempt.number)
+        }
+    }
 }
 
 impl Ask {
@@ -208,6 +220,7 @@ impl Ask {
         check_text("correlation_id", &self.id, MAX_ID_BYTES)?;
         check_text("text", &self.text, MAX_ASK_BYTES)?;
         check_text("to_peer", &self.to_peer, MAX_ID_BYTES)?;
+        check_optional("circle", self.circle.as_deref(), MAX_LABEL_BYTES)?;
         check_optional("from_peer", self.from_peer.as_deref(), MAX_ID_BYTES)?;
         check_optional("reply_to", self.reply_to.as_deref(), MAX_ID_BYTES)?;
         self.closed.as_ref().map_or(Ok(()), Closing::check)
@@ -257,8 +270,8 @@ impl CloseReason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Details, JobSpec, NewJob, apply};
-    use crate::{OwnerId, RetryPolicy};
+    use crate::job::{Caller, Details, JobSpec, NewJob, apply};
+    use crate::{AttemptId, OwnerId, RetryPolicy};
 
     const AT: Timestamp = Timestamp::from_seconds(1_000);
 
@@ -275,7 +288,13 @@ mod tests {
 
     fn dispatched(number: u32, trigger: Trigger) -> JobFact {
         let attempt_id = AttemptId::new(format!("attempt-{number}"));
-        JobFact::Dispatched { attempt_id, number, owner: OwnerId::new("worker:b"), trigger }
+        JobFact::Dispatched {
+            attempt_id,
+            number,
+            owner: OwnerId::new("worker:b"),
+            trigger,
+            holder: Holder::Daemon,
+        }
     }
 
     fn told(facts: &[JobFact], new: usize) -> Vec<(String, &'static str)> {
@@ -285,6 +304,17 @@ mod tests {
             AskChange::Closed { id, closing } => (id, closing.reason.as_str()),
         });
         told.collect()
+    }
+
+    #[test]
+    fn ask_of_a_pulled_attempt_does_not_tell_its_id() {
+        let JobFact::Dispatched { number, owner, trigger, .. } = dispatched(1, Trigger::Automatic) else {
+            unreachable!("it is one")
+        };
+        let attempt_id = AttemptId::new("attempt-0197a9c2");
+        let holder = Holder::Caller(Caller { token: "tok-1".to_owned(), peer: None });
+        let pulled = [JobFact::Dispatched { attempt_id, number, owner, trigger, holder }, JobFact::Delivered];
+        assert_eq!(told(&pulled, 2), [("ask-1-1".to_owned(), "opened")]);
     }
 
     // conforms: R7 R37

@@ -9,6 +9,7 @@ mod decide;
 mod details;
 mod ends;
 mod fact;
+mod holder;
 mod intent;
 mod lane;
 mod report;
@@ -27,8 +28,9 @@ pub use details::{Details, Note, ResultRefs};
 pub use fact::{
     AnswerKept, CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability,
 };
+pub use holder::{Caller, Holder, Reporter};
 pub use intent::{Intent, Resubmit};
-pub use lane::{AFTER_PULLED, PULLED, Pull, anywhere, is_pulled, pinned, pinned_to};
+pub use lane::{AFTER_PULLED, PULLED, Pull, RESERVED_LANES, anywhere, is_pulled, pinned, pinned_to};
 pub use spec::{JobSpec, MAX_PRIORITY, NewJob};
 pub use state::{AfterExternal, Job, JobState, JobStateName};
 pub(crate) use state::{is_false, is_zero};

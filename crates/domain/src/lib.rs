@@ -5,7 +5,7 @@
 //! randomness and no hash order in this crate: `clippy.toml` beside it refuses them.
 //!
 //! Read in this order: [`job`] (`state.rs`, `command.rs`, `decide.rs`, `apply.rs`), [`operation`], [`event`] and [`run`] (the
-//! same files), [`claim`], [`policy`], [`attention`]; [`peer`], [`ask`] and [`breaker`] stand beside the ledger.
+//! same files), [`claim`], [`policy`], [`attention`], [`timeline`], [`timers`]; [`peer`], [`ask`] and [`breaker`] stand beside the ledger.
 
 pub mod ask;
 pub mod attention;
@@ -27,6 +27,8 @@ pub mod refusal;
 pub mod retry;
 pub mod run;
 pub mod time;
+pub mod timeline;
+pub mod timers;
 
 pub use attention::Attention;
 pub use body::{BodyName, BodyRef, Digest};
@@ -36,5 +38,5 @@ pub use id::{AttemptId, EventId, JobId, OperationId, OwnerId, RecordId, RecordKi
 pub use json::Json;
 pub use record::{Command, Fact, Misfold, Record};
 pub use refusal::Refusal;
-pub use retry::{Jitter, RetryPolicy};
+pub use retry::{Jitter, MAX_ATTEMPTS, MAX_BACKOFF_SECONDS, RetryPolicy};
 pub use time::Timestamp;

@@ -20,6 +20,6 @@ pub use decide::{decide, decide_new};
 pub use fact::{Accepted, Ending, ExpiryCause, LatePolled, OperationFact, Polled, Settlement};
 pub use orphan::{Aftermath, LATE_POLLS_SECONDS, MAX_LATE_POLLS, OrphanReason};
 pub use state::{
-    Diagnostic, Ended, How, Operation, OperationCancel, OperationLink, OperationStatus, ReportedStatus,
-    SPECIALIST_UNREGISTERED,
+    Diagnostic, Ended, How, Operation, OperationCancel, OperationLink, OperationStatus, POLL_TIMED_OUT,
+    PollHistory, ReportedStatus, SPECIALIST_UNREGISTERED,
 };

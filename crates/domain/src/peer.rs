@@ -3,7 +3,9 @@
 //! A peer is coordination, not part of the ledger: what is stored of a job is the peer's id, so a peer may be renamed or forgotten
 //! without a word in the job. An exact id beats any display name, and nobody is ever meant by a look-alike.
 
-use crate::limits::{MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TITLE_BYTES, check_optional, check_text};
+use crate::limits::{
+    MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TITLE_BYTES, check_bytes, check_indexed, check_optional, check_text,
+};
 use crate::{Json, Refusal, Timestamp};
 
 /// Peers that are registered at the same time.
@@ -149,9 +151,9 @@ impl Peer {
         check_text("peer_id", &self.id, MAX_ID_BYTES)?;
         check_text("display_name", &self.display_name, MAX_LABEL_BYTES)?;
         check_optional("circle", self.circle.as_deref(), MAX_LABEL_BYTES)?;
-        check_optional("path", self.path.as_deref(), MAX_TITLE_BYTES)?;
+        check_indexed("path", self.path.as_deref(), MAX_TITLE_BYTES)?;
         check_optional("backend", self.backend.as_deref(), MAX_LABEL_BYTES)?;
-        check_text("metadata", self.metadata.as_str(), MAX_PEER_METADATA_BYTES)?;
+        check_bytes("metadata", self.metadata.as_str(), MAX_PEER_METADATA_BYTES)?;
         for (what, words) in [("labels", &self.labels), ("capabilities", &self.capabilities)] {
             if words.len() > MAX_PEER_LABELS {
                 return Err(Refusal::TooLarge { what, limit: MAX_PEER_LABELS });

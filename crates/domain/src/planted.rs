@@ -7,6 +7,10 @@
 pub enum Bug {
     /// A report is taken from any attempt.
     AttemptNotChecked,
+    /// A report is accepted from someone to whom the attempt was not handed.
+    ReportOfAnotherAccepted,
+    /// A report passes a gate that waits for an answer.
+    GatePassedByReport,
     /// A take-over keeps the attempt's number.
     AttemptNumberReused,
     /// A cancel overwrites a terminal state.
@@ -99,12 +103,22 @@ pub enum Bug {
     HandledStepReopened,
     /// An event or a run that waits wakes nobody.
     RoutingWakeLost,
+    /// A step of the wall clock is taken for time that passed.
+    StepBelievedAtOnce,
+    /// A step of the wall clock is never adopted, however long it lasts.
+    StepNotAdopted,
+    /// Store time jumps, and the leases of live holders are over.
+    LeasesNotMoved,
+    /// Store time jumps, and the lives of operations are over.
+    LivesNotMoved,
 }
 
 impl Bug {
     /// Every exhibit.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 53] = [
         Self::AttemptNotChecked,
+        Self::ReportOfAnotherAccepted,
+        Self::GatePassedByReport,
         Self::AttemptNumberReused,
         Self::CancelOverwritesTerminal,
         Self::DispatchFromAnyState,
@@ -151,6 +165,10 @@ impl Bug {
         Self::FailureOverlooked,
         Self::HandledStepReopened,
         Self::RoutingWakeLost,
+        Self::StepBelievedAtOnce,
+        Self::StepNotAdopted,
+        Self::LeasesNotMoved,
+        Self::LivesNotMoved,
     ];
 }
 

@@ -3,10 +3,10 @@
 use thiserror::Error;
 
 use crate::event::{self, Event, EventCommand, EventFact};
-use crate::job::{self, Job, JobCommand, JobFact};
+use crate::job::{self, Job, JobCommand, JobFact, ResultRefs};
 use crate::operation::{self, Operation, OperationCommand, OperationFact};
 use crate::run::{self, Run, RunCommand, RunFact};
-use crate::{Decision, RecordId, Refusal, Timestamp};
+use crate::{BodyRef, Decision, RecordId, Refusal, Timestamp};
 
 /// The state of one record, folded from its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,6 +148,22 @@ impl Record {
             Self::Operation(operation) => operation.updated_at,
             Self::Event(event) => event.updated_at,
             Self::Run(run) => run.updated_at,
+        }
+    }
+
+    /// Whether this body must be stored with it. A purge removes the bodies, and leaves the digests in results.
+    pub fn stores_body(&self, body: BodyRef) -> bool {
+        match self {
+            Self::Job(job) => {
+                let results = std::iter::once(&job.result)
+                    .chain(job.attempts.iter().filter_map(|attempt| Some(&attempt.end.as_ref()?.result)))
+                    .filter(|_| job.purged_at.is_none());
+                let named = job.bodies.iter().chain(&job.answers);
+                named.chain(results.flat_map(ResultRefs::bodies)).any(|named| *named == body)
+            }
+            Self::Operation(operation) => operation.handle == Some(body),
+            Self::Event(event) => event.said.payload == body,
+            Self::Run(run) => [run.begun.plan, run.begun.input].contains(&body),
         }
     }
 

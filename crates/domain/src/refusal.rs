@@ -36,7 +36,7 @@ pub enum Refusal {
     TooLarge {
         /// Which value.
         what: &'static str,
-        /// The limit, in bytes or items.
+        /// The limit, in characters, bytes or items.
         limit: usize,
     },
     /// A body stands where another belongs.
@@ -118,6 +118,14 @@ pub enum Refusal {
     /// The attempt is not the current one.
     #[error("stale attempt_id: another attempt is current, or none")]
     StaleAttempt,
+    /// The attempt was handed to someone else.
+    #[error(
+        "the attempt was not handed to you: only its worker reports on it; what the daemon runs itself takes no report"
+    )]
+    AttemptNotYours,
+    /// It waits for an answer, and no report takes its place.
+    #[error("the job waits for an answer; only an answer ends the wait")]
+    AnswerRequired,
     /// Someone asked to cancel it.
     #[error("a cancel is pending")]
     CancelPending,
@@ -187,6 +195,8 @@ impl Refusal {
             Self::Purged => "purged",
             Self::AttemptRequired => "attempt_required",
             Self::StaleAttempt => "stale_attempt",
+            Self::AttemptNotYours => "attempt_not_yours",
+            Self::AnswerRequired => "answer_required",
             Self::CancelPending => "cancel_pending",
             Self::NoCancelPending => "no_cancel_pending",
             Self::NotAwaitingInput { .. } => "not_awaiting_input",

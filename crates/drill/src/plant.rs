@@ -1,5 +1,6 @@
 //! Lies for the oracle, so that one can see that it sees: each is told or done once, in the middle of a drill, and must come out red.
 
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -31,13 +32,15 @@ pub enum Plant {
     SecondStart,
     /// A job that nobody does.
     NeverEnds,
+    /// A bit of the log flips, while the daemon is down after a kill.
+    DamageLog,
     /// A backup that lacks what was acknowledged last.
     StaleBackup,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::LoseJob,
         Self::ChangeResult,
         Self::ChangeView,
@@ -45,6 +48,7 @@ impl Plant {
         Self::OtherAnswer,
         Self::SecondStart,
         Self::NeverEnds,
+        Self::DamageLog,
         Self::StaleBackup,
     ];
 
@@ -58,6 +62,7 @@ impl Plant {
             Self::OtherAnswer => "other-answer",
             Self::SecondStart => "second-start",
             Self::NeverEnds => "never-ends",
+            Self::DamageLog => "damage-log",
             Self::StaleBackup => "stale-backup",
         }
     }
@@ -70,7 +75,7 @@ impl Plant {
     /// Whether the daemon has to be down for it.
     pub const fn is_done_to_the_store(self) -> bool {
         match self {
-            Self::LoseJob | Self::ChangeResult | Self::ChangeView => true,
+            Self::LoseJob | Self::ChangeResult | Self::ChangeView | Self::DamageLog => true,
             Self::DoubleJob | Self::OtherAnswer | Self::SecondStart | Self::NeverEnds | Self::StaleBackup => {
                 false
             }
@@ -138,11 +143,25 @@ impl Plant {
                 stage.oracle().asks(key, Kind::Pulled, &body.to_string());
                 crate::client::create(stage, key, Sending::Whole);
             }
+            Self::DamageLog => return flip_bit_of_log(file),
             // Told to whoever takes backups.
             Self::StaleBackup => {}
         }
         Ok(true)
     }
+}
+
+/// Flips one bit of the log's second frame, or flips it back; false if the log is not that long.
+pub fn flip_bit_of_log(file: &Path) -> Result<bool> {
+    const PLACE: u64 = 32 + (24 + 4_096) + 24 + 100;
+    let log = std::fs::File::options().read(true).write(true).open(file.with_extension("sqlite-wal"))?;
+    let mut byte = [0];
+    if log.metadata()?.len() <= PLACE + 4_096 {
+        return Ok(false);
+    }
+    log.read_exact_at(&mut byte, PLACE)?;
+    log.write_all_at(&[byte[0] ^ 1], PLACE)?;
+    Ok(true)
 }
 
 /// A job of this kind that was seen completed.

@@ -15,7 +15,7 @@ use crate::finding::Finding;
 use crate::inspect::{Extent, Inspector};
 use crate::nodes::{Nodes, PAST_LEASE};
 use crate::plan::{Fault, Faults, Round};
-use crate::plant::Plant;
+use crate::plant::{Plant, flip_bit_of_log};
 use crate::stage::Stage;
 
 /// Everything is looked at every so many rounds.
@@ -199,10 +199,20 @@ impl Rounds<'_> {
         self.figures.fault("kill");
         self.figures.kills += 1;
         self.nodes.kill(node);
+        let damages_log = self.plant == Some(Plant::DamageLog);
         if self.plant.is_some_and(Plant::is_done_to_the_store) {
             self.sow()?;
         }
-        let took = self.nodes.start(node)?;
+        let took = match self.nodes.start(node) {
+            // The log is mended, so that the drill goes on.
+            Err(refused) if damages_log && self.plant.is_none() => {
+                let what = format!("{refused:#}");
+                self.keep(vec![Finding::new("a killed daemon starts again", format!("node {node}"), what)]);
+                flip_bit_of_log(&self.nodes.dir(node).join("longhaul.sqlite"))?;
+                self.nodes.start(node)?
+            }
+            started => started?,
+        };
         self.figures.recovered(took);
         Ok(())
     }

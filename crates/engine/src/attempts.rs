@@ -132,8 +132,8 @@ impl Attempts {
     }
 
     /// When an attempt whose lease was last renewed then stops by itself.
-    fn stops_at(&self, renewed_at: Timestamp) -> Option<Timestamp> {
-        self.standing.stops_at(renewed_at, self.lease)
+    fn stops_at(&self, renewed_at: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        self.standing.stops_at(renewed_at, self.lease).map(|stops_at| (renewed_at, stops_at))
     }
 
     /// Whether jobs of an executor of ours queue in a lane, or it has a limit of its own.

@@ -42,7 +42,7 @@ impl Changes {
     }
 
     /// The records that someone watches.
-    pub(crate) fn under_watch(&self) -> Vec<RecordId> {
+    pub fn under_watch(&self) -> Vec<RecordId> {
         self.watched().keys().cloned().collect()
     }
 

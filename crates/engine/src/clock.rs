@@ -1,31 +1,47 @@
-//! The one file that reads the clock. `now` never goes back.
+//! The one file that reads the clocks of the machine. `now` never goes back, but for a step that was adopted.
 //!
-//! Alone on its store a node goes by its machine's clock. Nodes that share a store go by the store's: it is measured whenever the
-//! store is asked, and carried on by the monotonic clock in between; the machine's own wall clock is not looked at.
+//! Alone on its store a node goes by its machine's boot-time clock, compared with the wall clock (`clock/system.rs`). Nodes that share a
+//! store go by the store's clock (`clock/shared.rs`): it is measured whenever the store is asked, and carried on by the boot-time clock in
+//! between; the machine's own wall clock is not looked at. What a difference between the clocks means is decided in
+//! `domain/src/timeline.rs`.
+
+mod shared;
+mod system;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Mutex;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use domain::Timestamp;
+use domain::timeline::{News, Steps};
+use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
+
+pub use shared::{Measured, SharedClock};
+pub use system::SystemClock;
 
 /// The longest sleep without a look at the clock.
 const LOOK_AT_THE_CLOCK_EVERY: Duration = Duration::from_secs(30);
 
-/// A clock that is suddenly ahead by more than this was set, or its machine slept: whoever wonders why so much is due at once is told.
-const JUMP_MICROS: i64 = 60_000_000;
-
 /// Where `now` comes from.
 pub trait Clock: Send + Sync {
-    /// The time. Never earlier than the last answer.
+    /// The time. Never earlier than the last answer, but for a step back that was adopted.
     fn now(&self) -> Timestamp;
+
+    /// Where it has jumped.
+    fn steps(&self) -> Steps {
+        Steps::default()
+    }
+
+    /// How it stands to the wall clock.
+    fn status(&self) -> ClockStatus {
+        ClockStatus::agreeing(self.now())
+    }
 }
 
 /// A clock that one can wait on.
 pub trait Timer: Clock {
-    /// Ends when that time has come.
+    /// Ends when that time has come, or when the clock was set back: whoever waits looks again.
     fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 
     /// Whether time passes by itself. Where it does not, nothing may wait for a little more of it.
@@ -34,130 +50,82 @@ pub trait Timer: Clock {
     }
 }
 
-/// The machine's clock, which runs on by the monotonic clock when the wall clock jumps back.
-pub struct SystemClock {
-    last: Mutex<(Timestamp, Instant)>,
-}
-
-/// The clock of a store that several nodes share.
-pub struct SharedClock {
-    measurements: Box<dyn Fn() -> Measured + Send + Sync>,
-    shown: Mutex<Shown>,
-}
-
-/// What a store's clock said, and when that was by this machine's monotonic clock.
+/// How store time stands to the wall clock that it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
-    /// What it said.
-    pub at: Timestamp,
-    /// When that was.
-    pub heard_at: Instant,
-    /// It may be off by this much to either side.
-    pub uncertainty: Duration,
+pub struct ClockStatus {
+    /// Store time.
+    pub store_time: Timestamp,
+    /// What the wall clock says: the machine's, or the database server's.
+    pub wall_time: Timestamp,
+    /// Since when the two disagree, in store time; none if they agree.
+    pub since: Option<Timestamp>,
+    /// Whether the difference is adopted when it has lasted; else it waits for an operator.
+    pub adopted_by_itself: bool,
+    /// How long it has to last.
+    pub adopt_after_seconds: u64,
+    /// Steps that were adopted and are remembered.
+    pub steps: u64,
+    /// Steps that this process has seen, adopted or not.
+    pub steps_seen: u64,
 }
 
-struct Shown {
-    /// The newest measurement that can be relied on.
-    measured: Measured,
-    /// The last answer, and when it was given.
-    last: Timestamp,
-    given_at: Instant,
+impl ClockStatus {
+    /// A clock that is compared with nothing.
+    pub const fn agreeing(now: Timestamp) -> Self {
+        Self {
+            store_time: now,
+            wall_time: now,
+            since: None,
+            adopted_by_itself: true,
+            adopt_after_seconds: domain::timeline::ADOPT_AFTER_SECONDS,
+            steps: 0,
+            steps_seen: 0,
+        }
+    }
+
+    /// The wall clock minus store time, in seconds; zero if they agree.
+    pub fn step_seconds(&self) -> i64 {
+        let by = self.wall_time.micros().saturating_sub(self.store_time.micros());
+        if self.since.is_some() { rounded_seconds(by) } else { 0 }
+    }
+
+    /// The difference as a sentence, if there is one.
+    pub fn sentence(&self) -> Option<String> {
+        self.since?;
+        let seconds = self.step_seconds();
+        let direction = if seconds < 0 { "behind" } else { "ahead of" };
+        let seconds = seconds.unsigned_abs();
+        let then = if self.adopted_by_itself {
+            format!("the difference is adopted if it lasts {} s", self.adopt_after_seconds)
+        } else {
+            "longhaul clock set-right makes store time what the wall clock says".to_owned()
+        };
+        Some(format!(
+            "the wall clock is {seconds} s {direction} the store's time, which goes by the time that passes; {then}"
+        ))
+    }
 }
 
-/// A measurement that may be off by more is none.
-const MOST_UNCERTAINTY: Duration = Duration::from_secs(2);
-/// A clock that is ahead by less than this is slowed down until it fits; more is a jump of the store's own clock.
-const SLOWED_DOWN_WITHIN_MICROS: i64 = 5_000_000;
+/// Whole seconds of so many microseconds, to the nearest.
+pub const fn rounded_seconds(micros: i64) -> i64 {
+    micros.saturating_add(micros.signum() * 500_000) / 1_000_000
+}
+
+/// Waits for an amount of time to pass that began at a time and would end at another, over every jump of the clock.
+pub async fn sleep_through(timer: &dyn Timer, began: Timestamp, ends_at: Timestamp) {
+    loop {
+        let now = timer.now();
+        let ends_at = ends_at.plus_micros(timer.steps().since(began, now));
+        if ends_at <= now {
+            return;
+        }
+        timer.sleep_until(ends_at).await;
+    }
+}
 
 /// A clock that stands until it is moved: for tests.
 pub struct ManualClock {
     micros: watch::Sender<i64>,
-}
-
-impl SystemClock {
-    /// Starts no earlier than this: the newest fact of the store.
-    pub fn starting_at(earliest: Timestamp) -> Self {
-        Self { last: Mutex::new((wall_clock().max(earliest), Instant::now())) }
-    }
-}
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let mut last = self.last.lock().expect("no holder of the lock panics");
-        let (time, read_at) = *last;
-        let instant = Instant::now();
-        let passed = instant.duration_since(read_at).as_micros();
-        let by_monotonic = time.plus_micros(i64::try_from(passed).unwrap_or(0));
-        let wall = wall_clock();
-        tell_of_a_jump("wall clock", by_monotonic, wall);
-        // Behind our own time after a backward jump: the monotonic clock carries us until the wall catches up.
-        let now = if wall < time { by_monotonic } else { wall };
-        *last = (now, instant);
-        now
-    }
-}
-
-impl SharedClock {
-    /// Goes by what `measurements` has measured last. Starts no earlier than this: the newest fact of the store.
-    pub fn new(earliest: Timestamp, measurements: impl Fn() -> Measured + Send + Sync + 'static) -> Self {
-        let measured = measurements();
-        let given_at = Instant::now();
-        let shown = Shown { measured, last: measured.carried_to(given_at).max(earliest), given_at };
-        Self { measurements: Box::new(measurements), shown: Mutex::new(shown) }
-    }
-
-    /// How long ago the store's clock was last measured.
-    pub fn measured_ago(&self) -> Duration {
-        let mut shown = self.shown.lock().expect("no holder of the lock panics");
-        self.measure(&mut shown);
-        Instant::now().saturating_duration_since(shown.measured.heard_at)
-    }
-
-    fn measure(&self, shown: &mut Shown) {
-        let newest = (self.measurements)();
-        if newest.uncertainty <= MOST_UNCERTAINTY {
-            shown.measured = newest;
-        }
-    }
-
-    fn now_at(&self, instant: Instant) -> Timestamp {
-        let mut shown = self.shown.lock().expect("no holder of the lock panics");
-        self.measure(&mut shown);
-        let estimate = shown.measured.carried_to(instant);
-        let passed = micros(instant.saturating_duration_since(shown.given_at));
-        let carried_on = shown.last.plus_micros(passed);
-        let ahead = carried_on.micros() - estimate.micros();
-        tell_of_a_jump("clock of the store", carried_on, estimate);
-        let now = if ahead <= 0 {
-            estimate
-        } else if ahead <= SLOWED_DOWN_WITHIN_MICROS {
-            shown.last.plus_micros(passed / 2).max(estimate)
-        } else {
-            // The store's clock was set back: this one goes on until it is caught up with.
-            carried_on
-        };
-        (shown.last, shown.given_at) = (now, instant);
-        now
-    }
-}
-
-impl Measured {
-    /// The store's time at a later moment.
-    fn carried_to(&self, moment: Instant) -> Timestamp {
-        self.at.plus_micros(micros(moment.saturating_duration_since(self.heard_at)))
-    }
-}
-
-impl Clock for SharedClock {
-    fn now(&self) -> Timestamp {
-        self.now_at(Instant::now())
-    }
-}
-
-impl Timer for SharedClock {
-    fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(sleep_until(self, at))
-    }
 }
 
 impl ManualClock {
@@ -196,33 +164,40 @@ impl Timer for ManualClock {
     }
 }
 
-impl Timer for SystemClock {
-    fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(sleep_until(self, at))
-    }
-}
-
-async fn sleep_until(clock: &dyn Clock, at: Timestamp) {
+async fn sleep_until(clock: &dyn Clock, mut jumps: watch::Receiver<u64>, at: Timestamp) {
+    let mut last = clock.now();
     loop {
-        let left = at.micros().saturating_sub(clock.now().micros());
+        let now = clock.now();
+        let left = at.micros().saturating_sub(now.micros());
         let Ok(left @ 1..) = u64::try_from(left) else { return };
+        if now < last {
+            return;
+        }
+        last = now;
         // The clock may be set while we sleep: look at it now and then. The store is not asked.
-        tokio::time::sleep(Duration::from_micros(left).min(LOOK_AT_THE_CLOCK_EVERY)).await;
+        let sleep = tokio::time::sleep(Duration::from_micros(left).min(LOOK_AT_THE_CLOCK_EVERY));
+        tokio::select! {
+            () = sleep => {}
+            // A clock that has gone tells of no jump any more.
+            Ok(()) = jumps.changed() => {}
+        }
     }
 }
 
-fn tell_of_a_jump(which: &str, expected: Timestamp, shown: Timestamp) {
-    let ahead = shown.micros().saturating_sub(expected.micros());
-    if ahead > JUMP_MICROS {
-        tracing::warn!(
-            seconds = ahead / 1_000_000,
-            "the {which} has jumped ahead: what was due in between is due now"
-        );
+/// Says what is new about a clock that is compared with ours, once.
+fn announce(which: &str, news: News) {
+    let (News::Departed(by) | News::Returned(by)) = news;
+    let seconds = by / 1_000_000;
+    let direction = if by < 0 { "back" } else { "ahead" };
+    match news {
+        News::Departed(_) => tracing::warn!(
+            seconds,
+            "the {which} was set {direction}: time goes on by the boot-time clock; the step is adopted only when it has lasted"
+        ),
+        News::Returned(_) => {
+            tracing::info!(seconds, "the {which} is right again: its step {direction} was not adopted");
+        }
     }
-}
-
-fn micros(passed: Duration) -> i64 {
-    i64::try_from(passed.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn wall_clock() -> Timestamp {
@@ -230,66 +205,15 @@ fn wall_clock() -> Timestamp {
     Timestamp::from_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Microseconds since the machine was started, suspends included.
+pub fn boot_clock() -> i64 {
+    let since = clock_gettime(ClockId::Boottime);
+    since.tv_sec.saturating_mul(1_000_000).saturating_add(since.tv_nsec / 1_000)
+}
 
-    #[test]
-    fn the_system_clock_starts_no_earlier_than_the_newest_fact() {
-        let far = wall_clock().plus_seconds(3_600);
-        let clock = SystemClock::starting_at(far);
-        assert!(clock.now() >= far);
-    }
-
-    /// A shared clock whose measurements the test makes.
-    fn shared(first: Measured) -> (SharedClock, std::sync::Arc<Mutex<Measured>>) {
-        let newest = std::sync::Arc::new(Mutex::new(first));
-        let measured = newest.clone();
-        (SharedClock::new(Timestamp::default(), move || *measured.lock().unwrap()), newest)
-    }
-
-    fn heard(seconds: i64, heard_at: Instant) -> Measured {
-        Measured { at: Timestamp::from_seconds(seconds), heard_at, uncertainty: Duration::ZERO }
-    }
-
-    #[test]
-    fn the_shared_clock_is_the_store_s_and_is_carried_on_between_measurements() {
-        let start = Instant::now();
-        let (clock, newest) = shared(heard(1_000, start));
-        let after = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(clock.now_at(after(7)), Timestamp::from_seconds(1_007));
-        *newest.lock().unwrap() = heard(2_000, after(8));
-        assert_eq!(clock.now_at(after(9)), Timestamp::from_seconds(2_001));
-    }
-
-    #[test]
-    fn the_shared_clock_never_goes_back_and_goes_on_when_the_store_s_does() {
-        let start = Instant::now();
-        let (clock, newest) = shared(heard(1_000, start));
-        let after = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(clock.now_at(after(10)), Timestamp::from_seconds(1_010));
-        // Two seconds ahead: at half its pace for four seconds.
-        *newest.lock().unwrap() = heard(1_008, after(10));
-        assert_eq!(clock.now_at(after(12)), Timestamp::from_seconds(1_011));
-        assert_eq!(clock.now_at(after(20)), Timestamp::from_seconds(1_018));
-        // An hour back is a jump: it goes on.
-        *newest.lock().unwrap() = heard(10, after(20));
-        assert_eq!(clock.now_at(after(25)), Timestamp::from_seconds(1_023));
-    }
-
-    #[test]
-    fn an_answer_that_took_too_long_is_no_measurement() {
-        let start = Instant::now();
-        let (clock, newest) = shared(heard(1_000, start));
-        let late = Measured { uncertainty: Duration::from_secs(3), ..heard(5_000, start) };
-        *newest.lock().unwrap() = late;
-        assert_eq!(clock.now_at(start + Duration::from_secs(1)), Timestamp::from_seconds(1_001));
-    }
-
-    #[test]
-    fn the_system_clock_never_goes_back() {
-        let clock = SystemClock::starting_at(wall_clock().plus_seconds(3_600));
-        let readings: Vec<_> = (0..1_000).map(|_| clock.now()).collect();
-        assert!(readings.is_sorted());
-    }
+/// A number that names this boot of the machine.
+fn boot_id() -> i64 {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    u64::from_str_radix(&digits, 16).unwrap_or_default().cast_signed()
 }

@@ -4,23 +4,24 @@
 //! store. A round that fails is logged and tried again after a wait.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use domain::attention::Retention;
 use domain::job::Trigger;
 use domain::policy::HostPolicy;
+use domain::timeline::Step;
 use domain::{JobId, Lease, OperationId, OwnerId, Record};
-use store::{Store, Taking};
+use store::{SharedStore, Store, StoreError, Taking};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::membership::Member;
+use crate::membership::{Member, give_up_correction};
 use crate::pipelines::Routes;
 use crate::{
     AsksWatched, Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, HandOutJobs,
     Ids, Membership, Next, NotePresence, OnRuntime, PollOperations, Polls, Presences, Pulls, RouteEvents,
-    Router, RunOrder, Standing, Timer, Wakes, Worker,
+    Router, RunOrder, StaleReports, Standing, SystemClock, TimeKeeper, Timer, Wakes, Worker,
 };
 
 /// How long attempts may go on after a stop was asked for.
@@ -73,12 +74,17 @@ pub struct Daemon {
     pulls: Arc<Pulls>,
     presences: Arc<Presences>,
     asks: Arc<AsksWatched>,
+    stale_reports: Arc<StaleReports>,
     changes: Arc<Changes>,
     wakes: Arc<Wakes>,
     timer: Arc<dyn Timer>,
     owner: OwnerId,
     standing: Arc<Standing>,
     policy: HostPolicy,
+    /// What keeps the time of a store that nobody else has.
+    timekeeper: OnceLock<Arc<TimeKeeper>>,
+    /// The store, if nodes share it.
+    shared_store: OnceLock<Arc<dyn SharedStore>>,
     stop: watch::Sender<Stage>,
     loops: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -134,6 +140,7 @@ impl Daemon {
             wakes.clone(),
             &settings,
         ));
+        let stale_reports = Arc::new(StaleReports::new(engine.clone(), timer.clone(), Arc::new(OnRuntime)));
         let policy = settings.policy.clone();
         let (owner, standing) = (settings.owner.clone(), settings.standing.clone());
         let (stop, stage) = watch::channel(Stage::Running);
@@ -177,12 +184,15 @@ impl Daemon {
             pulls,
             presences,
             asks,
+            stale_reports,
             changes,
             wakes,
             timer,
             owner,
             standing,
             policy,
+            timekeeper: OnceLock::new(),
+            shared_store: OnceLock::new(),
             stop,
             loops,
         }
@@ -190,6 +200,8 @@ impl Daemon {
 
     /// Keeps this node among those that share its store, until the daemon ends.
     pub fn join(&self, membership: Membership) {
+        // Whoever joins twice is still one node.
+        let _ = self.shared_store.set(membership.store.clone());
         let member = Member {
             membership,
             engine: self.engine.clone(),
@@ -201,6 +213,7 @@ impl Daemon {
             changes: self.changes.clone(),
             asks: self.asks.clone(),
             standing: self.standing.clone(),
+            sees_a_step: std::sync::atomic::AtomicBool::default(),
             seen: BTreeMap::new(),
         };
         let mut stage = self.stop.subscribe();
@@ -212,6 +225,39 @@ impl Daemon {
             }
         });
         self.loops.lock().expect("no holder of the lock panics").push(joined);
+    }
+
+    /// Keeps the time of a store that this node has for itself, until the daemon ends.
+    pub fn keep_time(&self, clock: Arc<SystemClock>) {
+        let keeper = TimeKeeper::new(clock, self.engine.clone(), self.wakes.clone());
+        if self.timekeeper.set(keeper.clone()).is_err() {
+            return;
+        }
+        let mut stage = self.stop.subscribe();
+        let kept = tokio::spawn(async move {
+            tokio::select! {
+                () = keeper.run() => {}
+                _ = stage.wait_for(|stage| *stage == Stage::Ended) => {}
+            }
+        });
+        self.loops.lock().expect("no holder of the lock panics").push(kept);
+    }
+
+    /// Makes store time what the wall clock says, the machine's or the database server's; none if they agree.
+    pub async fn set_clock_right(&self) -> Result<Option<Step>, EngineError> {
+        if let Some(keeper) = self.timekeeper.get().cloned() {
+            return to_its_end(async move { keeper.set_right().await }).await;
+        }
+        match (self.shared_store.get().cloned(), self.standing.shared_clock().cloned()) {
+            (Some(store), Some(clock)) => {
+                let engine = self.engine.clone();
+                let given_up = async move { give_up_correction(&engine, &*store, &clock).await };
+                let step = to_its_end(given_up).await?;
+                self.wakes.look_again();
+                Ok(step)
+            }
+            (None, _) | (_, None) => Ok(None),
+        }
     }
 
     /// Who this node is: the owner of its claims.
@@ -246,6 +292,11 @@ impl Daemon {
     /// Whoever waits for an ask here.
     pub fn asks(&self) -> &Arc<AsksWatched> {
         &self.asks
+    }
+
+    /// The stale reports that are counted and not kept.
+    pub fn stale_reports(&self) -> &Arc<StaleReports> {
+        &self.stale_reports
     }
 
     /// The questions to services that are under way here.
@@ -338,6 +389,13 @@ impl Daemon {
             }
         }
     }
+}
+
+/// Sets the clock in a task of its own: a caller that hangs up leaves no step half adopted.
+async fn to_its_end(
+    setting: impl Future<Output = Result<Option<Step>, EngineError>> + Send + 'static,
+) -> Result<Option<Step>, EngineError> {
+    tokio::spawn(setting).await.unwrap_or(Err(EngineError::Store(StoreError::OutcomeUnknown)))
 }
 
 /// Runs one worker as long as the process lives.

@@ -1,11 +1,14 @@
 //! `execute(order)`: the only way to the ledger.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use domain::attention::Retention;
 use domain::job::JobCommand;
 use domain::planted::{Bug, planted};
-use domain::{Command, Lease, Record, Refusal};
+use domain::record::{apply, decide};
+use domain::timers;
+use domain::{Command, Decision, Lease, Record, RecordId, Refusal, Timestamp};
 use store::{Commit, Committed, KeptKey, Store, StoreError, Taken};
 use tokio::runtime::Handle;
 
@@ -108,6 +111,12 @@ impl Engine {
                 return Err(Refusal::UnknownRecord.into());
             };
             let planner = self.planner();
+            if let Some(moves) = timers::to_move(&loaded.record, &planner.steps, planner.now) {
+                let order = Order::new(taken.id.clone(), moves, actor.clone()).under(taken.claim.fence());
+                // Store time has jumped since: whether it is still due shows when its timers are moved.
+                self.try_once(&order, Assume::Unchanged(&loaded)).await?;
+                continue;
+            }
             let due = due_command(&loaded.record, self.retention, &*self.ids, planner.now);
             if let Some(command) = due {
                 let order = Order::new(taken.id.clone(), command, actor.clone()).under(taken.claim.fence());
@@ -117,8 +126,9 @@ impl Engine {
                     None => continue,
                 }
             }
+            let (id, fence) = (taken.id.clone(), Some(taken.claim.fence()));
             let record = loaded.record.clone();
-            match self.commit_surely(planner.refresh(taken, loaded, actor.clone())).await {
+            match self.commit_surely(planner.refresh(id, fence, loaded, actor.clone())).await {
                 Ok(_) => return Ok(Outcome::AlreadySo { record }),
                 Err(StoreError::Conflict) => {}
                 Err(error) => return Err(error.into()),
@@ -130,7 +140,9 @@ impl Engine {
     /// Whether attending to this record would end its attempt because of the lease alone.
     pub(crate) async fn would_lose_its_lease(&self, taken: &Taken) -> Result<bool, EngineError> {
         let Some(loaded) = self.store.load(&taken.id).await? else { return Ok(false) };
-        let due = due_command(&loaded.record, self.retention, &*self.ids, self.clock.now());
+        let now = self.clock.now();
+        let record = self.on_time(&loaded.record, now);
+        let due = due_command(&record, self.retention, &*self.ids, now);
         Ok(matches!(due, Some(Command::Job(JobCommand::LoseLease { .. }))))
     }
 
@@ -165,7 +177,51 @@ impl Engine {
 
     /// Whether time alone brings something about for this record now: its end, or that it is forgotten.
     pub(crate) fn is_overdue(&self, record: &Record) -> bool {
-        due_command(record, self.retention, &*self.ids, self.clock.now()).is_some()
+        let now = self.clock.now();
+        due_command(&self.on_time(record, now), self.retention, &*self.ids, now).is_some()
+    }
+
+    /// Moves the timers of a record, if store time has jumped since its last change; whether it did.
+    pub async fn move_timers(&self, id: &RecordId, actor: Arc<str>) -> Result<bool, EngineError> {
+        for _ in 0..MAX_TRIES {
+            let Some(loaded) = self.store.load(id).await? else { return Ok(false) };
+            let planner = self.planner();
+            let Some(moves) = timers::to_move(&loaded.record, &planner.steps, planner.now) else {
+                let claim = loaded.claim.as_ref().filter(|claim| claim.is_live(planner.now));
+                if claim.is_none_or(|claim| claim.owner.outside_name().is_none()) {
+                    return Ok(false);
+                }
+                // Its limit was moved with the lease of whoever has claimed it: only the record knows that it is a time of day.
+                match self.commit_surely(planner.refresh(id.clone(), None, loaded, actor.clone())).await {
+                    Ok(_) => return Ok(false),
+                    Err(StoreError::Conflict) => continue,
+                    Err(error) => return Err(error.into()),
+                }
+            };
+            let order = Order::new(id.clone(), moves, actor.clone());
+            if self.try_once(&order, Assume::Unchanged(&loaded)).await?.is_some() {
+                return Ok(true);
+            }
+        }
+        Err(EngineError::Contended)
+    }
+
+    /// The record with its timers moved, as any command finds it. Nothing is written.
+    pub(crate) fn on_time<'a>(&self, record: &'a Record, now: Timestamp) -> Cow<'a, Record> {
+        let Some(moves) = timers::to_move(record, &self.clock.steps(), now) else {
+            return Cow::Borrowed(record);
+        };
+        let id = record.id();
+        let mut state = Some(record.clone());
+        if let Decision::Facts { facts, .. } = decide(Some(record), &id, &moves, now) {
+            for fact in &facts {
+                // A fact that does not fit leaves the record as it was.
+                if apply(&mut state, &id, fact, now).is_err() {
+                    return Cow::Borrowed(record);
+                }
+            }
+        }
+        state.map_or(Cow::Borrowed(record), Cow::Owned)
     }
 
     /// An order that changes nothing is answered for good too.
@@ -229,6 +285,7 @@ impl Engine {
             ids: &*self.ids,
             retention: self.retention,
             now: self.clock.now(),
+            steps: self.clock.steps(),
             lease: self.lease,
             signals: self.router.as_deref().map(|router| router as &dyn Signals),
         }
@@ -258,12 +315,7 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-fn due_command(
-    record: &Record,
-    retention: Retention,
-    ids: &dyn Ids,
-    now: domain::Timestamp,
-) -> Option<Command> {
+fn due_command(record: &Record, retention: Retention, ids: &dyn Ids, now: Timestamp) -> Option<Command> {
     match record {
         Record::Job(job) => job.due_command(retention, ids.jitter(), now).map(Command::Job),
         Record::Operation(operation) => operation.due_command(retention, now).map(Command::Operation),

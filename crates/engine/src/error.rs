@@ -50,6 +50,7 @@ impl From<StoreError> for EngineError {
             | StoreError::Full
             | StoreError::OutcomeUnknown
             | StoreError::Unavailable(_)
+            | StoreError::BodyDamaged(_)
             | StoreError::Broken(_)) => Self::Store(other),
         }
     }

@@ -20,6 +20,7 @@ mod link;
 pub mod mac;
 mod membership;
 mod mistake;
+mod mount_points;
 mod neighbours;
 mod order;
 pub mod outbound;
@@ -34,7 +35,9 @@ mod routing;
 mod schema;
 mod spawn;
 mod specialist;
+mod stale_reports;
 mod standing;
+mod timekeeper;
 mod wakes;
 mod webhook;
 mod workers;
@@ -43,7 +46,10 @@ mod workspaces;
 pub use asks_watched::{AskTopic, AskWatch, AsksWatched};
 pub use attempts::{Attempts, DOER, RunOrder};
 pub use changes::{Changes, Watched};
-pub use clock::{Clock, ManualClock, Measured, SharedClock, SystemClock, Timer};
+pub use clock::{
+    Clock, ClockStatus, ManualClock, Measured, SharedClock, SystemClock, Timer, boot_clock, rounded_seconds,
+    sleep_through,
+};
 pub use driver::{Daemon, DaemonSettings, Dispatching, drive_for_good};
 pub use engine::{CommitWatch, Engine};
 pub use error::EngineError;
@@ -66,7 +72,9 @@ pub use routing::{Router, event_id_of_key, run_id_of};
 pub use schema::{Misfit, Schema};
 pub use spawn::{OnRuntime, Spawn, Task};
 pub use specialist::{Admission, Assignment, CancelReply, ForeignWork, Outside, Specialist, Unfit};
+pub use stale_reports::StaleReports;
 pub use standing::{MayTake, Standing};
+pub use timekeeper::{TimeKeeper, move_timers};
 pub use wakes::Wakes;
 pub use webhook::{SignedWebhook, verify_webhook, webhook_key};
 pub use workers::{

@@ -3,8 +3,11 @@
 //! Hints between nodes may be lost; each heartbeat says what comes next and is the net under them. What others did to the attempts
 //! that run here, and to the records that someone watches here, is found by one question about their versions.
 
+mod agreement;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use domain::{RecordId, Timestamp};
@@ -13,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::attempts::Younger;
 use crate::{AsksWatched, Attempts, Changes, Engine, Polls, Pulls, Standing, Timer, Wakes};
+pub(crate) use agreement::give_up_correction;
 
 /// How often a node says that it lives.
 const BEAT_EVERY_SECONDS: u64 = 10;
@@ -49,6 +53,8 @@ pub(crate) struct Member {
     pub(crate) changes: Arc<Changes>,
     pub(crate) asks: Arc<AsksWatched>,
     pub(crate) standing: Arc<Standing>,
+    /// Whether this node has written down that it sees the store's clock step.
+    pub(crate) sees_a_step: AtomicBool,
     /// The versions of the records that were looked at.
     pub(crate) seen: BTreeMap<RecordId, u64>,
 }
@@ -60,6 +66,8 @@ impl Member {
         let mut beat_at = timer.now().plus_seconds(BEAT_EVERY_SECONDS);
         let mut look_at: Option<Timestamp> = None;
         loop {
+            // The clock may be set back by an operator while this node looks around: it goes on saying that it lives.
+            beat_at = beat_at.min(timer.now().plus_seconds(BEAT_EVERY_SECONDS));
             let later = async {
                 match look_at {
                     Some(at) => timer.sleep_until(at).await,
@@ -70,6 +78,7 @@ impl Member {
                 biased;
                 () = timer.sleep_until(beat_at) => {
                     let beaten = self.beat().await;
+                    self.agree_on_time().await;
                     beat_at = timer.now().plus_seconds(beaten);
                     look_at = self.look().await;
                 }
@@ -178,7 +187,7 @@ impl Member {
 }
 
 /// The answer, if it comes in time.
-async fn answered<T>(reply: Reply<'_, T>) -> Result<T, StoreError> {
+pub(crate) async fn answered<T>(reply: Reply<'_, T>) -> Result<T, StoreError> {
     match tokio::time::timeout(ANSWER_WITHIN, reply).await {
         Ok(answer) => answer,
         Err(_) => Err(StoreError::Unavailable("the store does not answer".to_owned())),

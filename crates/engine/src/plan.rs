@@ -15,8 +15,10 @@ use domain::operation::OperationFact;
 use domain::planted::{Bug, planted};
 use domain::record::{apply, decide};
 use domain::run::{RunCommand, RunFact};
-use domain::{Command, Consequence, Decision, Fact, Lease, Record, RecordId, Refusal, Timestamp};
-use store::{Change, Commit, Head, Loaded, NewFact, Remembered, Removal, Store, Taken, Urgency};
+use domain::timeline::Steps;
+use domain::timers;
+use domain::{Command, Consequence, Decision, Fact, Fence, Lease, Record, RecordId, Refusal, Timestamp};
+use store::{Change, Commit, Head, Loaded, NewFact, Remembered, Removal, Store, Urgency};
 
 use crate::routing::{Also, Signals};
 use crate::{EngineError, Ids, Order, OrderBody};
@@ -83,6 +85,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) ids: &'a dyn Ids,
     pub(crate) retention: Retention,
     pub(crate) now: Timestamp,
+    /// Where store time has jumped: what was set before is moved before anything is decided on it.
+    pub(crate) steps: Steps,
     pub(crate) lease: Lease,
     /// Who is asked what the end of a record means.
     pub(crate) signals: Option<&'a dyn Signals>,
@@ -140,7 +144,9 @@ impl Planner<'_> {
         let mut records = BTreeMap::new();
         let assumed = match assume {
             Assume::TheLikely if creates(&order.command) => Some(Working::absent()),
-            Assume::Unchanged(loaded) => Some(Working::of(loaded.clone()).at(now)?),
+            Assume::Unchanged(loaded) => {
+                Some(self.on_time(&order.record, Working::of(loaded.clone()), &order.command, now)?)
+            }
             Assume::TheLikely | Assume::Nothing => None,
         };
         records.extend(assumed.map(|working| (order.record.clone(), working)));
@@ -169,9 +175,10 @@ impl Planner<'_> {
             if !records.contains_key(&step.record) {
                 let working = match assume {
                     Assume::TheLikely if creates(&step.command) => Working::absent(),
-                    Assume::TheLikely => self.remember_or_load(&step.record).await?.at(now)?,
-                    Assume::Unchanged(_) | Assume::Nothing => self.load(&step.record).await?.at(now)?,
+                    Assume::TheLikely => self.remember_or_load(&step.record).await?,
+                    Assume::Unchanged(_) | Assume::Nothing => self.load(&step.record).await?,
                 };
+                let working = self.on_time(&step.record, working, &step.command, now)?;
                 hearsay |= working.source == Source::Memory;
                 records.insert(step.record.clone(), working);
             }
@@ -204,16 +211,22 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// The commit without facts that only brings the agenda of a taken record up to date.
-    pub(crate) fn refresh(&self, taken: &Taken, loaded: Loaded, actor: Arc<str>) -> Commit {
+    /// The commit without facts that only brings the agenda of a record up to date.
+    pub(crate) fn refresh(
+        &self,
+        id: RecordId,
+        fence: Option<Fence>,
+        loaded: Loaded,
+        actor: Arc<str>,
+    ) -> Commit {
         let change = Change {
-            id: taken.id.clone(),
+            id,
             expected: loaded.head,
             facts: Vec::new(),
             agenda: attention(&loaded.record, self.retention).entry(self.now),
             record: loaded.record,
             bodies: Vec::new(),
-            fence: Some(taken.claim.fence()),
+            fence,
             removal: Removal::Nothing,
         };
         Commit {
@@ -239,6 +252,27 @@ impl Planner<'_> {
             Some(remembered) => Ok(Working::remembered(remembered)),
             None => self.load(id).await,
         }
+    }
+
+    /// The record as it stands at this time: if store time has jumped since its last change, its timers are moved first.
+    fn on_time(
+        &self,
+        id: &RecordId,
+        mut working: Working,
+        command: &Command,
+        now: Timestamp,
+    ) -> Result<Working, Halt> {
+        if timers::is_move(command) {
+            return Ok(working);
+        }
+        let state = working.state.as_ref();
+        let Some(moves) = state.and_then(|record| timers::to_move(record, &self.steps, now)) else {
+            return working.at(now);
+        };
+        if let Decision::Facts { facts, .. } = decide(state, id, &moves, now) {
+            self.fold(id, &mut working, facts)?;
+        }
+        Ok(working)
     }
 
     fn fold(&self, id: &RecordId, working: &mut Working, facts: Vec<Fact>) -> Result<(), EngineError> {

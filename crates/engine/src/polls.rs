@@ -1,32 +1,24 @@
 //! The questions to services that are under way on this node: their places, and how long others wait for one.
 //!
 //! A service that hangs holds its own places and nobody else's: what is due at it meanwhile is put off. Only where places become
-//! free quickly are they waited for, by a few: to put off and to take again costs more than the question.
+//! free quickly are they waited for, by a few: to put off and to take again costs more than the question. Within one service, what hung
+//! last time waits behind what did not (`slots.rs`).
 
 mod asked;
 mod question;
+mod slots;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::operation::Operation;
+use domain::operation::{Operation, PollHistory};
 use domain::{Lease, OperationId, OwnerId, RecordId, Timestamp};
 use store::{Take, Taken};
 use tokio::sync::{Notify, watch};
 
 use crate::{DaemonSettings, Engine, Executors, MayTake, Registered, Spawn, Standing, Timer, Wakes};
 use question::{Question, Urgency};
-
-/// What a question is thought to take until one was answered.
-const FIRST_GUESS_MICROS: i64 = 20_000;
-/// Nothing is put off for less: the store would be asked for nothing.
-const SHORTEST_WAIT_MICROS: i64 = 20_000;
-/// Nothing is put off for longer than this for want of a place.
-const LONGEST_WAIT_MICROS: i64 = 60_000_000;
-/// A place that is not free by then is not waited for.
-const PATIENCE_MICROS: i64 = 100_000;
-/// For each place of a service so many may wait.
-const WAITING_PER_PLACE: usize = 3;
+use slots::{PATIENCE_MICROS, Service};
 
 /// The questions under way on this node.
 pub struct Polls {
@@ -60,30 +52,18 @@ struct Places {
     by_kind: BTreeMap<String, Service>,
 }
 
-/// What is known of the service behind one kind of operation.
-struct Service {
-    /// When the questions under way began, the oldest first.
-    under_way: Vec<Timestamp>,
-    /// How long a question took there, smoothed.
-    took_micros: i64,
-    /// When the next of those that were put off may hope for a place.
-    next_place_at: Timestamp,
-    /// Those who wait for a place.
-    waiting: usize,
-    /// Told whenever a place has become free.
-    freed: Arc<Notify>,
-}
-
 /// Somebody who waits for a place, until this goes.
 struct Waiting<'a> {
     polls: &'a Polls,
     kind: &'a str,
+    history: PollHistory,
 }
 
 /// A place at a service, free again when this goes.
 struct Place<'a> {
     polls: &'a Polls,
     kind: String,
+    history: PollHistory,
     taken_at: Timestamp,
 }
 
@@ -199,61 +179,48 @@ impl Polls {
     }
 
     /// A place at the service of this kind, or when there may be one.
-    async fn place(&self, kind: &str, limit: usize) -> Result<Place<'_>, Timestamp> {
-        if let Some(place) = self.free_place(kind, limit) {
+    async fn place(&self, kind: &str, limit: usize, history: PollHistory) -> Result<Place<'_>, Timestamp> {
+        if let Some(place) = self.free_place(kind, limit, history) {
             return Ok(place);
         }
-        let Some((waiting, freed)) = self.wait(kind, limit) else {
-            return Err(self.turn(kind, limit));
+        let Some((waiting, freed)) = self.wait(kind, limit, history) else {
+            return Err(self.turn(kind, limit, history));
         };
         let patience = self.timer.now().plus_micros(PATIENCE_MICROS);
         loop {
             let told = freed.notified();
-            if let Some(place) = self.free_place(waiting.kind, limit) {
+            if let Some(place) = self.free_place(waiting.kind, limit, history) {
                 return Ok(place);
             }
             tokio::select! {
                 () = told => {}
-                () = self.timer.sleep_until(patience) => return Err(self.turn(kind, limit)),
+                () = self.timer.sleep_until(patience) => return Err(self.turn(kind, limit, history)),
             }
         }
     }
 
-    fn free_place(&self, kind: &str, limit: usize) -> Option<Place<'_>> {
+    fn free_place(&self, kind: &str, limit: usize, history: PollHistory) -> Option<Place<'_>> {
         let now = self.timer.now();
-        let mut places = self.places();
-        let service = places.service(kind, now);
-        if service.under_way.len() >= limit {
-            return None;
-        }
-        service.under_way.push(now);
-        Some(Place { polls: self, kind: kind.to_owned(), taken_at: now })
+        let taken = self.places().service(kind, now).take(history, limit, now);
+        taken.then(|| Place { polls: self, kind: kind.to_owned(), history, taken_at: now })
     }
 
     /// Lets somebody wait for a place, if it will be free soon and few wait for it.
-    fn wait<'a>(&'a self, kind: &'a str, limit: usize) -> Option<(Waiting<'a>, Arc<Notify>)> {
+    fn wait<'a>(
+        &'a self,
+        kind: &'a str,
+        limit: usize,
+        history: PollHistory,
+    ) -> Option<(Waiting<'a>, Arc<Notify>)> {
         let now = self.timer.now();
-        let mut places = self.places();
-        let service = places.service(kind, now);
-        let soon = service.takes_micros(now).saturating_mul(count(service.waiting + 1)) / count(limit);
-        if soon > PATIENCE_MICROS || service.waiting >= limit.saturating_mul(WAITING_PER_PLACE) {
-            return None;
-        }
-        service.waiting += 1;
-        Some((Waiting { polls: self, kind }, service.freed.clone()))
+        let freed = self.places().service(kind, now).wait(history, limit, now)?;
+        Some((Waiting { polls: self, kind, history }, freed))
     }
 
     /// When somebody who is put off may hope for a place.
-    fn turn(&self, kind: &str, limit: usize) -> Timestamp {
+    fn turn(&self, kind: &str, limit: usize, history: PollHistory) -> Timestamp {
         let now = self.timer.now();
-        let mut places = self.places();
-        let service = places.service(kind, now);
-        // Those that wait queue up behind each other, each as long as a place takes to become free.
-        let turn = service.takes_micros(now) / count(limit);
-        let earliest = now.plus_micros(SHORTEST_WAIT_MICROS);
-        let latest = now.plus_micros(LONGEST_WAIT_MICROS);
-        service.next_place_at = service.next_place_at.plus_micros(turn).clamp(earliest, latest);
-        service.next_place_at
+        self.places().service(kind, now).put_off(history, limit, now)
     }
 
     fn called(&self) -> MutexGuard<'_, BTreeMap<OperationId, u64>> {
@@ -272,49 +239,27 @@ impl Polls {
 impl Places {
     fn service(&mut self, kind: &str, now: Timestamp) -> &mut Service {
         if !self.by_kind.contains_key(kind) {
-            let service = Service {
-                under_way: Vec::new(),
-                took_micros: FIRST_GUESS_MICROS,
-                next_place_at: now,
-                waiting: 0,
-                freed: Arc::default(),
-            };
-            self.by_kind.insert(kind.to_owned(), service);
+            self.by_kind.insert(kind.to_owned(), Service::new(now));
         }
-        self.by_kind.get_mut(kind).expect("it was put there above")
+        let service = self.by_kind.get_mut(kind).expect("it was put there above");
+        service.bound(now);
+        service
     }
-}
-
-impl Service {
-    /// How long a question takes: as long as others took, or as the oldest that is still not answered.
-    fn takes_micros(&self, now: Timestamp) -> i64 {
-        let oldest = self.under_way.first().map_or(0, |began| now.micros() - began.micros());
-        oldest.max(self.took_micros)
-    }
-}
-
-/// Of places, for divisions.
-fn count(places: usize) -> i64 {
-    i64::try_from(places.max(1)).unwrap_or(i64::MAX)
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(service) = self.polls.places().by_kind.get_mut(self.kind) {
-            service.waiting -= 1;
+            service.stop_waiting(self.history);
         }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let took = self.polls.timer.now().micros() - self.taken_at.micros();
+        let now = self.polls.timer.now();
         if let Some(service) = self.polls.places().by_kind.get_mut(&self.kind) {
-            if let Some(place) = service.under_way.iter().position(|began| *began == self.taken_at) {
-                service.under_way.remove(place);
-            }
-            service.took_micros = (service.took_micros * 7 + took) / 8;
-            service.freed.notify_one();
+            service.free(self.history, self.taken_at, now);
         }
     }
 }

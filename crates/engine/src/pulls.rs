@@ -5,19 +5,21 @@
 //! claim, and outlives this process.
 
 mod attempt;
+mod damaged;
 mod waiting;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
-use domain::job::{Job, Pull};
+use domain::job::{Caller, Job, Pull};
 use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, RecordKind, Refusal, Timestamp};
 use store::{Commit, Committed, Lane, StoreError, Take, Taken};
 use tokio::sync::{Notify, oneshot};
 
 use crate::{CommitWatch, DaemonSettings, Engine, EngineError, LaneLimits, MayTake, Spawn, Standing, Wakes};
 pub use attempt::{Beat, Handed};
+pub(crate) use damaged::BODY_DAMAGED;
 use waiting::{Waiter, Waiting};
 
 /// Who may wait at once, on this node.
@@ -30,6 +32,8 @@ pub struct Puller {
     pub owner: OwnerId,
     /// Who asks, for the facts.
     pub actor: Arc<str>,
+    /// Whose reports on the attempt count.
+    pub caller: Caller,
     /// Where its work queues.
     pub lanes: Vec<PulledLane>,
 }

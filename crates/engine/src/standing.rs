@@ -68,6 +68,14 @@ impl Standing {
         }
     }
 
+    /// The clock that this node shares with others, if it does.
+    pub(crate) const fn shared_clock(&self) -> Option<&Arc<SharedClock>> {
+        match &self.sharing {
+            Sharing::Alone => None,
+            Sharing::Shared(clock) => Some(clock),
+        }
+    }
+
     /// Whether other nodes have the store too.
     pub(crate) fn is_shared(&self) -> bool {
         match self.sharing {
@@ -108,15 +116,21 @@ fn half_of(lease: Lease) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use store::StoreClock;
 
     use super::*;
-    use crate::clock::Measured;
+    use crate::clock::{Measured, boot_clock};
 
     fn measured(seconds_ago: u64) -> Arc<SharedClock> {
-        let heard_at = Instant::now().checked_sub(Duration::from_secs(seconds_ago)).expect("it runs longer");
-        let measured = Measured { at: Timestamp::from_seconds(1_000), heard_at, uncertainty: Duration::ZERO };
-        Arc::new(SharedClock::new(Timestamp::default(), move || measured))
+        let ago = i64::try_from(seconds_ago * 1_000_000).expect("it is small");
+        let measured = Measured {
+            at: Timestamp::from_seconds(1_000),
+            heard_at_boot: boot_clock() - ago,
+            uncertainty: Duration::ZERO,
+            correction_micros: 0,
+            revision: 0,
+        };
+        Arc::new(SharedClock::new(Timestamp::default(), StoreClock::default(), 300, move || measured))
     }
 
     #[test]

@@ -43,7 +43,8 @@ impl Wakes {
         self.jobs_ready.notify_one();
     }
 
-    /// Others may have written what was not told here: all workers ask the store again. Only for nodes that share a store.
+    /// Others may have written what was not told here: all workers ask the store again. Only for nodes that share a store, and after
+    /// a jump of the clock.
     pub fn look_again(&self) {
         self.look_at_lanes();
         self.due(Timestamp::default());

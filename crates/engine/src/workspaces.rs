@@ -10,8 +10,8 @@
 //! leaves a tree that nobody asks for. Which trees a step begins with is the domain's word (`domain::run::Layer`).
 //!
 //! Trees go with their run: when it is retired, and what a dead daemon or another node left of that at the next look (`looks.rs`). A copy under way is an owner of its directory
-//! like any other, so that whoever is dropped in the middle leaves nothing. Whoever runs as the daemon's user can reach all of
-//! this: it keeps steps out of each other's way, it does not lock them in.
+//! like any other, so that whoever is dropped in the middle leaves nothing. The sandbox of
+//! commands (`executors/process/sandbox.rs`) lets an attempt reach its own directory and no other.
 
 mod copy;
 mod files;
@@ -25,7 +25,7 @@ mod tests;
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, lchown};
 use std::path::{Path, PathBuf};
 
 use domain::run::{Layer, VisitIndex};
@@ -34,6 +34,7 @@ use store::{Commit, Committed, Removal, sha256};
 use tokio::sync::watch;
 
 use crate::CommitWatch;
+use crate::process::RunAs;
 use looks::Looks;
 use removals::Removals;
 
@@ -261,6 +262,19 @@ impl OpenWorkspace {
     /// Puts copies of what other steps left into it, each where it belongs. For a thread that may wait.
     pub(crate) fn fill(&self, sources: &[(PathBuf, String)]) -> Result<(), WorkspaceError> {
         copy::all(sources, &self.path, self.limits)
+    }
+
+    /// Makes all that is in it another user's. For a thread that may wait.
+    pub(crate) fn hand_to(&self, user: &RunAs) -> Result<(), WorkspaceError> {
+        // Nobody else is in it yet, and copies hold no links.
+        let mut waiting = vec![self.path.clone()];
+        while let Some(path) = waiting.pop() {
+            lchown(&path, Some(user.uid), Some(user.gid))?;
+            if fs::symlink_metadata(&path)?.is_dir() {
+                waiting.extend(paths_in(&path)?);
+            }
+        }
+        Ok(())
     }
 
     /// Ends it at once if nothing was put into it.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use domain::attention::Retention;
 use domain::job::{
-    Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, Retryable, SubmitWord, Trigger,
+    Details, Dispatch, Holder, JobCommand, JobSpec, JobStateName, NewJob, Report, Reporter, Retryable,
+    SubmitWord, Trigger,
 };
 use domain::{Digest, Jitter, JobId, Lease, OwnerId, RecordKind, RetryPolicy, Timestamp};
 use engine::{Clock, Engine, EngineError, Ids, ManualClock, Order, OrderKey, Outcome, RandomIds};
@@ -60,7 +61,12 @@ impl Given {
 
 fn dispatch() -> JobCommand {
     let attempt_id = RandomIds.attempt_id();
-    JobCommand::Dispatch(Dispatch { attempt_id, owner: OwnerId::new("a"), trigger: Trigger::Run })
+    JobCommand::Dispatch(Dispatch {
+        attempt_id,
+        owner: OwnerId::new("a"),
+        trigger: Trigger::Run,
+        holder: Holder::Daemon,
+    })
 }
 
 #[tokio::test]
@@ -151,5 +157,6 @@ fn report(attempt: &Dispatch, state: JobStateName) -> JobCommand {
         retryable: Retryable::No,
         jitter: Jitter::default(),
         submit: SubmitWord::Unsaid,
+        by: Reporter::Daemon,
     }))
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use engine::process::{ProcessExecutor, ProcessHost, ProcessSettings, Program};
 use engine::{Assignment, Executor, Executors, Link, Output, Produced, Specialist};
 
+use crate::config::Confinement;
 use slow::Slow;
 
 /// Their names, which no other executor may have.
@@ -24,8 +25,13 @@ const CONCURRENCY: usize = 16;
 const NOOP_CONCURRENCY: usize = 512;
 
 /// Registers all of them. Commands run in `directory` unless their job says otherwise.
-pub fn register(executors: &mut Executors, host: &Arc<ProcessHost>, directory: &Path) {
-    let command = ProcessSettings::new(Program::FromJob, directory);
+pub fn register(
+    executors: &mut Executors,
+    host: &Arc<ProcessHost>,
+    directory: &Path,
+    confinement: Confinement,
+) {
+    let command = confinement.applied_to(ProcessSettings::new(Program::FromJob, directory));
     let all: [(&str, Arc<dyn Specialist>, usize); 3] = [
         (NOOP, Arc::new(Noop), NOOP_CONCURRENCY),
         (SLOW, Arc::new(Slow), CONCURRENCY),

@@ -3,10 +3,12 @@
 //! A key that is not known is refused, with its place and the nearest key that is. Nothing in it can exceed the limits below.
 
 mod bounded;
+mod clock;
 mod connector;
 mod doubts;
 mod executor;
 mod plugin;
+mod sandbox;
 mod webhook;
 mod workspaces;
 
@@ -26,11 +28,14 @@ use store_sql::Durability;
 
 use crate::builtin;
 use bounded::Bounded;
+use clock::ClockConfig;
 use connector::ConnectorEntry;
 pub use connector::OpenedConnector;
 pub use executor::{ExecutorConfig, Kind};
 use plugin::PluginConfig;
 pub use plugin::{LoadedPlugins, TAKEN, left_out_plugin};
+use sandbox::check_user;
+pub use sandbox::{Confinement, SandboxWord};
 use webhook::WebhookConfig;
 pub use workspaces::Among;
 use workspaces::WorkspacesConfig;
@@ -59,6 +64,8 @@ pub struct Config {
     durability: DurabilityWord,
     lease: Option<Spanned<LeaseConfig>>,
     retention: RetentionConfig,
+    /// When a step of the wall clock is believed.
+    clock: ClockConfig,
     lanes: BTreeMap<String, Spanned<LaneConfig>>,
     /// What can do jobs, besides what is built in.
     pub executors: Vec<Spanned<ExecutorConfig>>,
@@ -72,6 +79,10 @@ pub struct Config {
     plugins: BTreeMap<String, Spanned<PluginConfig>>,
     /// Where plugins work, and how much they may leave there.
     pub workspaces: WorkspacesConfig,
+    /// Whether commands, plugins and backends may run without the sandbox.
+    sandbox: Option<SandboxWord>,
+    /// Who commands, plugins and backends run as.
+    run_as: Option<Spanned<String>>,
     /// What follows which event: files, and directories of them, beside this one.
     pub pipelines: Vec<PathBuf>,
     /// Where messages from outside come in.
@@ -213,10 +224,15 @@ impl Config {
                 .map_err(|refusal| Mistake::at(path.display(), &policy.defined, refusal.to_string()))?;
         }
         self.workspaces.check(path)?;
+        check_user(path, self.run_as.as_ref())?;
+        for plugin in self.plugins.values() {
+            check_user(path, plugin.value.run_as.as_ref())?;
+        }
         let mut names = std::collections::BTreeSet::new();
         for executor in &self.executors {
             let wrong = |told: String| Mistake::at(path.display(), &executor.defined, told);
             executor.value.check().map_err(wrong)?;
+            check_user(path, executor.value.run_as.as_ref())?;
             let ExecutorConfig { name, circle, .. } = &executor.value;
             check_circle(circle.as_deref()).map_err(wrong)?;
             if !names.insert((name, circle)) {
@@ -224,6 +240,11 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// The sandbox and the user of what says nothing else.
+    pub fn confinement(&self) -> Confinement {
+        Confinement::of((self.sandbox, self.run_as.as_ref()), &Confinement::default())
     }
 
     /// Connections at the same time.
@@ -248,6 +269,11 @@ impl Config {
     pub fn lease(&self) -> Lease {
         let lease = self.lease.as_ref().and_then(|lease| lease_of(lease.value).ok());
         lease.unwrap_or(Lease::DEFAULT)
+    }
+
+    /// How long a step of the wall clock has to last before it is adopted.
+    pub fn adopt_after_seconds(&self) -> u64 {
+        self.clock.adopt_after_seconds()
     }
 
     /// How long ended jobs are kept.

@@ -6,8 +6,10 @@
 mod artifacts;
 mod descriptors;
 mod files;
+mod full_disk;
 mod node;
 mod plugins;
+mod sandbox;
 mod signals;
 mod whose;
 mod workspaces;
@@ -23,7 +25,10 @@ use domain::{Digest, OperationId, Timestamp};
 use engine::backend::{AttemptTokens, Backend};
 use engine::http::{CallbackUrls, HttpConnector};
 use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
-use engine::{Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Specialist, Timer};
+use engine::{
+    Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Specialist, SystemClock,
+    Timer,
+};
 use server::{CallbackKey, CallbackTarget, Server, ServerLimits, ServerSettings};
 use store_sql::{FileLock, OpenError, PostgresAddress, PostgresLedger, PostgresStore, STORE_ID_KEY};
 use tokio::net::{TcpListener, TcpSocket};
@@ -32,8 +37,9 @@ use tokio::task::JoinHandle;
 
 use crate::builtin;
 use crate::client::DaemonFile;
-use crate::config::{Config, Kind, OpenedConnector};
+use crate::config::{Config, Kind, OpenedConnector, SandboxWord};
 use crate::database::{DatabaseArgument, OUTPUT_DIR, Opened, Place, STORE_FILE};
+use crate::log::say;
 pub use descriptors::make_room;
 pub use files::{kept_callback_key, make_data_dir, write_callback_key};
 use signals::Signals;
@@ -58,6 +64,10 @@ pub struct DaemonOptions {
     /// Overrides the configuration.
     pub listen: Option<SocketAddr>,
     pub config: Config,
+    /// Whether a store that is damaged or has lost commits is opened.
+    pub accept_loss: bool,
+    /// Overrides the configuration.
+    pub sandbox: Option<SandboxWord>,
     pub dispatching: Dispatching,
 }
 
@@ -81,6 +91,8 @@ pub struct Running {
 impl Running {
     /// Starts everything.
     pub async fn start(mut options: DaemonOptions) -> Result<Self> {
+        // Before there is a secret in memory or a descriptor of one.
+        engine::process::hide_from_tracers().context("this process cannot be hidden from tracers")?;
         // Before anything is written: a signal from now on is a graceful stop.
         let signals = Signals::listen()?;
         // A daemon that cannot serve leaves nothing behind.
@@ -100,29 +112,39 @@ impl Running {
                 (format!("{OWNER}-{}", files::node_id(&data_dir)?), Some(lock))
             }
         };
-        let opened = Opened::open(&place, options.config.durability()).await?;
+        let accepted_at =
+            options.accept_loss.then(|| SystemClock::starting_at(Timestamp::from_micros(0)).now());
+        let opened = Opened::open(&place, options.config.durability(), accepted_at).await?;
         let store = opened.store();
         // Before anything that is there is touched.
         claim(&opened, &data_dir).await?;
         let callback_key = CallbackKey::from_bytes(callback_key(&opened, &data_dir).await?);
-        let node::Place { clock, standing } = node::Place::on(&opened).await?;
+        let adopt_after = options.config.adopt_after_seconds();
+        let node::Place { clock, standing, alone } = node::Place::on(&opened, adopt_after).await?;
         let ended = sweep_leftovers(&data_dir);
         if ended > 0 {
-            eprintln!("longhaul: ended {ended} processes that an earlier daemon had left");
+            say!("longhaul: ended {ended} processes that an earlier daemon had left");
         }
         // The lock proves that every earlier daemon of this file, or of this data directory, is dead: their leases need not be
         // waited for.
-        opened.end_leases_of(&format!("{owner}-"), clock.now()).await?;
+        match opened.end_leases_of(&format!("{owner}-"), clock.now()).await {
+            // They end by themselves in time.
+            Err(error) if full_disk::is_full(&error) => {
+                tracing::warn!("the disk is full: leases of earlier daemons run on to their end");
+            }
+            ended => ended?,
+        }
         let artifacts = Arc::new(opened.share(Artifacts::in_dir(data_dir.join(OUTPUT_DIR))?));
         let policy = options.config.policy();
         let here = options.config.public_url();
         let here = here.map_or_else(|| listener.local_addr().map(|at| format!("http://{at}")), Ok)?;
         let tokens: Arc<dyn AttemptTokens> = Arc::new(callback_key.clone());
-        let mut executors = executors(&data_dir, &options.config, &artifacts, &here, &tokens)?;
+        let host = sandbox::host(&data_dir, &artifacts, &options)?;
+        let mut executors = executors(&host, &options.config, &artifacts, &here, &tokens)?;
         let workspaces = workspaces::open(&data_dir, &owner, &options.config, &opened)?;
         executors.watched_by(workspaces.clone());
         let of_plugins = plugins::Around {
-            host: host(&data_dir, &artifacts)?,
+            host,
             clock: clock.clone(),
             store: store.clone(),
             workspaces: workspaces.clone(),
@@ -156,6 +178,9 @@ impl Running {
         };
         let now = clock.now();
         let daemon = Arc::new(Daemon::start(store.clone(), clock, Arc::new(RandomIds), executors, settings));
+        if let Some(clock) = alone {
+            daemon.keep_time(clock);
+        }
         tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts.clone()));
         tokio::spawn(workspaces::remove_unknown(Arc::downgrade(&store), Arc::downgrade(&workspaces)));
         files::keep_admin_token(daemon.engine(), &data_dir).await?;
@@ -185,7 +210,9 @@ impl Running {
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
         let served = tokio::spawn(server::serve(listener, Arc::new(server), until));
-        files::write_daemon_file(&data_dir, &DaemonFile { url: url.clone(), pid: std::process::id() })?;
+        let (dir, file) = (data_dir.clone(), DaemonFile { url: url.clone(), pid: std::process::id() });
+        let write = move || std::future::ready(files::write_daemon_file(&dir, &file));
+        full_disk::now_or_later("daemon.json", write).await?;
         Ok(Self { url, data_dir, store: opened, _lock: lock, daemon, signals, stop_serving, served })
     }
 
@@ -193,10 +220,10 @@ impl Running {
     pub async fn until_told(mut self) -> Result<ExitCode> {
         tokio::select! {
             signal = self.signals.next() => {
-                eprintln!("longhaul: {signal}: stopping; what runs has ten seconds, a second signal ends it at once");
+                say!("longhaul: {signal}: stopping; what runs has ten seconds, a second signal ends it at once");
             }
             reason = self.store.stopped() => {
-                eprintln!("longhaul: the store has stopped, and nothing can be written down any more: {reason}");
+                say!("longhaul: the store has stopped, and nothing can be written down any more: {reason}");
                 files::remove_daemon_file(&self.data_dir);
                 return Ok(ExitCode::FAILURE);
             }
@@ -216,17 +243,17 @@ impl Running {
         tokio::select! {
             () = drained => {}
             signal = self.signals.next() => {
-                eprintln!("longhaul: {signal} again: ending at once");
+                say!("longhaul: {signal} again: ending at once");
                 files::remove_daemon_file(&self.data_dir);
                 return Ok(ExitCode::FAILURE);
             }
             reason = self.store.stopped() => {
-                eprintln!("longhaul: the store has stopped: {reason}");
+                say!("longhaul: the store has stopped: {reason}");
                 return Ok(ExitCode::FAILURE);
             }
         }
         files::remove_daemon_file(&self.data_dir);
-        eprintln!("longhaul: stopped");
+        say!("longhaul: stopped");
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -304,7 +331,7 @@ fn listen(address: Option<SocketAddr>, data_dir: &Path) -> Result<TcpListener> {
     let default = || DEFAULT_LISTEN.parse().expect("the default is an address");
     let address = address.unwrap_or_else(default);
     if !address.ip().is_loopback() {
-        eprintln!(
+        say!(
             "longhaul: {address} can be reached from outside, and there is no encryption; put a proxy with TLS in front"
         );
     }
@@ -332,28 +359,26 @@ fn bound(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(COMING_AT_ONCE)
 }
 
-fn host(data_dir: &Path, artifacts: &Arc<Artifacts>) -> Result<Arc<ProcessHost>> {
-    let supervisor = std::env::current_exe().context("cannot find the program of this process")?;
-    Ok(Arc::new(ProcessHost::new(supervisor, data_dir, artifacts.clone())?))
-}
-
 fn executors(
-    data_dir: &Path,
+    host: &Arc<ProcessHost>,
     config: &Config,
     artifacts: &Arc<Artifacts>,
     here: &str,
     tokens: &Arc<dyn AttemptTokens>,
 ) -> Result<Executors> {
-    let host = host(data_dir, artifacts)?;
+    let confinement = config.confinement();
     let mut executors = Executors::default();
-    builtin::register(&mut executors, &host, &std::env::current_dir()?);
+    builtin::register(&mut executors, host, &std::env::current_dir()?, confinement.clone());
     for executor in &config.executors {
         let executor = &executor.value;
         let specialist: Arc<dyn Specialist> = match executor.kind {
-            Kind::Process => Arc::new(ProcessExecutor::new(host.clone(), executor.settings())),
+            Kind::Process => {
+                let settings = executor.confined_settings(&confinement);
+                Arc::new(ProcessExecutor::new(host.clone(), settings))
+            }
             Kind::Backend => {
                 let (here, tokens) = (here.to_owned(), tokens.clone());
-                Arc::new(Backend::new(host.clone(), executor.backend(), here, tokens))
+                Arc::new(Backend::new(host.clone(), executor.backend(&confinement), here, tokens))
             }
         };
         let (concurrency, retry) = (executor.concurrency(), executor.retry());

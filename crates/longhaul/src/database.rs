@@ -80,11 +80,12 @@ pub enum Opened {
 }
 
 impl Opened {
-    /// Opens the store, making it if it is not there, and brings it up to date.
-    pub async fn open(place: &Place, durability: Durability) -> Result<Self> {
+    /// Opens the store, making it if it is not there, and brings it up to date. A file that is damaged or has lost commits is refused, unless
+    /// somebody accepted that at this time.
+    pub async fn open(place: &Place, durability: Durability, accept_loss: Option<Timestamp>) -> Result<Self> {
         Ok(match place {
             Place::File(path) => {
-                let options = SqliteOptions { durability, ..SqliteOptions::at(path) };
+                let options = SqliteOptions { durability, accept_loss, ..SqliteOptions::at(path) };
                 Self::File(Arc::new(SqliteStore::open(&options)?))
             }
             Place::Server(address) => {

@@ -97,10 +97,10 @@ pub fn exit(error: &anyhow::Error) -> ExitCode {
 /// The same, with another code for what is no wrong usage.
 pub fn exit_as(error: &anyhow::Error, otherwise: u8) -> ExitCode {
     if let Some(failed) = error.downcast_ref::<Failed>() {
-        eprintln!("longhaul: {failed}");
+        crate::log::say!("longhaul: {failed}");
         return ExitCode::from(failed.code);
     }
-    eprintln!("error[{}]: {}", code(error), in_words(error));
+    crate::log::say!("error[{}]: {}", code(error), in_words(error));
     ExitCode::from(otherwise)
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use domain::attention::Retention;
 use domain::job::{
-    Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, Retryable, SubmitWord, Trigger,
+    Details, Dispatch, Holder, JobCommand, JobSpec, JobStateName, NewJob, Report, Reporter, Retryable,
+    SubmitWord, Trigger,
 };
 use domain::{Jitter, JobId, Lease, OwnerId, RetryPolicy, Timestamp};
 use engine::{Clock, Engine, Ids, Order, RandomIds, SystemClock};
@@ -47,7 +48,12 @@ async fn filled(data_dir: &Path) -> Arc<SqliteStore> {
         let take = Take::by(owner.clone(), clock.now(), Lease::DEFAULT, 1);
         let taken = store.take(&id.clone().into(), take).await.expect("it is free");
         let attempt_id = RandomIds.attempt_id();
-        let dispatch = Dispatch { attempt_id: attempt_id.clone(), owner, trigger: Trigger::Automatic };
+        let dispatch = Dispatch {
+            attempt_id: attempt_id.clone(),
+            owner,
+            trigger: Trigger::Automatic,
+            holder: Holder::Daemon,
+        };
         let order = Order::new(id.clone(), JobCommand::Dispatch(dispatch), Arc::from("test"));
         engine.execute(order.under(taken.claim.fence())).await.expect("it is dispatched");
         let report = Report {
@@ -57,6 +63,7 @@ async fn filled(data_dir: &Path) -> Arc<SqliteStore> {
             retryable: Retryable::No,
             jitter: Jitter::default(),
             submit: SubmitWord::Unsaid,
+            by: Reporter::Daemon,
         };
         let order = Order::new(id, JobCommand::Report(Box::new(report)), Arc::from("test"));
         engine.execute(order.under(taken.claim.fence())).await.expect("it completes");

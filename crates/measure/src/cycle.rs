@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use domain::attention::Retention;
 use domain::job::{
-    Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, ResultRefs, Retryable, SubmitWord,
-    Trigger,
+    Details, Dispatch, Holder, JobCommand, JobSpec, JobStateName, NewJob, Report, Reporter, ResultRefs,
+    Retryable, SubmitWord, Trigger,
 };
 use domain::{BodyName, Jitter, JobId, Lease, OwnerId, RecordId, RetryPolicy, Timestamp};
 use engine::{Engine, Order, OrderBody, RandomIds, SystemClock};
@@ -184,8 +184,12 @@ async fn create_for(engine: &Engine, executor: &str, bytes: &[u8]) -> Result<Job
 
 async fn finish(engine: &Engine, owner: &OwnerId, taken: Taken) -> Result<()> {
     let attempt_id = engine.ids().attempt_id();
-    let dispatch =
-        Dispatch { attempt_id: attempt_id.clone(), owner: owner.clone(), trigger: Trigger::Automatic };
+    let dispatch = Dispatch {
+        attempt_id: attempt_id.clone(),
+        owner: owner.clone(),
+        trigger: Trigger::Automatic,
+        holder: Holder::Daemon,
+    };
     let actor: Arc<str> = Arc::from("worker:dispatch");
     let order = Order::new(taken.id.clone(), JobCommand::Dispatch(dispatch), actor.clone());
     engine.execute(order.under(taken.claim.fence())).await?;
@@ -200,6 +204,7 @@ async fn finish(engine: &Engine, owner: &OwnerId, taken: Taken) -> Result<()> {
         retryable: Retryable::Yes,
         jitter: Jitter::default(),
         submit: SubmitWord::Unsaid,
+        by: Reporter::Daemon,
     };
     let mut order = Order::new(taken.id.clone(), JobCommand::Report(Box::new(report)), actor);
     order.bodies.push(body(id, data, RESULT));

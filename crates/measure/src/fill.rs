@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use domain::attention::{Retention, attention};
 use domain::job::{
-    Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob, Report, ResultRefs, Retryable, SubmitWord,
-    Trigger,
+    Details, Dispatch, Holder, JobCommand, JobSpec, JobStateName, NewJob, Report, Reporter, ResultRefs,
+    Retryable, SubmitWord, Trigger,
 };
 use domain::record::{apply, decide};
 use domain::{
@@ -66,7 +66,12 @@ fn finished_job(at: Timestamp) -> Result<Change> {
     let result = ResultRefs { data: Some(data), ..ResultRefs::default() };
     let commands = [
         JobCommand::Create(Box::new(NewJob { spec, due_at: None, bodies: vec![input] })),
-        JobCommand::Dispatch(Dispatch { attempt_id: attempt_id.clone(), owner, trigger: Trigger::Automatic }),
+        JobCommand::Dispatch(Dispatch {
+            attempt_id: attempt_id.clone(),
+            owner,
+            trigger: Trigger::Automatic,
+            holder: Holder::Daemon,
+        }),
         JobCommand::Report(Box::new(Report {
             attempt_id: Some(attempt_id),
             state: JobStateName::Completed,
@@ -74,6 +79,7 @@ fn finished_job(at: Timestamp) -> Result<Change> {
             retryable: Retryable::Yes,
             jitter: Jitter::default(),
             submit: SubmitWord::Unsaid,
+            by: Reporter::Daemon,
         })),
     ];
     let body = |body, bytes: &[u8]| NewBody { body, bytes: Arc::from(bytes) };

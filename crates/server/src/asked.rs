@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::limits::{DEFAULT_PAGE, MAX_KEY_BYTES, MAX_PAGE};
+use api::limits::{DEFAULT_PAGE, MAX_KEY_CHARS, MAX_PAGE};
 use api::{FieldError, Problem, ProblemCode};
+use axum::extract::RawPathParams;
 use axum::http::HeaderMap;
 
 use crate::gate::Principal;
@@ -50,18 +51,20 @@ impl Asked {
         }
     }
 
-    /// The value of a query parameter; the last one counts.
+    /// The text of a query parameter; the last one counts, and an empty one is as if it were left out.
     pub(crate) fn parameter(&self, name: &str) -> Option<Cow<'_, str>> {
-        form_urlencoded::parse(self.query.as_bytes())
-            .filter(|(key, _)| key == name)
-            .last()
-            .map(|(_, value)| value)
-            .filter(|value| !value.is_empty())
+        self.value(name).filter(|value| !value.is_empty())
+    }
+
+    /// The same for a number, which is never empty.
+    pub(crate) fn value(&self, name: &str) -> Option<Cow<'_, str>> {
+        let named = form_urlencoded::parse(self.query.as_bytes()).filter(|(key, _)| key == name);
+        named.last().map(|(_, value)| value)
     }
 
     /// How many rows are asked for.
     pub(crate) fn limit(&self) -> Result<usize, Problem> {
-        let Some(text) = self.parameter("limit") else { return Ok(DEFAULT_PAGE) };
+        let Some(text) = self.value("limit") else { return Ok(DEFAULT_PAGE) };
         match text.parse() {
             Ok(limit @ 1..=MAX_PAGE) => Ok(limit),
             Ok(_) | Err(_) => {
@@ -73,22 +76,44 @@ impl Asked {
     }
 }
 
+/// Refuses U+0000 beside the body. No record has one, and PostgreSQL takes no such text: an id with one names nothing.
+pub(crate) fn check_text(operation: Operation, path: &RawPathParams, query: &str) -> Result<(), Problem> {
+    if path.iter().any(|(_, part)| part.contains('\0')) {
+        return Err(ProblemCode::NotFound.because("no id has U+0000 in it"));
+    }
+    let is_nul = |(_, value): (Cow<'_, str>, Cow<'_, str>)| value.contains('\0');
+    if operation.reads_query() && form_urlencoded::parse(query.as_bytes()).any(is_nul) {
+        let told = "U+0000 cannot be stored: nothing has it";
+        let error = FieldError::new("null_character", &["query"], told);
+        return Err(ProblemCode::InvalidText.because(told).at(error));
+    }
+    Ok(())
+}
+
 /// The idempotency key of a request: quoted as the standard says, or bare as people send it.
 pub(crate) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get(api::IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = value.to_str().map_err(|_| bad_key("header"))?.trim();
-    let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    if text.contains('\t') {
+        return Err(bad_key("header"));
+    }
+    let bare = match text.strip_prefix('"') {
+        Some(quoted) => quoted.strip_suffix('"').ok_or_else(|| bad_key("header"))?,
+        None => text,
+    };
     check_key(bare, "header")?;
     Ok(Some(bare.to_owned()))
 }
 
 /// Refuses a key that is empty or too long.
 pub(crate) fn check_key(key: &str, place: &str) -> Result<(), Problem> {
-    if key.is_empty() || key.len() > MAX_KEY_BYTES { Err(bad_key(place)) } else { Ok(()) }
+    if key.is_empty() || key.chars().count() > MAX_KEY_CHARS { Err(bad_key(place)) } else { Ok(()) }
 }
 
 fn bad_key(place: &str) -> Problem {
-    let told = format!("an idempotency key is 1 to {MAX_KEY_BYTES} bytes of text");
+    let told = format!(
+        "an idempotency key is 1 to {MAX_KEY_CHARS} characters; in the header printable ASCII, in double quotes or without"
+    );
     let name = if place == "header" { "Idempotency-Key" } else { "idempotency_key" };
     ProblemCode::InvalidIdempotencyKey.because(told.clone()).at(FieldError::new(
         "invalid_idempotency_key",

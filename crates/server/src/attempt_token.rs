@@ -60,10 +60,21 @@ pub(crate) async fn holder(server: &Server, token: &str) -> Result<Principal, Pr
         server.store().load(&RecordId::from(job_id.clone())).await.map_err(|error| of_store(&error))?;
     let loaded = loaded.ok_or_else(unknown)?;
     let job = job_of(&loaded.record);
-    if job.last_attempt().is_none_or(|attempt| attempt.id != attempt_id || attempt.was_sent_back()) {
+    if !is_newest(job, attempt_id.as_str()) {
         return Err(unknown());
     }
     Ok(Principal::of_attempt(job_id, &attempt_id, job.spec.circle.clone()))
+}
+
+/// Whether the token of an attempt would still be taken.
+pub(crate) async fn is_current(server: &Server, job_id: &JobId, attempt_id: &str) -> Result<bool, Problem> {
+    let id = RecordId::from(job_id.clone());
+    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
+    Ok(loaded.is_some_and(|loaded| is_newest(job_of(&loaded.record), attempt_id)))
+}
+
+fn is_newest(job: &Job, attempt_id: &str) -> bool {
+    job.last_attempt().is_some_and(|attempt| attempt.id.as_str() == attempt_id && !attempt.was_sent_back())
 }
 
 /// What the doer of one attempt may do, all of it with its own job.

@@ -17,6 +17,8 @@ pub(crate) enum Verdict {
     NotVisible,
     /// The token does not allow it.
     Forbidden,
+    /// The attempt that it is about is not current any more.
+    Stale,
     /// No token, or a wrong one.
     Unauthenticated,
 }
@@ -41,6 +43,7 @@ impl Audit {
             Verdict::Absent => "absent",
             Verdict::NotVisible => "not_visible",
             Verdict::Forbidden => "forbidden",
+            Verdict::Stale => "stale_attempt",
             Verdict::Unauthenticated => "unauthenticated",
         };
         tracing::info!(target: "audit", actor, operation, record, verdict, dropped, "refused");

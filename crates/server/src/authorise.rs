@@ -42,6 +42,8 @@ pub enum Permission {
     ManageNodes,
     /// Make, see and revoke tokens.
     ManageTokens,
+    /// Set the store's time right.
+    ManageClock,
 }
 
 /// The scope that lets a token use the executor `command`.
@@ -63,6 +65,7 @@ const ADMIN: &[Permission] = &[
     Permission::ReadFigures,
     Permission::ManageNodes,
     Permission::ManageTokens,
+    Permission::ManageClock,
 ];
 const OPERATOR: &[Permission] = &[
     Permission::Read,
@@ -112,8 +115,13 @@ pub(crate) fn check(
         return Err(ProblemCode::Forbidden
             .because(format!("a token with the role {} may not do this", principal.role.as_str())));
     }
-    let spans_circles =
-        matches!(permission, Permission::ReadFigures | Permission::ManageNodes | Permission::ManageTokens);
+    let spans_circles = matches!(
+        permission,
+        Permission::ReadFigures
+            | Permission::ManageNodes
+            | Permission::ManageTokens
+            | Permission::ManageClock
+    );
     if spans_circles && principal.circle.is_some() {
         return Err(ProblemCode::Forbidden.because("a token that is bound to a circle may not do this"));
     }

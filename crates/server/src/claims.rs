@@ -11,7 +11,7 @@ use api::{AcquireClaim, ClaimAnswer, ClaimRecord, Problem, ProblemCode, SwapClai
 use axum::response::Response;
 use domain::job::Pull;
 use domain::{Claim, Fence, Lease, OwnerId, RecordId, RecordKind, Refusal, Timestamp};
-use engine::{EngineError, PulledLane};
+use engine::{EngineError, Held, PulledLane};
 use store::{StoreError, Taken};
 
 use crate::answer;
@@ -24,11 +24,13 @@ use crate::serve::Server;
 use crate::slots::Slot;
 use crate::wait::MAX_WAIT_SECONDS;
 
-/// Bytes of an owner's id.
-const MAX_OWNER_BYTES: usize = 64;
+/// Characters of an owner's id.
+pub(crate) const MAX_OWNER_CHARS: usize = 64;
 
 const WORKORDER: &str = "WORKORDER";
 const EVENT: &str = "EVENT";
+/// What a claim may name.
+pub(crate) const RESOURCE_TYPES: [&str; 2] = [EVENT, WORKORDER];
 
 /// What can be claimed.
 enum Resource {
@@ -74,10 +76,11 @@ pub(crate) async fn acquire(server: &Server, asked: Asked, slot: Option<Slot>) -
             drop(slot);
             let within = Duration::from_secs(sent.wait_seconds.unwrap_or_default().min(MAX_WAIT_SECONDS));
             let taken = event::next(server, circle, &owner, lease, within).await?;
+            let held = taken.map(|taken| server.daemon.pulls().held(taken));
             if !within.is_zero() {
                 server.check_still_admits(&asked.principal).await?;
             }
-            taken
+            held.map(Held::keep)
         }
     };
     let claim = taken.map(|taken| record(&taken.id, &taken.claim));
@@ -133,12 +136,13 @@ async fn acquire_oldest(
             _ = closing.wait_for(|closing| *closing) => Ok(None),
         }
     };
-    let Some(taken) = taken.map_err(|error: EngineError| of_engine(&error, ""))? else { return Ok(None) };
-    let held = pulls.held(taken);
+    let taken = taken.map_err(|error: EngineError| of_engine(&error, ""))?;
+    // Given back if the token was revoked meanwhile.
+    let held = taken.map(|taken| pulls.held(taken));
     if !within.is_zero() {
         server.check_still_admits(&asked.principal).await?;
     }
-    let taken = held.keep();
+    let Some(taken) = held.map(Held::keep) else { return Ok(None) };
     if lease == pulls.lease() {
         return Ok(Some(taken));
     }
@@ -159,6 +163,8 @@ pub(crate) async fn renew(server: &Server, asked: Asked) -> Result<Response, Pro
 pub(crate) async fn release(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let sent: SwapClaim = asked.read()?;
     let id = named(server, &asked).await?;
+    // It changes nothing here, but what cannot be a lease is a mistake of its sender.
+    lease(server, sent.lease_seconds)?;
     let released = server.daemon.pulls().release(&id, fence(&sent)?).await;
     released.map_err(|error| of_claim(&error))?;
     let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
@@ -183,11 +189,11 @@ fn fence(sent: &SwapClaim) -> Result<Fence, Problem> {
 
 /// The owner of a claim from outside, as the store knows it.
 pub(crate) fn owner(field: &'static str, id: &str) -> Result<OwnerId, Problem> {
-    if id.is_empty() || id.len() > MAX_OWNER_BYTES {
+    if id.is_empty() || id.chars().count() > MAX_OWNER_CHARS {
         return Err(at_field(
             field,
             "invalid_value",
-            format!("an owner's id has 1 to {MAX_OWNER_BYTES} bytes"),
+            format!("an owner's id has 1 to {MAX_OWNER_CHARS} characters"),
         ));
     }
     Ok(OwnerId::outside(id))

@@ -12,9 +12,9 @@ mod tree;
 mod waited;
 
 use api::Problem;
+use api::ductile::DuctileError;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::json;
 
 pub(crate) use breaker::reset_breaker;
 pub(crate) use job::read_job;
@@ -33,7 +33,7 @@ pub(crate) fn respond(problem: &Problem) -> Response {
         (422, _) => 400,
         (status, _) => status,
     };
-    let mut response = answer::json(&json!({ "error": problem.detail }));
+    let mut response = answer::json(&DuctileError { error: problem.detail.clone() });
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     // When to come back, and how to show who one is, is said as everywhere.
     for (name, value) in problem::respond(problem).headers() {

@@ -1,5 +1,6 @@
 //! The ledger on the wire: one job's facts, and the whole of it as a stream.
 
+mod place;
 mod stream;
 
 use std::borrow::Cow;
@@ -10,12 +11,15 @@ use store::{StoredFact, encode_fact, fact_kind};
 
 use crate::answer;
 use crate::asked::Asked;
+use crate::attempt_alias::{shown_actor, shown_fact};
 use crate::clock_text::text;
+use crate::gate::Principal;
 use crate::jobs::visible_job;
 use crate::problem::of_store;
 use crate::render::raw;
 use crate::serve::Server;
 
+pub(crate) use place::shown as shown_place;
 pub(crate) use stream::stream;
 
 /// `GET /jobs/{id}/facts`: a page, oldest first. The cursor is the version of the last fact of the page before.
@@ -26,28 +30,32 @@ pub(crate) async fn of_job(server: &Server, asked: Asked) -> Result<Response, Pr
     let facts = server.store().facts_of(visible.id(), after, limit).await;
     let facts = facts.map_err(|error| of_store(&error))?;
     let next = facts.last().filter(|_| facts.len() == limit).map(|last| Cow::Owned(last.version.to_string()));
-    Ok(answer::json(&FactList { facts: facts.iter().map(line).collect(), next_cursor: next }))
+    Ok(answer::json(&FactList {
+        facts: facts.iter().map(|fact| line(server, &asked.principal, fact)).collect(),
+        next_cursor: next,
+    }))
 }
 
-/// One line of the ledger.
-fn line(fact: &StoredFact) -> Fact<'_> {
+/// One line of the ledger, as this caller may see it.
+fn line<'a>(server: &Server, caller: &Principal, fact: &'a StoredFact) -> Fact<'a> {
+    let shown = shown_fact(&fact.fact, &caller.reporter());
     Fact {
-        position: fact.position,
+        position: shown_place(server, caller, fact.position),
         stream: Cow::Borrowed(fact.stream.as_str()),
         version: fact.version,
         fact_id: Cow::Owned(fact.id.to_string()),
         kind: Cow::Borrowed(fact_kind(&fact.fact)),
         at: Cow::Owned(text(fact.at)),
-        actor: Cow::Borrowed(&fact.actor),
+        actor: shown_actor(&fact.actor),
         causation_id: fact.causation_id.as_deref().map(Cow::Borrowed),
         correlation_id: fact.correlation_id.as_deref().map(Cow::Borrowed),
-        payload: raw(encode_fact(&fact.fact)),
+        payload: raw(encode_fact(shown.as_ref().unwrap_or(&fact.fact))),
     }
 }
 
 /// A query parameter that is a place in the ledger or in a stream.
 pub(crate) fn number(asked: &Asked, name: &'static str) -> Result<Option<u64>, Problem> {
-    let Some(text) = asked.parameter(name) else { return Ok(None) };
+    let Some(text) = asked.value(name) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| bad_place(&["query", name]))
 }
 

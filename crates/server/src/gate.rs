@@ -40,6 +40,15 @@ pub struct Principal {
     sha256: Digest,
 }
 
+/// How old the knowledge of a token may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// As old as the cache allows.
+    Cached,
+    /// As it is in the store now: another node may have revoked it.
+    Now,
+}
+
 pub(crate) struct Gate {
     remembered: Mutex<Remembered>,
     remembered_for: Option<Duration>,
@@ -73,7 +82,12 @@ impl Gate {
         &self,
         store: &dyn Store,
         principal: &Principal,
+        freshness: Freshness,
     ) -> Result<bool, Problem> {
+        // Where only this process revokes, the cache knows of every revocation.
+        if freshness == Freshness::Now && self.remembered_for.is_some() {
+            self.lock().by_digest.remove(&principal.sha256);
+        }
         match self.holder(store, principal.sha256).await {
             Ok(_) => Ok(true),
             Err(problem) if problem.code == ProblemCode::Unauthenticated.as_str() => Ok(false),

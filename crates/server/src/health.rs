@@ -8,6 +8,7 @@ use domain::RecordKind;
 use serde::Serialize;
 
 use crate::answer;
+use crate::clock;
 use crate::problem::of_store;
 use crate::serve::Server;
 
@@ -17,10 +18,13 @@ const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Serialize)]
 struct Health {
     status: &'static str,
+    /// What an operator should know although it is no reason to stop serving.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
 }
 
 pub(crate) fn alive() -> Response {
-    answer::json(&Health { status: "ok" })
+    answer::json(&Health { status: "ok", detail: None })
 }
 
 /// Ready while the store answers and nobody has asked the daemon to stop.
@@ -30,7 +34,7 @@ pub(crate) async fn ready(server: &Server) -> Result<Response, Problem> {
     }
     let asked = server.store().earliest_due(RecordKind::Job);
     match tokio::time::timeout(STORE_ANSWERS_WITHIN, asked).await {
-        Ok(Ok(_)) => Ok(answer::json(&Health { status: "ready" })),
+        Ok(Ok(_)) => Ok(answer::json(&Health { status: "ready", detail: clock::sentence(server) })),
         Ok(Err(error)) => Err(of_store(&error)),
         Err(_) => Err(ProblemCode::StoreUnavailable.because("the store does not answer")),
     }

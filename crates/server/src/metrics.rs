@@ -23,6 +23,7 @@ const CLASSES: usize = 5;
 pub(crate) struct Metrics {
     by_operation: [OfOperation; Operation::ALL.len()],
     accepted: AtomicU64,
+    stale_reports: AtomicU64,
     streams: AtomicI64,
 }
 
@@ -39,6 +40,7 @@ impl Default for Metrics {
         Self {
             by_operation: std::array::from_fn(|_| OfOperation::default()),
             accepted: AtomicU64::default(),
+            stale_reports: AtomicU64::default(),
             streams: AtomicI64::default(),
         }
     }
@@ -61,6 +63,11 @@ impl Metrics {
     /// A job was accepted.
     pub(crate) fn accepted(&self) {
         self.accepted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A report of an attempt that was not current was refused.
+    pub(crate) fn stale_report(&self) {
+        self.stale_reports.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn stream_opened(&self) {
@@ -98,6 +105,12 @@ impl Metrics {
         }
         page.family("longhaul_jobs_accepted_total", "counter", "Jobs accepted over HTTP.");
         page.sample("longhaul_jobs_accepted_total", "", self.accepted.load(Ordering::Relaxed));
+        page.family(
+            "longhaul_stale_reports_total",
+            "counter",
+            "Reports refused because their attempt was not current any more.",
+        );
+        page.sample("longhaul_stale_reports_total", "", self.stale_reports.load(Ordering::Relaxed));
         page.family("longhaul_fact_streams", "gauge", "Open streams of the ledger.");
         page.sample("longhaul_fact_streams", "", self.streams.load(Ordering::Relaxed));
     }
@@ -117,6 +130,21 @@ pub(crate) async fn read(server: &Server) -> Result<Response, Problem> {
     let orphans = server.store().orphan_count().await.map_err(|error| of_store(&error))?;
     page.family("longhaul_orphans", "gauge", "Work that may still run outside although it is over here.");
     page.sample("longhaul_orphans", "", orphans);
+    let clock = server.daemon.engine().clock().status();
+    page.family(
+        "longhaul_clock_step_seconds",
+        "gauge",
+        "The wall clock minus the store's time; 0 while they agree.",
+    );
+    page.sample("longhaul_clock_step_seconds", "", clock.step_seconds());
+    page.family(
+        "longhaul_clock_waits_for_operator",
+        "gauge",
+        "1 while the store's time is ahead and waits to be set right.",
+    );
+    page.sample("longhaul_clock_waits_for_operator", "", u8::from(!clock.adopted_by_itself));
+    page.family("longhaul_clock_steps_total", "counter", "Steps of the wall clock seen by this process.");
+    page.sample("longhaul_clock_steps_total", "", clock.steps_seen);
     page.family("longhaul_attempts_running", "gauge", "Attempts that run on this node.");
     page.sample("longhaul_attempts_running", "", server.daemon.attempts().count());
     let pulls = server.daemon.pulls();
@@ -130,6 +158,12 @@ pub(crate) async fn read(server: &Server) -> Result<Response, Problem> {
         "How often the store was asked for such jobs.",
     );
     page.sample("longhaul_hand_out_questions_total", "", pulls.questions());
+    page.family(
+        "longhaul_damaged_body_reads_total",
+        "counter",
+        "Reads that met a stored body whose bytes are not those of its record.",
+    );
+    page.sample("longhaul_damaged_body_reads_total", "", store::damaged_body_reads());
     page.family("longhaul_ledger_position", "gauge", "The highest position committed by this process.");
     page.sample("longhaul_ledger_position", "", *server.daemon.ledger().borrow());
     server.metrics.write(&mut page);

@@ -67,6 +67,7 @@ fn shown(server: &Server, mut node: Node, now: Timestamp) -> api::Node {
         heartbeat_at: text(node.heartbeat_at),
         attempts: node.attempts,
         polls: node.polls,
+        clock_step_seconds: server.daemon.engine().clock().status().step_seconds(),
         answering,
     }
 }

@@ -2,10 +2,13 @@
 
 mod examples;
 mod parameters;
+mod request_limits;
+mod responses;
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use api::{Problem, ProblemCode};
+use api::Problem;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
@@ -15,6 +18,7 @@ use crate::answer::{self, Given};
 use crate::authorise::Access;
 use crate::operation::Operation;
 use crate::routes::{Body, ROUTES, Route, Verb};
+use crate::sensorium;
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 
@@ -28,11 +32,23 @@ pub fn document() -> Value {
     let mut paths = Map::new();
     for route in ROUTES {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[method(route.verb)] = operation(route, &mut schemas);
+        path[method(route.verb)] = operation(route, route.path, &mut schemas);
+        if route.operation == Operation::InvokeCapability {
+            // The host's own capabilities take and answer something else than executors: each is a path of its own.
+            for name in sensorium::Name::ALL {
+                let path = route.path.replace("{id}", name.as_str());
+                paths.insert(
+                    path.clone(),
+                    json!({ method(route.verb): operation(route, &path, &mut schemas) }),
+                );
+            }
+        }
     }
     schemas.add::<Problem>();
     // The form of `runner` once there was an attempt; before that it is empty.
     schemas.add::<api::Runner<'static>>();
+    let Schemas { mut components, requests } = schemas;
+    request_limits::apply(&mut components, &requests);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -44,163 +60,102 @@ pub fn document() -> Value {
         "servers": [{ "url": "/" }],
         "paths": paths,
         "components": {
-            "schemas": schemas.0,
+            "schemas": components,
             "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
         },
     })
 }
 
-fn operation(route: &Route, schemas: &mut Schemas) -> Value {
+fn operation(route: &Route, path: &str, schemas: &mut Schemas) -> Value {
     let operation = route.operation;
+    let own = own_capability(path);
     let mut described = json!({
-        "operationId": operation_id(route),
-        "summary": operation.summary(),
-        "parameters": parameters::of(route),
-        "responses": responses(route, schemas),
+        "operationId": operation_id(route, path),
+        "summary": own.map_or_else(|| operation.summary(), sensorium::Name::summary),
+        "parameters": parameters::of(route, path),
+        "responses": responses::of(route, own, schemas),
         "security": match route.access {
             Access::Open => json!([]),
             Access::Needs(_) => json!([{ "bearer": [] }]),
         },
     });
-    if let Some(schema) = request_schema(operation, schemas) {
+    let schema = match own {
+        Some(name) => Some(own_request(name, schemas)),
+        None => request_schema(operation, schemas),
+    };
+    if let Some(schema) = schema {
         let mut content = json!({ "schema": schema });
-        if let Some(example) = examples::request(operation) {
+        if let Some(example) = own.map_or_else(|| examples::request(operation), |_| None) {
             content["example"] = example;
         }
-        described["requestBody"] = json!({ "required": matches!(route.body, Body::Json(_)), "content": { "application/json": content } });
+        let required = matches!(route.body, Body::Json(_)) && own != Some(sensorium::Name::DirectiveList);
+        described["requestBody"] =
+            json!({ "required": required, "content": { "application/json": content } });
     }
     described
 }
 
-/// One name per route: the aliases of an operation differ by their path.
-fn operation_id(route: &Route) -> String {
-    let place = route.path.replace(['/', '.'], "_").replace(['{', '}'], "");
-    format!("{}{place}", route.operation.name())
+/// The capability of the host's own that a path names.
+fn own_capability(path: &str) -> Option<sensorium::Name> {
+    sensorium::Name::ALL.into_iter().find(|name| path.contains(name.as_str()))
 }
 
-fn responses(route: &Route, schemas: &mut Schemas) -> Value {
-    let content = match answer_schema(route.operation, schemas) {
-        Answer::Json(schema) => {
-            let mut content = json!({ "schema": schema });
-            if let Some(example) = examples::answer(route.operation) {
-                content["example"] = example;
-            }
-            json!({ "application/json": content })
+/// What one of the host's own capabilities takes.
+fn own_request(name: sensorium::Name, schemas: &mut Schemas) -> Value {
+    match name {
+        sensorium::Name::DirectiveInvoke => schemas.request::<api::sensorium::Directive>(),
+        sensorium::Name::DirectiveList => {
+            json!({ "$ref": format!("#/components/schemas/{}", request_limits::JSON_VALUE) })
         }
-        Answer::Other(media_type) => json!({ media_type: { "schema": { "type": "string" } } }),
-    };
-    let problem =
-        json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } });
-    // An event is only written down when this answers: what it starts comes after.
-    let done = if route.operation == Operation::PublishEvent { "202" } else { "200" };
-    let mut responses = json!({ done: { "description": "Done", "content": content } });
-    let accepted = if route.operation == Operation::InvokeCapability {
-        Some(schemas.add::<api::deferred::DeferredOperation>())
-    } else if route.operation == Operation::CancelDeferred {
-        Some(schemas.add::<api::deferred::DeferredStatus>())
-    } else if route.operation == Operation::StartPipeline {
-        Some(schemas.add::<api::PipelineStarted>())
-    } else if route.operation == Operation::TriggerPipeline {
-        Some(json!({ "anyOf": [
-            schemas.add::<api::ductile::DuctileTriggered>(),
-            schemas.add::<api::ductile::DuctileLate>(),
-        ] }))
-    } else {
-        None
-    };
-    if let Some(schema) = accepted {
-        let content = json!({ "application/json": { "schema": schema } });
-        responses["202"] = json!({ "description": "Accepted, and goes on", "content": content });
+        sensorium::Name::OperationStatus => json!({
+            "type": "object",
+            "required": ["operation/id"],
+            "properties": { "operation/id": { "type": "string", "pattern": request_limits::TEXT } },
+            "additionalProperties": false,
+        }),
+        sensorium::Name::OperationCancel => schemas.request::<api::sensorium::OperationNamed>(),
     }
-    let mut statuses: Vec<u16> = ProblemCode::ALL.iter().map(|code| code.status()).collect();
-    statuses.sort_unstable();
-    statuses.dedup();
-    for status in statuses {
-        let has_body = route.body != Body::None;
-        let applies = match status {
-            401 | 403 if route.operation == Operation::TakeCallback => status == 401,
-            401 | 403 => route.access != Access::Open,
-            404 => {
-                let named =
-                    [Operation::StreamFacts, Operation::CreateJob, Operation::CreateAsk, Operation::ListAsks];
-                route.path.contains("{id}") || named.contains(&route.operation)
-            }
-            410 => route.operation == Operation::AckAsk,
-            400 | 409 | 415 | 422 if route.operation == Operation::TakeCallback => false,
-            408 | 409 | 413 | 415 => has_body,
-            400 => has_body,
-            422 => {
-                let reads = [
-                    Operation::ListJobs,
-                    Operation::ReadFacts,
-                    Operation::ListOrphans,
-                    Operation::ListDeferred,
-                    Operation::ListPeers,
-                    Operation::ListEvents,
-                    Operation::ListRuns,
-                    Operation::ListAsks,
-                    Operation::ListPendingAsks,
-                    Operation::ReadArtifact,
-                    Operation::StreamFacts,
-                    Operation::ReadPluginState,
-                ];
-                has_body || reads.contains(&route.operation)
-            }
-            405 => false,
-            429 => matches!(route.operation, Operation::InvokeCapability | Operation::PollDeferred),
-            _ => {
-                let open = [Operation::ReadReadiness, Operation::TakeCallback];
-                route.access != Access::Open || open.contains(&route.operation)
-            }
-        };
-        if applies {
-            let titles: Vec<&str> = ProblemCode::ALL
-                .iter()
-                .filter(|code| code.status() == status)
-                .map(|code| code.as_str())
-                .collect();
-            responses[status.to_string()] =
-                json!({ "description": format!("code: {}", titles.join(", ")), "content": problem });
-        }
-    }
-    responses
+}
+
+/// One name per route: the aliases of an operation differ by their path.
+fn operation_id(route: &Route, path: &str) -> String {
+    let place = path.replace(['/', '.'], "_").replace(['{', '}'], "");
+    format!("{}{place}", route.operation.name())
 }
 
 fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> {
     match operation {
-        Operation::CreateJob => Some(schemas.add::<api::CreateJob>()),
-        Operation::CreateBatch => Some(schemas.add::<api::CreateBatch>()),
-        Operation::UpdateJob => Some(schemas.add::<api::UpdateJob>()),
-        Operation::RunJob | Operation::RetryJob => Some(schemas.add::<api::RunJob>()),
-        Operation::CancelJob => Some(schemas.add::<api::CancelJob>()),
-        Operation::AnswerJob => Some(schemas.add::<api::AnswerJob>()),
-        Operation::PullJob => Some(schemas.add::<api::PullJob>()),
-        Operation::HeartbeatJob => Some(schemas.add::<api::HeartbeatJob>()),
-        Operation::CompleteJob => Some(schemas.add::<api::CompleteJob>()),
-        Operation::FailJob => Some(schemas.add::<api::FailJob>()),
-        Operation::AskInput => Some(schemas.add::<api::AskInput>()),
-        Operation::DeferJob => Some(schemas.add::<api::DeferJob>()),
-        Operation::AcquireClaim => Some(schemas.add::<api::AcquireClaim>()),
-        Operation::RenewClaim | Operation::ReleaseClaim => Some(schemas.add::<api::SwapClaim>()),
-        Operation::RegisterPeer => Some(schemas.add::<api::RegisterPeer>()),
-        Operation::CreateAsk => Some(schemas.add::<api::CreateAsk>()),
-        Operation::AckAsk => Some(schemas.add::<api::AckAsk>()),
-        Operation::WaitAsk => Some(schemas.add::<api::WaitAsk>()),
-        Operation::CancelOrphan => Some(schemas.add::<api::RetryCancel>()),
-        Operation::SettleOrphan => Some(schemas.add::<api::SettleOrphan>()),
-        Operation::InvokeCapability => Some(json!({ "anyOf": [
-            schemas.add::<api::deferred::Invoke>(),
-            schemas.add::<api::sensorium::Directive>(),
-            schemas.add::<api::sensorium::OperationNamed>(),
-        ] })),
-        Operation::CancelDeferred => Some(schemas.add::<api::CancelJob>()),
+        Operation::CreateJob => Some(schemas.request::<api::CreateJob>()),
+        Operation::CreateBatch => Some(schemas.request::<api::CreateBatch>()),
+        Operation::UpdateJob => Some(schemas.request::<api::UpdateJob>()),
+        Operation::RunJob | Operation::RetryJob => Some(schemas.request::<api::RunJob>()),
+        Operation::CancelJob => Some(schemas.request::<api::CancelJob>()),
+        Operation::AnswerJob => Some(schemas.request::<api::AnswerJob>()),
+        Operation::PullJob => Some(schemas.request::<api::PullJob>()),
+        Operation::HeartbeatJob => Some(schemas.request::<api::HeartbeatJob>()),
+        Operation::CompleteJob => Some(schemas.request::<api::CompleteJob>()),
+        Operation::FailJob => Some(schemas.request::<api::FailJob>()),
+        Operation::AskInput => Some(schemas.request::<api::AskInput>()),
+        Operation::DeferJob => Some(schemas.request::<api::DeferJob>()),
+        Operation::AcquireClaim => Some(schemas.request::<api::AcquireClaim>()),
+        Operation::RenewClaim | Operation::ReleaseClaim => Some(schemas.request::<api::SwapClaim>()),
+        Operation::RegisterPeer => Some(schemas.request::<api::RegisterPeer>()),
+        Operation::CreateAsk => Some(schemas.request::<api::CreateAsk>()),
+        Operation::AckAsk => Some(schemas.request::<api::AckAsk>()),
+        Operation::WaitAsk => Some(schemas.request::<api::WaitAsk>()),
+        Operation::CancelOrphan => Some(schemas.request::<api::RetryCancel>()),
+        Operation::SettleOrphan => Some(schemas.request::<api::SettleOrphan>()),
+        Operation::InvokeCapability => Some(schemas.request::<api::deferred::Invoke>()),
+        // Signed byte for byte by whoever sends it, and of any media type.
+        Operation::TakeCallback | Operation::TakeWebhook => Some(json!({})),
+        Operation::CancelDeferred => Some(schemas.request::<api::CancelJob>()),
         Operation::TriggerPlugin | Operation::TriggerPipeline => {
-            Some(schemas.add::<api::ductile::DuctileTrigger>())
+            Some(schemas.request::<api::ductile::DuctileTrigger>())
         }
-        Operation::CreateToken => Some(schemas.add::<api::CreateToken>()),
-        Operation::PublishEvent => Some(schemas.add::<api::PublishEvent>()),
-        Operation::StartPipeline => Some(schemas.add::<api::StartPipeline>()),
-        Operation::CancelRun => Some(schemas.add::<api::CancelRun>()),
+        Operation::CreateToken => Some(schemas.request::<api::CreateToken>()),
+        Operation::PublishEvent => Some(schemas.request::<api::PublishEvent>()),
+        Operation::StartPipeline => Some(schemas.request::<api::StartPipeline>()),
+        Operation::CancelRun => Some(schemas.request::<api::CancelRun>()),
         Operation::ListJobs
         | Operation::ReadStatus
         | Operation::ReadResult
@@ -222,14 +177,14 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
         | Operation::ReadDeferred
         | Operation::ReadDeferredStatus
         | Operation::PollDeferred
-        | Operation::TakeCallback
         | Operation::ReadPluginJob
         | Operation::ReadPluginTree
         | Operation::ListPlugins
         | Operation::ReadPlugin
-        | Operation::TakeWebhook
         | Operation::ListTokens
         | Operation::RevokeToken
+        | Operation::ReadClock
+        | Operation::SetClockRight
         | Operation::ListNodes
         | Operation::DrainNode
         | Operation::UndrainNode
@@ -254,7 +209,23 @@ fn request_schema(operation: Operation, schemas: &mut Schemas) -> Option<Value> 
 
 enum Answer {
     Json(Value),
-    Other(&'static str),
+    Other(&'static str, Value),
+}
+
+fn any_text() -> Value {
+    json!({ "type": "string" })
+}
+
+/// One event of the stream, as `schema` of a stream of events is read before `OpenAPI` 3.2.
+fn event_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "id": { "type": "string", "description": "its position, for Last-Event-ID" },
+            "event": { "type": "string", "enum": ["fact", "outside"] },
+            "data": { "type": "string", "description": "JSON: a Fact, or the newest of the work outside" },
+        },
+    })
 }
 
 fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
@@ -294,8 +265,6 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ListCapabilities => schemas.add::<api::CapabilityList>(),
         Operation::InvokeCapability => json!({ "anyOf": [
             schemas.add::<api::deferred::InvokeOutcome>(),
-            schemas.add::<api::sensorium::DirectiveResult>(),
-            schemas.add::<api::sensorium::ActionCatalog>(),
             schemas.add::<api::deferred::DeferredStatus>(),
         ] }),
         Operation::ReadOutcome => schemas.add::<api::sensorium::DirectiveOutcome>(),
@@ -320,6 +289,8 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::CreateToken => schemas.add::<api::TokenCreated>(),
         Operation::ListTokens => schemas.add::<api::TokenList>(),
         Operation::RevokeToken => schemas.add::<api::TokenRevoked>(),
+        Operation::ReadClock => schemas.add::<api::Clock>(),
+        Operation::SetClockRight => schemas.add::<api::ClockSet>(),
         Operation::ListNodes => schemas.add::<api::NodeList>(),
         Operation::DrainNode | Operation::UndrainNode => schemas.add::<api::NodeAnswer>(),
         Operation::PublishEvent => schemas.add::<api::EventPublished>(),
@@ -333,9 +304,9 @@ fn answer_schema(operation: Operation, schemas: &mut Schemas) -> Answer {
         Operation::ReadRun => schemas.add::<api::RunAnswer>(),
         Operation::CancelRun => schemas.add::<api::RunAnswer>(),
         Operation::RetryRun => schemas.add::<api::RunRetried>(),
-        Operation::StreamFacts => return Answer::Other("text/event-stream"),
-        Operation::ReadArtifact => return Answer::Other("application/octet-stream"),
-        Operation::ReadMetrics => return Answer::Other("text/plain"),
+        Operation::StreamFacts => return Answer::Other("text/event-stream", event_schema()),
+        Operation::ReadArtifact => return Answer::Other("application/octet-stream", any_text()),
+        Operation::ReadMetrics => return Answer::Other("text/plain", any_text()),
         Operation::TakeCallback
         | Operation::ReadHealth
         | Operation::ReadReadiness
@@ -355,17 +326,32 @@ fn method(verb: Verb) -> &'static str {
 }
 
 #[derive(Default)]
-struct Schemas(Map<String, Value>);
+struct Schemas {
+    components: Map<String, Value>,
+    /// Those that requests consist of.
+    requests: BTreeSet<String>,
+}
 
 impl Schemas {
     /// Adds a wire type and all that it consists of; gives the reference to it.
     fn add<T: ToSchema + PartialSchema>(&mut self) -> Value {
-        let mut parts: Vec<(String, RefOr<Schema>)> = vec![(T::name().into_owned(), T::schema())];
-        T::schemas(&mut parts);
-        for (name, schema) in parts {
+        for (name, schema) in parts::<T>() {
             let schema = serde_json::to_value(schema).expect("a schema has only string keys");
-            self.0.insert(name, schema);
+            self.components.insert(name, schema);
         }
         json!({ "$ref": format!("#/components/schemas/{}", T::name()) })
     }
+
+    /// The same, for what is sent: what the daemon checks of it is said too.
+    fn request<T: ToSchema + PartialSchema>(&mut self) -> Value {
+        self.requests.extend(parts::<T>().into_iter().map(|(name, _)| name));
+        self.add::<T>()
+    }
+}
+
+/// A wire type and all that it consists of.
+fn parts<T: ToSchema + PartialSchema>() -> Vec<(String, RefOr<Schema>)> {
+    let mut parts = vec![(T::name().into_owned(), T::schema())];
+    T::schemas(&mut parts);
+    parts
 }

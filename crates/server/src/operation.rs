@@ -64,6 +64,8 @@ pub enum Operation {
     CreateToken,
     ListTokens,
     RevokeToken,
+    ReadClock,
+    SetClockRight,
     ListNodes,
     DrainNode,
     UndrainNode,
@@ -86,7 +88,7 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 78] = [
+    pub const ALL: [Self; 80] = [
         Self::CreateJob,
         Self::CreateBatch,
         Self::ListJobs,
@@ -147,6 +149,8 @@ impl Operation {
         Self::CreateToken,
         Self::ListTokens,
         Self::RevokeToken,
+        Self::ReadClock,
+        Self::SetClockRight,
         Self::ListNodes,
         Self::DrainNode,
         Self::UndrainNode,
@@ -180,6 +184,41 @@ impl Operation {
                 | Self::ReadPluginDocument
                 | Self::ListSkills
                 | Self::TakeWebhook
+        )
+    }
+
+    /// Whether its answer may come long after its token was checked. Whoever hands something out checks before that itself.
+    pub const fn answers_after_a_wait(self) -> bool {
+        matches!(
+            self,
+            Self::ReadStatus
+                | Self::ReadDeferredStatus
+                | Self::RunJob
+                | Self::RetryJob
+                | Self::InvokeCapability
+                | Self::StartPipeline
+                | Self::TriggerPipeline
+                | Self::ListPendingAsks
+                | Self::WaitAsk
+        )
+    }
+
+    /// Whether it is asked with a query.
+    pub const fn reads_query(self) -> bool {
+        matches!(
+            self,
+            Self::ListJobs
+                | Self::ReadFacts
+                | Self::ListOrphans
+                | Self::ListDeferred
+                | Self::ListPeers
+                | Self::ListEvents
+                | Self::ListRuns
+                | Self::ListAsks
+                | Self::ListPendingAsks
+                | Self::ReadArtifact
+                | Self::StreamFacts
+                | Self::ReadPluginState
         )
     }
 
@@ -246,6 +285,8 @@ impl Operation {
             Self::CreateToken => "create_token",
             Self::ListTokens => "list_tokens",
             Self::RevokeToken => "revoke_token",
+            Self::ReadClock => "read_clock",
+            Self::SetClockRight => "set_clock_right",
             Self::ListNodes => "list_nodes",
             Self::DrainNode => "drain_node",
             Self::UndrainNode => "undrain_node",
@@ -340,6 +381,8 @@ impl Operation {
             Self::CreateToken => "Make an access token; its secret is shown once",
             Self::ListTokens => "All access tokens, without their secrets",
             Self::RevokeToken => "Revoke an access token",
+            Self::ReadClock => "How the store's time stands to the wall clock",
+            Self::SetClockRight => "Make the store's time what the wall clock says",
             Self::ListNodes => "The processes that work on this store, the newest first",
             Self::DrainNode => "Tell a node to take no more work; it finishes what it has",
             Self::UndrainNode => "Tell a node to take work again",

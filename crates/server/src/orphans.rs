@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use api::{FieldError, Orphan, OrphanAnswer, OrphanList, Problem, ProblemCode, RetryCancel, SettleOrphan};
+use api::{Orphan, OrphanAnswer, OrphanList, Problem, RetryCancel, SettleOrphan};
 use axum::response::Response;
 use domain::job::CancelAnswer;
 use domain::operation::{
@@ -20,6 +20,7 @@ use crate::asked::Asked;
 use crate::audit::Verdict;
 use crate::authorise;
 use crate::clock_text::text;
+use crate::cursor;
 use crate::problem::{no_such_operation, of_engine, of_store};
 use crate::serve::Server;
 
@@ -30,9 +31,8 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
     let after = asked.parameter("cursor").map(|text| cursor(&text)).transpose()?;
     let found = server.store().orphans(after, limit).await.map_err(|error| of_store(&error))?;
     let last = found.last().filter(|_| found.len() == limit).and_then(|record| operation_of(record));
-    let next_cursor = last
-        .and_then(OrphanCursor::of)
-        .map(|cursor| format!("{}.{}", cursor.orphaned_at.micros(), cursor.id));
+    let next_cursor =
+        last.and_then(OrphanCursor::of).map(|cursor| cursor::text(cursor.orphaned_at, cursor.id.as_str()));
     let mut orphans = Vec::new();
     for record in &found {
         let Some(operation) = operation_of(record) else { continue };
@@ -175,13 +175,6 @@ fn word(answer: &CancelAnswer) -> &'static str {
 }
 
 fn cursor(text: &str) -> Result<OrphanCursor, Problem> {
-    let parsed = text.split_once('.').and_then(|(micros, id)| {
-        let orphaned_at = Timestamp::from_micros(micros.parse().ok()?);
-        id.starts_with("op-").then(|| OrphanCursor { orphaned_at, id: OperationId::new(id) })
-    });
-    parsed.ok_or_else(|| {
-        let told = "the cursor is none of ours; pass next_cursor of the page before, word for word";
-        let error = FieldError::new("invalid_cursor", &["query", "cursor"], told);
-        ProblemCode::InvalidCursor.because(told).at(error)
-    })
+    let (orphaned_at, id) = cursor::parse(text, "op-")?;
+    Ok(OrphanCursor { orphaned_at, id: OperationId::new(id) })
 }

@@ -122,6 +122,10 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
             (Code::AttemptRequired, "attempt_id is required for runner-managed job updates".to_owned())
         }
         Refusal::StaleAttempt => (Code::StaleAttempt, "stale attempt_id".to_owned()),
+        Refusal::AttemptNotYours => (Code::AttemptNotYours, refusal.to_string()),
+        Refusal::AnswerRequired => {
+            (Code::AnswerRequired, format!("{refusal}: POST /jobs/{id}/answer, or cancel it"))
+        }
         Refusal::Purged => (Code::Purged, refusal.to_string()),
         Refusal::CancelPending => (Code::CancelPending, refusal.to_string()),
         Refusal::NoCancelPending
@@ -157,6 +161,8 @@ pub(crate) fn of_store(error: &StoreError) -> Problem {
         StoreError::Conflict | StoreError::Fenced | StoreError::ClaimHeld | StoreError::KeyTaken(_) => {
             ProblemCode::Refused.because(error.to_string())
         }
+        // The store has written the log line.
+        StoreError::BodyDamaged(_) => ProblemCode::BodyDamaged.because(error.to_string()),
         StoreError::Broken(reason) => {
             tracing::error!(code = error.code(), "the store is broken: {reason}");
             ProblemCode::Internal.because("what is stored cannot be understood; see the daemon's log")

@@ -7,5 +7,5 @@ mod report;
 
 pub(crate) use defer::defer;
 pub(crate) use heartbeat::heartbeat;
-pub(crate) use next::pull;
+pub(crate) use next::{MAX_NAMES, pull};
 pub(crate) use report::{ask, complete, fail};

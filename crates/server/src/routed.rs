@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use api::{FieldError, Problem, ProblemCode};
-use domain::{Record, RecordId, Timestamp};
+use domain::{Record, RecordId};
 use store::{Loaded, RoutedKind, RoutingCursor, RoutingPage, RoutingQuery, routing_columns};
 
 use crate::asked::Asked;
 use crate::audit::Verdict;
 use crate::authorise;
+use crate::cursor;
 use crate::problem::{no_such, of_store};
 use crate::serve::Server;
 
@@ -55,7 +56,7 @@ pub(crate) async fn page(
     let query = RoutingQuery { kind, name: parameter(name), status, circle, after, limit };
     let page = server.store().routing(query).await;
     let RoutingPage { records, next } = page.map_err(|error| of_store(&error))?;
-    Ok((records, next.map(|next| format!("{}.{}", next.begun_at.micros(), next.id))))
+    Ok((records, next.map(|next| cursor::text(next.begun_at, &next.id))))
 }
 
 /// The circle that is asked for within what the caller sees, `Some(None)` for all; none if that is nothing.
@@ -70,16 +71,8 @@ pub(crate) fn circle_of(asked: &Asked, named: Option<String>) -> Option<Option<S
 }
 
 fn cursor(kind: RoutedKind, text: &str) -> Result<RoutingCursor, Problem> {
-    let parsed = text.split_once('.').and_then(|(micros, id)| {
-        let begun_at = Timestamp::from_micros(micros.parse().ok()?);
-        let is_ours = RecordId::parse(id).is_ok_and(|id| id.kind() == kind.record_kind());
-        is_ours.then(|| RoutingCursor { begun_at, id: id.to_owned() })
-    });
-    parsed.ok_or_else(|| {
-        let told = "the cursor is none of ours; pass next_cursor of the page before, word for word";
-        let error = FieldError::new("invalid_cursor", &["query", "cursor"], told);
-        ProblemCode::InvalidCursor.because(told).at(error)
-    })
+    let (begun_at, id) = cursor::parse(text, &format!("{}-", word(kind)))?;
+    Ok(RoutingCursor { begun_at, id })
 }
 
 fn word(kind: RoutedKind) -> &'static str {

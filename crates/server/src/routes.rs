@@ -263,6 +263,14 @@ pub const ROUTES: &[Route] = &[
     route(Verb::Post, "/tokens", Op::CreateToken, Access::Needs(May::ManageTokens), Body::Json(SMALL)),
     route(Verb::Get, "/tokens", Op::ListTokens, Access::Needs(May::ManageTokens), Body::None),
     route(Verb::Delete, "/tokens/{id}", Op::RevokeToken, Access::Needs(May::ManageTokens), Body::None),
+    route(Verb::Get, "/clock", Op::ReadClock, Access::Needs(May::ReadFigures), Body::None),
+    route(
+        Verb::Post,
+        "/clock/set-right",
+        Op::SetClockRight,
+        Access::Needs(May::ManageClock),
+        Body::Optional(SMALL),
+    ),
     route(Verb::Get, "/nodes", Op::ListNodes, Access::Needs(May::ReadFigures), Body::None),
     route(
         Verb::Post,

@@ -35,15 +35,35 @@ pub(crate) enum Name {
 pub const OWN_PREFIX: &str = "sensorium.";
 
 impl Name {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::DirectiveInvoke, Self::DirectiveList, Self::OperationStatus, Self::OperationCancel];
+
+    /// What a path calls it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::DirectiveInvoke => "sensorium.directive.invoke",
+            Self::DirectiveList => "sensorium.directive.list",
+            Self::OperationStatus => "sensorium.operation.status",
+            Self::OperationCancel => "sensorium.operation.cancel",
+        }
+    }
+
+    /// What it does, in a sentence.
+    pub(crate) const fn summary(self) -> &'static str {
+        match self {
+            Self::DirectiveInvoke => {
+                "Invoke an action of the catalog; a rejected directive has its record too"
+            }
+            Self::DirectiveList => "List the actions that directives may name",
+            Self::OperationStatus => "Read the status of a deferred operation that the body names",
+            Self::OperationCancel => "Ask to stop a deferred operation that the body names",
+        }
+    }
+
     /// The one that a path names.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        match name.strip_prefix(OWN_PREFIX)? {
-            "directive.invoke" => Some(Self::DirectiveInvoke),
-            "directive.list" => Some(Self::DirectiveList),
-            "operation.status" => Some(Self::OperationStatus),
-            "operation.cancel" => Some(Self::OperationCancel),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|own| own.as_str() == name)
     }
 }
 

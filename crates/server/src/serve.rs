@@ -22,20 +22,20 @@ use store::{Store, Taking};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
 
-use crate::asked::{Asked, Raw, key_of};
+use crate::asked::{Asked, Raw, check_text, key_of};
 use crate::audit::{Audit, Verdict};
 use crate::authorise::{self, Access};
 use crate::callback::{CallbackKey, WaitingCallbacks};
-use crate::gate::{self, Gate, Principal};
+use crate::gate::{self, Freshness, Gate, Principal};
 use crate::metrics::Metrics;
 use crate::operation::Operation;
 use crate::routes::{Body, ROUTES, Route, Verb};
 use crate::slots::{Room, ServerLimits, Slot, Slots};
 use crate::webhooks::Webhooks;
 use crate::{
-    asks, attempt_token, callback, capabilities, claims, deferred, door, ductile, events, facts, health,
-    jobs, listen, nodes, openapi, orphans, peers, pipelines, problem, pulled, runs, sensorium, tokens, wait,
-    webhooks,
+    asks, attempt_token, callback, capabilities, claims, clock, deferred, door, ductile, events, facts,
+    health, host, jobs, listen, nodes, openapi, orphans, peers, pipelines, problem, pulled, runs, sensorium,
+    tokens, wait, webhooks,
 };
 
 /// How a server is set up.
@@ -145,16 +145,23 @@ impl Server {
     }
 
     /// Whether whoever was let in would be let in again; a problem if the store cannot tell.
-    pub(crate) async fn still_admits(&self, principal: &Principal) -> Result<bool, Problem> {
-        match self.settings.auth {
-            Auth::Off => Ok(true),
-            Auth::Required => self.gate.still_admits(self.store(), principal).await,
+    pub(crate) async fn still_admits(
+        &self,
+        principal: &Principal,
+        freshness: Freshness,
+    ) -> Result<bool, Problem> {
+        match (self.settings.auth, &principal.only) {
+            (Auth::Off, _) => Ok(true),
+            (Auth::Required, Some(job_id)) => {
+                attempt_token::is_current(self, job_id, &principal.token_id).await
+            }
+            (Auth::Required, None) => self.gate.still_admits(self.store(), principal, freshness).await,
         }
     }
 
     /// Refuses whoever was let in, has waited, and would not be let in again.
     pub(crate) async fn check_still_admits(&self, principal: &Principal) -> Result<(), Problem> {
-        if self.still_admits(principal).await? {
+        if self.still_admits(principal, Freshness::Now).await? {
             return Ok(());
         }
         Err(ProblemCode::Unauthenticated.because("the token was revoked while it waited"))
@@ -196,6 +203,7 @@ fn router(server: Arc<Server>) -> Router {
         .fallback(|| async {
             problem::respond(&ProblemCode::NoSuchRoute.because("see /openapi.json for what there is"))
         })
+        .layer(axum::middleware::from_fn(host::check))
 }
 
 /// What stands in the places of a path, if it is text.
@@ -253,6 +261,7 @@ async fn admit(
             principal
         }
     };
+    check_text(route.operation, path, head.uri.query().unwrap_or_default())?;
     let (body, raw) = match route.body {
         Body::None => (None, None),
         Body::Json(limit) | Body::Optional(limit) => {
@@ -271,9 +280,12 @@ async fn admit(
         id,
         name: part(1),
         query: head.uri.query().unwrap_or_default().to_owned(),
-        key: key_of(&head.headers)?,
+        key: match route.body {
+            Body::Json(_) | Body::Optional(_) => key_of(&head.headers)?,
+            Body::None | Body::Raw(_) => None,
+        },
         wait: wait::preferred(&head.headers),
-        last_event_id: last_event_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
+        last_event_id: last_event_id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned()),
         body,
         raw,
     })
@@ -306,7 +318,16 @@ async fn whole_in_time(
 /// Carries out what was asked, if there is room for one more.
 async fn in_its_slot(server: &Arc<Server>, asked: Asked) -> Result<Response, Problem> {
     let slot = server.slots.take(asked.operation)?;
-    carry_out(server, asked, slot).await
+    // A read waits only if its caller would like to.
+    let is_read = matches!(asked.operation, Operation::ReadStatus | Operation::ReadDeferredStatus);
+    let may_wait = asked.operation.answers_after_a_wait() && (!is_read || asked.wait.is_some());
+    let waits = may_wait.then(|| asked.principal.clone());
+    let response = carry_out(server, asked, slot).await?;
+    if let Some(principal) = waits {
+        // The token may have been revoked meanwhile, here or on another node.
+        server.check_still_admits(&principal).await?;
+    }
+    Ok(response)
 }
 
 /// Waits for the job that a read names, if its caller would like to and there is a place to wait. The place of the request is free
@@ -398,6 +419,8 @@ async fn carry_out(server: &Arc<Server>, mut asked: Asked, slot: Option<Slot>) -
         Operation::CreateToken => Box::pin(tokens::create(server, asked)),
         Operation::ListTokens => Box::pin(tokens::list(server)),
         Operation::RevokeToken => Box::pin(tokens::revoke(server, asked)),
+        Operation::ReadClock => Box::pin(ready(Ok(clock::read(server)))),
+        Operation::SetClockRight => Box::pin(clock::set_right(server, asked)),
         Operation::ListNodes => Box::pin(nodes::list(server)),
         Operation::DrainNode => Box::pin(nodes::tell(server, asked, Taking::Drains)),
         Operation::UndrainNode => Box::pin(nodes::tell(server, asked, Taking::Takes)),

@@ -147,6 +147,8 @@ impl Slots {
             | Operation::CreateToken
             | Operation::ListTokens
             | Operation::RevokeToken
+            | Operation::ReadClock
+            | Operation::SetClockRight
             | Operation::ListNodes
             | Operation::DrainNode
             | Operation::UndrainNode

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::job::{CancelAnswer, Dispatch, JobCommand, JobStateName, NewJob, Retryable, Trigger};
+use domain::job::{
+    Caller, CancelAnswer, Dispatch, Holder, JobCommand, JobStateName, NewJob, Reporter, Retryable, Trigger,
+};
 use domain::operation::PollAnswer;
 use domain::{
     AttemptId, BodyName, Claim, Digest, Fence, JobId, OperationId, OwnerId, Record, RecordId, RunId,
@@ -75,6 +77,18 @@ pub struct Reported {
     pub result: Option<NewBody>,
     /// Whether a failure may be tried again.
     pub retryable: Retryable,
+    /// Who reports.
+    pub by: Reporter,
+}
+
+/// The peers, who pull under one name.
+pub fn peers() -> Caller {
+    Caller { token: "peers".to_owned(), peer: None }
+}
+
+/// Someone who has seen the id of an attempt that was handed to others.
+pub fn intruder() -> Reporter {
+    Reporter::Caller(Caller { token: "intruder".to_owned(), peer: None })
 }
 
 /// An answer.
@@ -223,7 +237,7 @@ async fn answer(node: &Node, job: JobId) -> Say {
 }
 
 async fn take_report(node: &Node, report: Reported) -> Say {
-    let command = reported(report.attempt, report.state, report.result.as_ref(), report.retryable);
+    let command = reported(report.attempt, report.state, report.result.as_ref(), report.retryable, report.by);
     let mut order = Order::new(report.job.clone(), command, node.actor.clone());
     let record: RecordId = report.job.into();
     order.bodies.extend(report.result.map(|body| OrderBody { record, body }));
@@ -248,7 +262,12 @@ async fn pull(node: &Node, owner: OwnerId) -> Say {
         Some(attempt_id) => JobCommand::Resume { attempt_id },
         None => {
             let attempt_id = attempt_id.clone();
-            JobCommand::Dispatch(Dispatch { attempt_id, owner, trigger: Trigger::Automatic })
+            JobCommand::Dispatch(Dispatch {
+                attempt_id,
+                owner,
+                trigger: Trigger::Automatic,
+                holder: Holder::Caller(peers()),
+            })
         }
     };
     if let Err(error) = node.order(under(begin)).await {
@@ -264,7 +283,8 @@ async fn pull(node: &Node, owner: OwnerId) -> Say {
 
 async fn heartbeat(node: &Node, job: JobId, attempt_id: AttemptId, fence: Fence) -> Say {
     let id: RecordId = job.clone().into();
-    let order = Order::new(job, JobCommand::Heartbeat { attempt_id }, node.actor.clone());
+    let beat = JobCommand::Heartbeat { attempt_id, by: Reporter::Caller(peers()) };
+    let order = Order::new(job, beat, node.actor.clone());
     let cancels = match node.order(order).await {
         Ok(outcome) => matches!(&**outcome.record(), Record::Job(job) if job.cancel.is_some()),
         Err(error) => return no_or_unknown(&error),

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use domain::job::{Job, JobSpec, JobState, JobStateName, NewJob, Retryable, Trigger};
+use domain::job::{Holder, Job, JobSpec, JobState, JobStateName, NewJob, Reporter, Retryable, Trigger};
 use domain::{BodyName, JobId, Record, RetryPolicy};
 use store::{IdempotencyKey, NewBody, body_ref};
 
-use crate::api::{Ask, Creation, Reported, Say, ask};
+use crate::api::{Ask, Creation, Reported, Say, ask, intruder};
 use crate::heap::SECOND;
 use crate::invariants::{Effect, Produced};
 use crate::rng::Rng;
@@ -242,7 +242,17 @@ pub fn report_as(
     state: JobStateName,
 ) -> Ask {
     let result = (state == JobStateName::Completed).then(|| produce(world, &job.id, attempt.clone()));
-    Ask::Report(Reported { job: job.id.clone(), attempt, state, result, retryable: Retryable::Yes })
+    let by = reporter_of(job, attempt.as_ref());
+    Ask::Report(Reported { job: job.id.clone(), attempt, state, result, retryable: Retryable::Yes, by })
+}
+
+/// Whoever an attempt was handed to; work without one is reported on by any client.
+fn reporter_of(job: &Job, attempt: Option<&domain::AttemptId>) -> Reporter {
+    match job.attempts.iter().find(|one| Some(&one.id) == attempt).map(|one| &one.holder) {
+        Some(Holder::Caller(caller)) => Reporter::Caller(caller.clone()),
+        Some(Holder::Daemon | Holder::Bearer) => Reporter::Daemon,
+        None => intruder(),
+    }
 }
 
 /// The result of an attempt, made outside.

@@ -4,8 +4,8 @@
 //! one vanishes, renews in the last second, or is done long after its lease.
 
 use domain::job::{
-    AfterExternal, CancelAnswer, Details, Dispatch, JobCommand, JobState, JobStateName, LeftBy, Report,
-    ResultRefs, Retryable, SubmitWord, Trigger,
+    AfterExternal, CancelAnswer, Details, Dispatch, Holder, JobCommand, JobState, JobStateName, LeftBy,
+    Report, Reporter, ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation};
 use domain::policy::Hint;
@@ -13,7 +13,7 @@ use domain::{AttemptId, BodyName, Claim, Jitter, JobId, OperationId, Record, Rec
 use engine::{EngineError, Order, OrderBody, Outcome};
 use store::{NewBody, StoreError, Taken, body_ref};
 
-use crate::api::Ask;
+use crate::api::{Ask, intruder};
 use crate::connector::Connector;
 use crate::heap::SECOND;
 use crate::invariants::{Effect, Produced};
@@ -65,7 +65,15 @@ pub async fn begin(node: &Node, taken: Taken, trigger: Trigger) -> Option<Held> 
         None => {
             let attempt = node.ids().attempt_id();
             let owner = taken.claim.owner.clone();
-            (attempt.clone(), JobCommand::Dispatch(Dispatch { attempt_id: attempt, owner, trigger }))
+            (
+                attempt.clone(),
+                JobCommand::Dispatch(Dispatch {
+                    attempt_id: attempt,
+                    owner,
+                    trigger,
+                    holder: Holder::Daemon,
+                }),
+            )
         }
     };
     let order = Order::new(taken.id.clone(), command, node.actor.clone()).under(taken.claim.fence());
@@ -96,15 +104,23 @@ pub async fn perform(node: &Node, held: &mut Held) {
     });
     let script = node.sim.with(|world| Script::draw(world, &lane));
     if script.says_started {
-        let beat = JobCommand::Heartbeat { attempt_id: held.attempt.clone() };
+        let beat = JobCommand::Heartbeat { attempt_id: held.attempt.clone(), by: Reporter::Daemon };
         if let Err(EngineError::Refused(_)) = node.order(held.order(node, beat)).await {
             return;
         }
+    }
+    if node.sim.with(|world| world.rng.chance(INTRUSIONS)) {
+        let forged =
+            reported(Some(held.attempt.clone()), JobStateName::Completed, None, Retryable::No, intruder());
+        let _ = node.order(Order::new(held.job.clone(), forged, node.actor.clone())).await;
     }
     if work(node, held, &id, &script).await.is_ok() {
         finish(node, held, script.act).await;
     }
 }
+
+/// How many of a thousand attempts someone else tries to end.
+pub const INTRUSIONS: u32 = 50;
 
 /// The claim is lost: whoever holds it now decides.
 struct Lost;
@@ -262,7 +278,7 @@ pub fn report(
     result: Option<&NewBody>,
     retryable: Retryable,
 ) -> JobCommand {
-    reported(Some(attempt.clone()), state, result, retryable)
+    reported(Some(attempt.clone()), state, result, retryable, Reporter::Daemon)
 }
 
 /// A report of an attempt, or of the doer of unmanaged work.
@@ -271,6 +287,7 @@ pub fn reported(
     state: JobStateName,
     result: Option<&NewBody>,
     retryable: Retryable,
+    by: Reporter,
 ) -> JobCommand {
     let result = ResultRefs { data: result.map(|body| body.body), ..ResultRefs::default() };
     let details = Details { result, ..Details::default() };
@@ -281,5 +298,6 @@ pub fn reported(
         retryable,
         jitter: Jitter(9_000),
         submit: SubmitWord::Unsaid,
+        by,
     }))
 }

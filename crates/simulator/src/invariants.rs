@@ -53,7 +53,7 @@ pub fn broken<T>(invariant: &'static str, text: impl FnOnce() -> String) -> Resu
 }
 
 /// The invariant holds, or not.
-fn must(held: bool, invariant: &'static str, text: impl FnOnce() -> String) -> Result<(), Violation> {
+pub fn must(held: bool, invariant: &'static str, text: impl FnOnce() -> String) -> Result<(), Violation> {
     if held { Ok(()) } else { broken(invariant, text) }
 }
 

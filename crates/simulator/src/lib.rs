@@ -3,7 +3,9 @@
 //!
 //! A seed draws a scene (`setting`) and what goes wrong in it (`faults`). Nodes (`node`, `executor`, `poller`, `api`) and
 //! those outside (`client`, `peer`, `connector`) are tasks of the `world`; `wire` carries their store calls, `apply` has
-//! their effect, `invariants` checks each of them. `routed` publishes events, and has the pipelines that they start. In half of the seeds `workers` puts the engine's own workers in the nodes. `run` takes a seed to its verdict, `batch` many of them.
+//! their effect, `invariants` checks each of them. `routed` publishes events, and has the pipelines that they start. In half of the
+//! seeds `workers` puts the engine's own workers in the nodes. `run` takes a seed to its verdict, `batch` many of them. `stepping` is
+//! a world of its own, about clocks that are set.
 
 mod api;
 mod apply;
@@ -27,6 +29,7 @@ mod run;
 mod script;
 mod setting;
 mod slab;
+mod stepping;
 mod store;
 mod wire;
 mod workers;
@@ -37,3 +40,4 @@ pub use counters::{Counters, Sometimes, Struck};
 pub use faults::Weather;
 pub use invariants::Violation;
 pub use run::{Failure, Report, Story, run, run_in};
+pub use stepping::{SteppingCounters, run_stepping};

@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use domain::job::{JobCommand, JobStateName};
+use domain::job::{Holder, JobCommand, JobStateName, LeftBy, Reporter};
 use domain::{AttemptId, BodyRef, Command, Record, RecordId, Refusal};
 use engine::{EngineError, Order, Outcome};
 use store::{FactId, StoreError, Taken};
 
 use crate::counters::Sometimes;
-use crate::invariants::{Violation, broken};
+use crate::invariants::{Violation, broken, must};
 use crate::node::Node;
 use crate::slab::Key;
 use crate::world::{Sim, World};
@@ -34,6 +34,8 @@ pub struct OrderTrace {
     pub effect: Option<FactId>,
     /// The records that it wrote.
     pub written: Vec<RecordId>,
+    /// Who reports, if it is a report on an attempt.
+    pub by: Option<Reporter>,
     /// Whether it wrote nothing but a trace of a refused report.
     pub evidence_only: bool,
 }
@@ -96,6 +98,10 @@ impl<'a> Under<'a> {
                 polled.order = None;
             }
             world.count_race(&trace, answer);
+            if trace.effect.is_some() && !trace.evidence_only {
+                let handed = was_handed_to(world, &trace);
+                world.require(handed);
+            }
             if world.check.proof_is_left(&trace) {
                 world.require(told_the_truth(&trace, answer));
             }
@@ -139,6 +145,21 @@ impl World {
     }
 }
 
+/// Only whoever an attempt was handed to changes anything by a report on it.
+fn was_handed_to(world: &World, trace: &OrderTrace) -> Result<(), Violation> {
+    let (Some(by), Some(attempt)) = (&trace.by, &trace.attempt) else { return Ok(()) };
+    let Some(Record::Job(job)) = world.check.record(&trace.record) else { return Ok(()) };
+    let Some(attempt) = job.attempts.iter().find(|one| one.id == *attempt) else { return Ok(()) };
+    let handed = match (&attempt.holder, by) {
+        (Holder::Bearer, _) | (Holder::Daemon, Reporter::Daemon) => true,
+        (Holder::Caller(holder), Reporter::Caller(caller)) => holder == caller,
+        (Holder::Daemon | Holder::Caller(_), _) => false,
+    };
+    must(handed, "holder", || {
+        format!("{}: a report of {by:?} on an attempt of {:?} took effect", trace.record, attempt.holder)
+    })
+}
+
 /// An answer that says "nothing happened" is given only if nothing did.
 fn told_the_truth(trace: &OrderTrace, answer: &Result<Outcome, EngineError>) -> Result<(), Violation> {
     let denied = match answer {
@@ -164,6 +185,7 @@ fn told_the_truth(trace: &OrderTrace, answer: &Result<Outcome, EngineError>) -> 
             | StoreError::TooLarge { .. }
             | StoreError::Busy
             | StoreError::Full
+            | StoreError::BodyDamaged(_)
             | StoreError::Broken(_) => true,
         },
     };
@@ -182,6 +204,7 @@ impl OrderTrace {
             kind,
             attempt: None,
             result: None,
+            by: None,
             loaded: false,
             unknown: false,
             effect: None,
@@ -207,7 +230,7 @@ impl OrderTrace {
             Command::Job(
                 JobCommand::Resume { attempt_id }
                 | JobCommand::Deliver { attempt_id }
-                | JobCommand::Heartbeat { attempt_id }
+                | JobCommand::Heartbeat { attempt_id, .. }
                 | JobCommand::IntendSubmit { attempt_id, .. }
                 | JobCommand::LoseSubmit { attempt_id, .. }
                 | JobCommand::Defer { attempt_id, .. }
@@ -221,8 +244,10 @@ impl OrderTrace {
                 | JobCommand::QueueAgain { .. }
                 | JobCommand::RequestCancel { .. }
                 | JobCommand::TimeOutCancel
+                | JobCommand::CountStaleReports { .. }
                 | JobCommand::Expire
                 | JobCommand::Purge
+                | JobCommand::MoveTimers { .. }
                 | JobCommand::Retire,
             )
             | Command::Operation(_)
@@ -233,7 +258,13 @@ impl OrderTrace {
             Command::Job(JobCommand::Report(report)) => report.details.result.data,
             Command::Job(_) | Command::Operation(_) | Command::Event(_) | Command::Run(_) => None,
         };
-        Self { attempt, result, ..Self::new(order.record.clone(), kind) }
+        let by = match &order.command {
+            Command::Job(JobCommand::Report(report)) => Some(report.by.clone()),
+            Command::Job(JobCommand::Heartbeat { by, .. }) => Some(by.clone()),
+            Command::Job(JobCommand::Defer { left_by: LeftBy::Doer(by), .. }) => Some(by.clone()),
+            Command::Job(_) | Command::Operation(_) | Command::Event(_) | Command::Run(_) => None,
+        };
+        Self { attempt, result, by, ..Self::new(order.record.clone(), kind) }
     }
 }
 

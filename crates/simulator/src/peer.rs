@@ -2,12 +2,13 @@
 //!
 //! They survive every node. Some lose interest, some report long after their lease, some report twice.
 
-use domain::job::{JobStateName, Retryable};
+use domain::job::{JobStateName, Reporter, Retryable};
 use domain::{AttemptId, Claim, JobId, OwnerId};
 
-use crate::api::{Ask, Reported, Say, ask};
+use crate::api::{Ask, Reported, Say, ask, intruder, peers};
 use crate::client::produce;
 use crate::counters::Struck;
+use crate::executor::INTRUSIONS;
 use crate::heap::SECOND;
 use crate::script::cancel_answer;
 use crate::world::Sim;
@@ -86,8 +87,13 @@ async fn report(sim: &Sim, job: JobId, attempt: AttemptId, misbehaves: bool) {
             state,
             result,
             retryable: Retryable::Yes,
+            by: Reporter::Caller(peers()),
         }
     });
+    if sim.with(|world| world.rng.chance(INTRUSIONS)) {
+        let forged = Reported { result: None, state: JobStateName::Failed, by: intruder(), ..report.clone() };
+        ask(sim, Ask::Report(forged)).await;
+    }
     for _ in 0..MAX_REPORTS {
         match ask(sim, Ask::Report(report.clone())).await {
             Some(Say::Unknown) | None => sim.doze(SECOND / 2, 10 * SECOND).await,

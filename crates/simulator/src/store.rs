@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 use domain::ask::{Ask, Closing};
 use domain::job::JobStateName;
 use domain::peer::{Peer, Sighting};
+use domain::timeline::{Anchor, Step};
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, KeptPluginFact, Lane, Loaded,
-    Node, OpenJobs, OrphanCursor, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Remembered,
-    Reply, RoutingPage, RoutingQuery, RoutingStore, Store, StoreError, StoredFact, Take, Taken, Taking,
-    Token,
+    AskQuery, AskStore, ClockStore, Commit, Committed, DuePlace, IdempotencyKey, JobQuery, KeptKey,
+    KeptPluginFact, Lane, Loaded, Node, OpenJobs, OrphanCursor, Page, PeerPage, PeerQuery, PeerStore,
+    PluginState, PluginStore, Remembered, Reply, RoutingPage, RoutingQuery, RoutingStore, Store, StoreClock,
+    StoreError, StoredFact, Take, Taken, Taking, Token,
 };
 
 use crate::wire::{Answer, Request};
@@ -190,6 +191,26 @@ impl Store for SimStore {
     }
 
     fn remove_node<'a>(&'a self, _: &'a str) -> Reply<'a, ()> {
+        not_simulated()
+    }
+}
+
+impl ClockStore for SimStore {
+    fn clock(&self) -> Reply<'_, StoreClock> {
+        not_simulated()
+    }
+
+    fn keep_clock(&self, _: Anchor, _: Option<Step>) -> Reply<'_, ()> {
+        not_simulated()
+    }
+
+    fn due_between(
+        &self,
+        _: RecordKind,
+        _: DuePlace,
+        _: Timestamp,
+        _: usize,
+    ) -> Reply<'_, Vec<(Timestamp, RecordId)>> {
         not_simulated()
     }
 }

@@ -66,7 +66,7 @@ pub type Watch<'a> = &'a mut dyn FnMut(Stage, u64, Option<u64>);
 pub type Place<'a> = &'a mut dyn FnMut(Watch<'_>) -> Result<(), BackupError>;
 
 /// The same path with something added to its name.
-fn beside(path: &Path, added: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, added: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(added);
     PathBuf::from(name)

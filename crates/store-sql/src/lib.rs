@@ -8,6 +8,7 @@ mod agenda;
 mod asks;
 mod backup;
 mod checks;
+mod clock;
 mod database;
 mod dialect;
 mod export;
@@ -51,7 +52,8 @@ pub use postgres::{
 pub use rebuild::Rebuilt;
 pub use rows::FactLine;
 pub use sqlite::{
-    FileLock, Filled, SqliteOptions, SqliteStore, WriterFigures, claims_after, facts_after, filled,
-    open_for_reading, open_for_rebuilding, rebuild, sqlite_version, verify, verify_since,
+    AcceptedLoss, BootId, FileLock, Filled, LogContent, LogPlace, LogScan, Loss, Phase, SqliteOptions,
+    SqliteStore, Watermark, WriterFigures, accepted_loss, claims_after, facts_after, filled, judge,
+    open_for_reading, open_for_rebuilding, rebuild, scan_log, sqlite_version, verify, verify_since,
 };
 pub use verify::{Difference, Verified};

@@ -6,6 +6,7 @@ use thiserror::Error;
 use tokio_postgres::error::SqlState;
 
 use crate::postgres::{PostgresAddress, PostgresError};
+use crate::sqlite::Loss;
 
 /// When a commit counts as done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,17 @@ pub enum OpenError {
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
+    },
+    /// File and log are not what they were when commits were acknowledged.
+    #[error(
+        "{path} is damaged, or has lost commits that were acknowledged: {loss}; restore a backup into another data directory (longhaul restore \
+         FILE --data-dir NEW), or go on without what is lost: longhaul serve --accept-loss"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        loss: Loss,
     },
     /// The database is another program's.
     #[error("{path} is a database of another program; longhaul does not touch it")]
@@ -266,6 +278,7 @@ impl OpenError {
             Self::Emptied { .. } => "store_emptied",
             Self::ManyNames { .. } => "store_many_names",
             Self::NotADatabase { .. } => "not_a_database",
+            Self::Damaged { loss, .. } => loss.code(),
             Self::Foreign { .. } => "foreign_database",
             Self::Backup { .. } => "is_a_backup",
             Self::NewerSchema { .. } => "newer_schema",

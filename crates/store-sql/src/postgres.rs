@@ -15,7 +15,7 @@
 //! | `artifacts.rs` | what attempts leave, for all nodes |
 //! | `peers.rs`, `asks.rs` | those who pull work, and what they say to each other |
 //! | `tally.rs` | how many jobs are in each state: kept, never counted |
-//! | `hints.rs`, `time.rs`, `nodes.rs`, `versions.rs` | what nodes tell each other, the time that they share, who is there, and whether all work with the same schema |
+//! | `hints.rs`, `time.rs`, `clock.rs`, `nodes.rs`, `versions.rs` | what nodes tell each other, the time that they share and its correction, who is there, and whether all work with the same schema |
 //!
 //! With SQLite it shares the encoding of commits (`prepare.rs`), the check of a commit (`checks.rs`), rows (`rows.rs`), the queue
 //! (`queue.rs`) and every statement that is not about many rows at once.
@@ -26,6 +26,7 @@ mod asks;
 mod backup;
 mod batch;
 mod claims;
+mod clock;
 mod columnar;
 mod database;
 mod failure;
@@ -53,9 +54,9 @@ use domain::attention::Retention;
 use domain::job::JobStateName;
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs, OrphanCursor, Page,
-    Pulse, Remembered, Reply, SharedStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
-    Urgency,
+    Commit, Committed, Correction, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs,
+    OrphanCursor, Page, Pulse, Remembered, Reply, SeenSteps, SharedStore, Store, StoreError, StoredFact,
+    Take, Taken, Taking, Token, Urgency,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -154,6 +155,7 @@ impl PostgresStore {
                     ledger_lock,
                     recent: recent.clone(),
                     session: None,
+                    known_steps: batch::KnownSteps::default(),
                 };
                 tokio::spawn(writer.run())
             })
@@ -414,6 +416,22 @@ impl SharedStore for PostgresStore {
         let pulse =
             move |session: Arc<Session>| async move { self.hear(nodes::pulse(&session, node_id).await) };
         Box::pin(self.pool.read(pulse))
+    }
+
+    fn see_step<'a>(&'a self, node_id: &'a str, by_micros: Option<i64>) -> Reply<'a, SeenSteps> {
+        let see = move |session: Arc<Session>| async move {
+            clock::see_step(&session, node_id, by_micros).await.map_err(PostgresError::told)
+        };
+        Box::pin(self.pool.read(see))
+    }
+
+    fn correct_clock(&self, correction: Correction) -> Reply<'_, bool> {
+        Box::pin(async move {
+            let correct = |session: Arc<Session>| async move { clock::correct(&session, &correction).await };
+            let corrected = self.pool.read(correct).await;
+            self.recent.forget_all();
+            corrected
+        })
     }
 
     fn versions<'a>(&'a self, ids: &'a [RecordId]) -> Reply<'a, Vec<(RecordId, u64)>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::RecordId;
 use store::{
     Change, Checksum, Commit, FactText, Head, StoreError, encode_fact, encode_view, fact_kind, limits,
+    seal_view,
 };
 
 /// A commit, ready to be written.
@@ -87,5 +88,6 @@ fn encode(commit: &Commit, change: &Change) -> Result<ChangeText, StoreError> {
         head.checksum = text.checksum(head.checksum);
         facts.push(EncodedFact { kind, payload, checksum: head.checksum });
     }
-    Ok(ChangeText { facts, view: encode_view(&change.record), head })
+    let view = seal_view(&change.id, head, encode_view(&change.record));
+    Ok(ChangeText { facts, view, head })
 }

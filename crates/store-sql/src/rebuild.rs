@@ -5,7 +5,7 @@
 
 use domain::attention::{Retention, attention};
 use domain::{Claim, Lease, OwnerId, Timestamp};
-use store::{AgendaRow, StoreError, VIEW_FORMAT, encode_view};
+use store::{AgendaRow, StoreError, VIEW_FORMAT, encode_view, seal_view};
 
 use crate::agenda::{AGENDA_ROW, INSERT_AGENDA, UPDATE_AGENDA};
 use crate::database::{Database, Ending, Purpose, integer, one};
@@ -106,7 +106,7 @@ async fn write<D: Database>(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let Some(record) = &stream.record else { return Ok(()) };
-    let view = encode_view(record);
+    let view = seal_view(&stream.id, stream.head, encode_view(record));
     match ViewValues::of(&stream.id, record, &view) {
         ViewValues::Job(values) => database.execute(&INSERT_JOB, &values).await,
         ViewValues::Operation(values) => database.execute(&INSERT_OPERATION, &values).await,

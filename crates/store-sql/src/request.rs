@@ -2,6 +2,7 @@
 
 use domain::ask::{Ask, Closing};
 use domain::peer::{Peer, Sighting};
+use domain::timeline::{Anchor, Step};
 use domain::{Fence, Lease, RecordId, RecordKind, Timestamp};
 use store::{Committed, Footing, Node, StoreError, Take, Taken, Taking, Token};
 use tokio::sync::oneshot;
@@ -22,6 +23,8 @@ pub(crate) enum Request {
     Peer(PeerRequest),
     /// Keep or close an ask.
     Ask(AskRequest),
+    /// Keep where the time of the store stands.
+    Clock(ClockRequest),
 }
 
 /// A request about claims.
@@ -84,6 +87,12 @@ pub(crate) enum AskRequest {
     Close { id: String, closing: Closing },
 }
 
+/// A request about the time of the store.
+pub(crate) struct ClockRequest {
+    pub(crate) anchor: Anchor,
+    pub(crate) step: Option<Step>,
+}
+
 /// A request, and who waits for its answer.
 pub(crate) struct Item {
     pub(crate) request: Request,
@@ -115,7 +124,12 @@ impl Request {
                 | ClaimRequest::Take { take, .. },
             ) => take.footing == Footing::NextCommit,
             Self::Commit(prepared) => prepared.commit.tells_nothing(),
-            Self::Claim(_) | Self::Token(_) | Self::Node(_) | Self::Peer(_) | Self::Ask(_) => false,
+            Self::Claim(_)
+            | Self::Token(_)
+            | Self::Node(_)
+            | Self::Peer(_)
+            | Self::Ask(_)
+            | Self::Clock(_) => false,
         }
     }
 
@@ -128,7 +142,7 @@ impl Request {
                 token.name.len() + token.scopes.iter().map(String::len).sum::<usize>()
             }
             Self::Token(TokenRequest::Revoke { id, .. }) => id.len(),
-            Self::Node(_) => 0,
+            Self::Node(_) | Self::Clock(_) => 0,
             Self::Peer(PeerRequest::Keep(peer)) => {
                 let words = peer.labels.iter().chain(&peer.capabilities);
                 peer.metadata.as_str().len() + words.map(String::len).sum::<usize>()

@@ -218,9 +218,14 @@ pub(crate) fn read_fact(row: &dyn Columns) -> Result<FactLine, Unfit> {
 }
 
 impl FactLine {
-    /// Understands it.
-    pub(crate) fn decode(self) -> Result<StoredFact, StoreError> {
+    /// Understands it, after one with this checksum: what was changed since it was written is refused.
+    pub(crate) fn decode_after(self, before: Checksum) -> Result<StoredFact, StoreError> {
         let place = format!("version {} of {}", self.version, self.stream);
+        let checksum = self.text().checksum(before);
+        if checksum != self.checksum {
+            let told = format!("{place} has checksum {}, its content gives {checksum}", self.checksum);
+            return Err(StoreError::Broken(told));
+        }
         let fact = decode_fact(&self.kind, &self.payload)
             .map_err(|error| StoreError::Broken(format!("{place}: {error}")))?;
         let stream = RecordId::parse(&self.stream)

@@ -2,27 +2,33 @@
 //!
 //! An answer is given only after the sync. Idle, every thread waits on its queue and nothing is asked of the file.
 
+mod accepted_loss;
 mod apply;
 mod asks;
 mod blank;
 mod check;
 mod checkpoint;
 mod claims;
+mod clock;
 mod connect;
+mod connections;
 mod counts;
 mod database;
 mod failure;
 mod lock;
+mod log_scan;
+mod losses;
 mod peers;
 mod plugin_state;
 mod readers;
 mod routing;
+mod watermark;
 mod writer;
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use domain::attention::Retention;
@@ -42,14 +48,21 @@ use crate::request::{Answer, ClaimRequest, Item, NodeRequest, Request, TokenRequ
 use crate::{ClaimLine, Durability, FactLine, OpenError, Rebuilt, Verified};
 use crate::{export, floor, keys, lists, nodes, operations, reads, tokens};
 use checkpoint::Checkpointer;
+use connections::Connections;
 use counts::Counts;
 use readers::Readers;
+use watermark::MarkWriter;
 use writer::Writer;
 
+pub use accepted_loss::{AcceptedLoss, accepted_loss};
 pub(crate) use apply::last_position;
 pub use blank::{Filled, filled};
 pub(crate) use connect::{APPLICATION_ID as STORE_APPLICATION_ID, writer};
 pub use lock::FileLock;
+pub use log_scan::{LogContent, LogScan, scan_log};
+pub use losses::{Loss, judge};
+pub(crate) use watermark::mark_of;
+pub use watermark::{BootId, LogPlace, Phase, Watermark};
 pub use writer::WriterFigures;
 
 /// For its owner alone.
@@ -71,6 +84,8 @@ pub struct SqliteOptions {
     pub readers: usize,
     /// Another file layer under SQLite, for tests; then there is no lock file either.
     pub vfs: Option<String>,
+    /// When somebody said that damage and lost commits are accepted; none refuses them.
+    pub accept_loss: Option<Timestamp>,
 }
 
 /// A store on one SQLite file.
@@ -84,20 +99,28 @@ pub struct SqliteStore {
     stopped: watch::Receiver<Option<String>>,
     figures: Arc<WriterFigures>,
     newest_fact: Timestamp,
+    /// None where a test has another file layer.
+    mark: Option<Arc<Mutex<MarkWriter>>>,
     _lock: Option<FileLock>,
 }
 
 impl SqliteOptions {
     /// The usual settings for a file.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), durability: Durability::Full, readers: 2, vfs: None }
+        Self { path: path.into(), durability: Durability::Full, readers: 2, vfs: None, accept_loss: None }
     }
 }
 
 /// Opens a connection that only reads, beside a running daemon: for `verify` and `export`.
 pub fn open_for_reading(path: &Path) -> Result<rusqlite::Connection, OpenError> {
     check_there(path)?;
-    connect::reader(path, None)
+    let mut examined = losses::examine(path)?;
+    if examined.loss.is_some() {
+        // A daemon may have started meanwhile, and writes what was just read.
+        examined = losses::examine(path)?;
+    }
+    examined.refuse(path)?;
+    connect::checked_reader(path, None, |connection| examined.check_ledger(connection, path))
 }
 
 /// Opens a connection for `rebuild`; refused while a daemon has the file. The lock lasts as long as the guard.
@@ -105,8 +128,16 @@ pub fn open_for_rebuilding(path: &Path) -> Result<(rusqlite::Connection, impl Si
     // Before the lock, which would be left where there is nothing.
     check_there(path)?;
     let lock = FileLock::acquire(path)?;
+    let examined = losses::examine_locked(path)?;
+    examined.refuse(path)?;
     connect::check_has_tables(path)?;
-    Ok((connect::writer(&SqliteOptions::at(path))?, lock))
+    let options = SqliteOptions::at(path);
+    let check = |connection: &rusqlite::Connection| {
+        examined.check_ledger(connection, path)?;
+        MarkWriter::new(path, &examined, options.durability).opening();
+        Ok(())
+    };
+    Ok((connect::checked_writer(&options, check)?, lock))
 }
 
 fn check_there(path: &Path) -> Result<(), OpenError> {
@@ -177,9 +208,8 @@ impl SqliteStore {
             Some(_) => None,
         };
         // Connections first, threads last: an open that fails leaves no thread behind that would keep the file.
-        let connection = connect::writer(options)?;
-        let checkpoint_connection = connect::checkpointer(options)?;
-        let reader_connections = Readers::connect(options)?;
+        let connections = Connections::open(options)?;
+        let (connection, mark) = (connections.writer, connections.mark);
         let newest_fact = at_once(floor::newest_fact(&connection))?;
         let (stop, stopped) = watch::channel(None);
         let stop = Arc::new(stop);
@@ -193,6 +223,7 @@ impl SqliteStore {
             stopped,
             figures: Arc::new(WriterFigures::default()),
             newest_fact,
+            mark: mark.clone(),
             _lock: lock,
         };
         let writer = Writer::new(
@@ -203,10 +234,11 @@ impl SqliteStore {
             store.recent.clone(),
             store.counts.clone(),
             store.checkpointer.wake_up(),
-        )?;
+        )?
+        .marking(mark);
         // From here on a failure drops the store, which ends the threads that it has.
-        store.checkpointer.start(checkpoint_connection, stop)?;
-        store.readers.start(reader_connections)?;
+        store.checkpointer.start(connections.checkpointer, stop)?;
+        store.readers.start(connections.readers)?;
         store.writer = Some(spawn("longhaul-writer", move || writer.run())?);
         Ok(store)
     }
@@ -420,6 +452,9 @@ impl Drop for SqliteStore {
         }
         self.readers.stop();
         self.checkpointer.stop();
+        if let Some(mark) = &self.mark {
+            mark.lock().expect("no holder of the lock panics").closed();
+        }
     }
 }
 

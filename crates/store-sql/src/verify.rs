@@ -11,8 +11,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc;
 
+use domain::timeline::Steps;
 use store::{StoreError, sha256};
 
+use crate::clock;
 use crate::database::Database;
 use crate::walk::Stream;
 use compare::{Bodies, Tell};
@@ -50,7 +52,7 @@ pub struct Difference {
 
 /// Walks the whole store.
 pub(crate) async fn verify<D: Database>(database: &D) -> Result<Verified, StoreError> {
-    let judging = Judging::begin()?;
+    let judging = Judging::begin(steps(database).await)?;
     let read = read_pages(database, &judging.send).await;
     let mut verified = judging.end();
     read.map_err(D::read_failed)?;
@@ -70,11 +72,16 @@ pub(crate) async fn verify<D: Database>(database: &D) -> Result<Verified, StoreE
 /// Compares the records that facts after this position are about, each from its beginning. What stands without any fact, and what
 /// is counted, only the whole walk sees.
 pub(crate) async fn verify_since<D: Database>(database: &D, position: u64) -> Result<Verified, StoreError> {
-    let judging = Judging::begin()?;
+    let judging = Judging::begin(steps(database).await)?;
     let read = read_touched(database, position, &judging.send).await;
     let mut verified = judging.end();
     verified.position = read.map_err(D::read_failed)?;
     Ok(verified)
+}
+
+/// Where the time of the store has jumped. What cannot be read explains nothing: the walk goes on.
+async fn steps<D: Database>(database: &D) -> Steps {
+    clock::clock(database).await.map(|clock| clock.steps).unwrap_or_default()
 }
 
 /// The thread that compares, and the way to it.
@@ -84,10 +91,10 @@ struct Judging {
 }
 
 impl Judging {
-    fn begin() -> Result<Self, StoreError> {
+    fn begin(steps: Steps) -> Result<Self, StoreError> {
         let (send, receive) = mpsc::sync_channel(MESSAGES_AHEAD);
-        let judge =
-            std::thread::Builder::new().name("longhaul-verify".to_owned()).spawn(move || judge(receive));
+        let thread = std::thread::Builder::new().name("longhaul-verify".to_owned());
+        let judge = thread.spawn(move || judge(receive, steps));
         let judge =
             judge.map_err(|error| StoreError::Unavailable(format!("no thread to compare with: {error}")))?;
         Ok(Self { send, judge })
@@ -101,8 +108,8 @@ impl Judging {
 }
 
 /// Folds page after page and compares each record where its stream ends.
-fn judge(messages: mpsc::Receiver<Message>) -> Verified {
-    let mut judge = Judge::default();
+fn judge(messages: mpsc::Receiver<Message>, steps: Steps) -> Verified {
+    let mut judge = Judge { steps, ..Judge::default() };
     for message in messages {
         match message {
             Message::Bodies(bodies) => judge.hash(bodies),
@@ -115,6 +122,8 @@ fn judge(messages: mpsc::Receiver<Message>) -> Verified {
 #[derive(Default)]
 struct Judge {
     verified: Verified,
+    /// Where the time of the store has jumped.
+    steps: Steps,
     /// The stream that may go on, or the name of one that is damaged.
     open: Option<Result<Stream, String>>,
     /// The bodies of the records that end in the next page.
@@ -197,12 +206,12 @@ impl Judge {
         match stored.views.remove(id) {
             None => differs("it has no view".to_owned()),
             Some(Err(what)) => differs(format!("its view cannot be read: {what}")),
-            Some(Ok(found)) => compare::view(record, &found, differs),
+            Some(Ok(found)) => compare::view(&stream, record, &found, differs),
         }
         match stored.agenda.remove(id) {
             None => differs("it has no agenda row".to_owned()),
             Some(Err(what)) => differs(format!("its agenda row cannot be read: {what}")),
-            Some(Ok(found)) => compare::agenda(&stream, record, &found, differs),
+            Some(Ok(found)) => compare::agenda(&stream, record, &found, &self.steps, differs),
         }
         compare::bodies(record, &bodies, differs);
     }

@@ -5,6 +5,7 @@
 
 use domain::attention::{Entry, Holding, Place};
 use domain::planted::{Bug, planted};
+use domain::timeline::Step;
 use domain::{Claim, Fence, Lease, OwnerId, RecordId, Refusal, Timestamp, claim};
 
 use crate::query::Head;
@@ -130,6 +131,21 @@ impl AgendaRow {
             self.release(now);
             self.due_at = Some(now);
         }
+    }
+
+    /// Store time jumps: what is held is held for as long as before. Its limit moves along until the record itself, which knows what of it
+    /// is a time of day, is written again.
+    pub fn move_lease(&mut self, step: Step) {
+        if !self.held {
+            return;
+        }
+        let by = step.by_micros();
+        let moved = |at: Timestamp| if at > step.from { at.plus_micros(by) } else { at };
+        if let Some(claim) = &mut self.claim {
+            claim.lease_expires_at = moved(claim.lease_expires_at);
+        }
+        self.limit_at = self.limit_at.map(moved);
+        self.due_at = self.due_at.map(moved);
     }
 
     fn hold(&mut self, claim: Claim) {

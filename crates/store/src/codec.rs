@@ -50,6 +50,8 @@ pub const fn fact_kind(fact: &Fact) -> &'static str {
             JobFact::Expired(_) => "job.expired/1",
             JobFact::BecameUnavailable(_) => "job.became_unavailable/1",
             JobFact::StaleReportKept(_) => "job.stale_report_kept/1",
+            JobFact::StaleReportsCounted { .. } => "job.stale_reports_counted/1",
+            JobFact::TimersMoved { .. } => "job.timers_moved/1",
             JobFact::Purged => "job.purged/1",
             JobFact::Retired => "job.retired/1",
         },
@@ -66,11 +68,13 @@ pub const fn fact_kind(fact: &Fact) -> &'static str {
             OperationFact::Settled(_) => "operation.settled/1",
             OperationFact::LatePolled(_) => "operation.late_polled/1",
             OperationFact::Contradicted { .. } => "operation.contradicted/1",
+            OperationFact::TimersMoved { .. } => "operation.timers_moved/1",
             OperationFact::Retired => "operation.retired/1",
         },
         Fact::Event(fact) => match fact {
             EventFact::Published(_) => "event.published/1",
             EventFact::Settled(_) => "event.settled/1",
+            EventFact::TimersMoved { .. } => "event.timers_moved/1",
             EventFact::Retired => "event.retired/1",
         },
         Fact::Run(fact) => match fact {
@@ -82,6 +86,7 @@ pub const fn fact_kind(fact: &Fact) -> &'static str {
             RunFact::CancelRequested { .. } => "run.cancel_requested/1",
             RunFact::Condemned { .. } => "run.condemned/1",
             RunFact::Ended(_) => "run.ended/1",
+            RunFact::TimersMoved { .. } => "run.timers_moved/1",
             RunFact::Retired => "run.retired/1",
         },
     }

@@ -20,7 +20,7 @@ pub mod limits {
     /// Idempotency keys that one commit may use up.
     pub const MAX_KEYS: usize = 100;
     /// Bytes of each text of an idempotency key: principal, route, the sender's name for it.
-    pub const MAX_KEY_TEXT_BYTES: usize = 512;
+    pub const MAX_KEY_TEXT_BYTES: usize = 1_024;
     /// Bytes of each text that every fact carries: actor, causation, correlation.
     pub const MAX_CONTEXT_TEXT_BYTES: usize = 512;
     /// Bytes of one stored answer.

@@ -3,7 +3,7 @@
 use domain::Refusal;
 use thiserror::Error;
 
-use crate::KeptKey;
+use crate::{BodyDamage, KeptKey};
 
 /// A store's failure.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -43,6 +43,9 @@ pub enum StoreError {
     /// The store has stopped, or cannot be reached.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
+    /// A body is not what its record says, or is not there. None of its bytes are given out; trying again does not help.
+    #[error("a stored body is damaged: {0}; restore a backup")]
+    BodyDamaged(Box<BodyDamage>),
     /// What is stored cannot be understood.
     #[error("the store is broken: {0}")]
     Broken(String),
@@ -62,6 +65,7 @@ impl StoreError {
             Self::Full => "store_full",
             Self::OutcomeUnknown => "outcome_unknown",
             Self::Unavailable(_) => "store_unavailable",
+            Self::BodyDamaged(_) => "body_damaged",
             Self::Broken(_) => "store_broken",
         }
     }

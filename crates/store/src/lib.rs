@@ -6,7 +6,9 @@
 mod agenda;
 mod artifacts;
 mod asks;
+mod body_check;
 mod checksum;
+mod clock;
 mod codec;
 mod commit;
 mod error;
@@ -32,7 +34,9 @@ use domain::{Digest, Fence, JobId, Lease, OwnerId, Record, RecordId, RecordKind,
 pub use agenda::{AgendaRow, Taken};
 pub use artifacts::{ARTIFACT_CHUNK_BYTES, ArtifactName, MAX_SHARED_ARTIFACT_BYTES, SharedArtifacts};
 pub use asks::{AskQuery, AskStore, Direction, check_ask, too_many_asks};
+pub use body_check::{BodyDamage, check_body, damaged_body_reads};
 pub use checksum::{Checksum, FactText, body_ref, sha256};
+pub use clock::{ClockStore, Correction, DuePlace, SeenSteps, StoreClock};
 pub use codec::{CodecError, decode_fact, encode_fact, fact_kind};
 pub use commit::{Change, Commit, Committed, NewBody, NewFact, Removal, Urgency, limits};
 pub use error::StoreError;
@@ -41,7 +45,8 @@ pub use failpoint::failpoint;
 pub use keys::{IdempotencyKey, KeptKey};
 pub use memory::{KeptAsk, KeptPlugin, MemoryStore, Tables};
 pub use nodes::{
-    MAX_NODE_EXECUTORS, MAX_NODE_TEXT_BYTES, MAX_NODES, Node, Pulse, Ready, SharedStore, Taking,
+    MAX_NODE_EXECUTORS, MAX_NODE_TEXT_BYTES, MAX_NODES, Node, Pulse, Ready, SILENT_AFTER_SECONDS,
+    SharedStore, Taking,
 };
 pub use peers::{
     MAX_SIGHTINGS, OfCircle, PeerPage, PeerQuery, PeerStore, check_peer, check_sightings, decode_words,
@@ -57,14 +62,17 @@ pub use query::{
 pub use routing::{
     RoutedKind, RoutingCursor, RoutingPage, RoutingQuery, RoutingStore, RoutingWalk, routing_columns,
 };
-pub use tokens::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_BYTES, MAX_TOKENS, Token};
-pub use view::{JobColumns, OperationColumns, RoutingColumns, VIEW_FORMAT, decode_view, encode_view};
+pub use tokens::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_CHARS, MAX_TOKENS, Token};
+pub use view::{
+    JobColumns, OperationColumns, RoutingColumns, VIEW_FORMAT, decode_sealed_view, decode_view, encode_view,
+    seal_view,
+};
 
 /// What a store answers, later.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Where the records live.
-pub trait Store: PeerStore + AskStore + RoutingStore + PluginStore + Send + Sync {
+pub trait Store: PeerStore + AskStore + RoutingStore + PluginStore + ClockStore + Send + Sync {
     /// Writes a commit, all or nothing, and answers only when it is on stable storage.
     ///
     /// Safe to repeat word for word as long as its records are kept: a commit whose facts are there already, under the
@@ -78,7 +86,8 @@ pub trait Store: PeerStore + AskStore + RoutingStore + PluginStore + Send + Sync
     fn remembered(&self, _: &RecordId) -> Option<Remembered> {
         None
     }
-    /// The bytes of one body.
+    /// The bytes of one body, checked against the reference; none if the record does not store it, or not any more. `BodyDamaged` if
+    /// the bytes are others, or are missing although the record says that they are stored.
     fn body<'a>(&'a self, id: &'a RecordId, body: domain::BodyRef) -> Reply<'a, Option<Vec<u8>>>;
     /// What was answered under an idempotency key.
     fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>>;

@@ -3,6 +3,7 @@
 //! Where a database has an index, this walks everything: it is for tests and the simulator, with few records.
 
 mod asks;
+mod clock;
 mod keys;
 mod nodes;
 mod peers;
@@ -23,8 +24,8 @@ use crate::commit::limits::{MAX_FACT_BYTES, MAX_PAGE};
 use crate::query::Head;
 use crate::{
     AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Lane, Leading,
-    Loaded, Node, OpenJobs, OrphanCursor, Page, PageWalk, Removal, Reply, Store, StoreError, StoredFact,
-    Take, Taken, Taking, Token, encode_fact,
+    Loaded, Node, OpenJobs, OrphanCursor, Page, PageWalk, Removal, Reply, Store, StoreClock, StoreError,
+    StoredFact, Take, Taken, Taking, Token, encode_fact,
 };
 
 pub use asks::KeptAsk;
@@ -61,6 +62,8 @@ pub struct Tables {
     pub asks: BTreeMap<String, KeptAsk>,
     /// What plugins remember, by name.
     pub plugins: BTreeMap<String, KeptPlugin>,
+    /// What it knows of its time.
+    pub clock: StoreClock,
     /// Keys whose records have gone, in the order in which they may be forgotten.
     outliving: BTreeSet<(Timestamp, IdempotencyKey)>,
     last_position: u64,
@@ -167,10 +170,11 @@ impl Tables {
             self.views.insert(change.id.clone(), change.record.clone());
         }
         let head = Head { version, checksum: Checksum::default() };
+        let now = self.clock.steps.carried(commit.at);
         if let Some(row) = self.agenda.get_mut(&change.id) {
-            row.commit(head, change.agenda.clone(), commit.at, commit.lease);
+            row.commit(head, change.agenda.clone(), now, commit.lease);
         } else {
-            let row = AgendaRow::new(head, change.agenda.clone(), commit.at, commit.lease);
+            let row = AgendaRow::new(head, change.agenda.clone(), now, commit.lease);
             self.agenda.insert(change.id.clone(), row);
         }
         let forgotten = planted(Bug::BodiesForgotten) && change.expected.version > 0;
@@ -213,10 +217,11 @@ impl Tables {
 
     fn take(&mut self, ids: impl IntoIterator<Item = RecordId>, take: &Take) -> Vec<Taken> {
         let mut taken = Vec::new();
+        let now = self.clock.steps.carried(take.now);
         for id in ids {
             let Some(row) = self.agenda.get_mut(&id) else { continue };
             // A record that someone else holds is skipped, never waited for.
-            if let Ok(claim) = row.take(take.owner_after(taken.len()), take.now, take.lease) {
+            if let Ok(claim) = row.take(take.owner_after(taken.len()), now, take.lease) {
                 taken.push(Taken { id, claim });
             }
         }
@@ -393,10 +398,11 @@ impl Store for MemoryStore {
 
     fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
         let mut tables = self.tables();
+        let now = tables.clock.steps.carried(take.now);
         let taken = match tables.agenda.get_mut(id) {
             None => Err(StoreError::UnknownRecord),
             Some(row) => row
-                .take(&take.owner, take.now, take.lease)
+                .take(&take.owner, now, take.lease)
                 .map(|claim| Taken { id: id.clone(), claim })
                 .map_err(StoreError::from),
         };
@@ -405,6 +411,7 @@ impl Store for MemoryStore {
 
     fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
         let mut tables = self.tables();
+        let now = tables.clock.steps.carried(now);
         let renewed = match tables.agenda.get_mut(id) {
             None => Err(StoreError::UnknownRecord),
             Some(row) => row

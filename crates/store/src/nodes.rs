@@ -4,7 +4,7 @@
 
 use domain::{RecordId, Timestamp};
 
-use crate::{Reply, Store, StoreError};
+use crate::{Correction, Reply, SeenSteps, Store, StoreError};
 
 /// Nodes that a list holds at most.
 pub const MAX_NODES: usize = 1_000;
@@ -13,7 +13,7 @@ pub const MAX_NODE_TEXT_BYTES: usize = 512;
 /// Executors of a node.
 pub const MAX_NODE_EXECUTORS: usize = 10_000;
 /// A node that was not heard of for this long is silent: three heartbeats.
-const SILENT_AFTER_SECONDS: u64 = 30;
+pub const SILENT_AFTER_SECONDS: u64 = 30;
 
 /// One process that works on the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +87,10 @@ pub trait SharedStore: Store {
     fn beat(&self, node: Node) -> Reply<'_, Pulse>;
     /// What comes next, as a node sees it. Nothing is written.
     fn pulse<'a>(&'a self, node_id: &'a str) -> Reply<'a, Pulse>;
+    /// Writes down which step of the server's clock this node sees, or that it sees none, and says what the others see.
+    fn see_step<'a>(&'a self, node_id: &'a str, by_micros: Option<i64>) -> Reply<'a, SeenSteps>;
+    /// Changes the correction of the server's clock for all nodes; false if something else was changed first.
+    fn correct_clock(&self, correction: Correction) -> Reply<'_, bool>;
     /// The newest version of each of these records that is there.
     fn versions<'a>(&'a self, ids: &'a [RecordId]) -> Reply<'a, Vec<(RecordId, u64)>>;
 }

@@ -8,8 +8,8 @@ use crate::StoreError;
 
 /// Tokens that a store holds. The one revoked longest ago gives way to a new one; tokens in use never do.
 pub const MAX_TOKENS: usize = 1_000;
-/// Bytes of each text of a token.
-pub const MAX_TOKEN_TEXT_BYTES: usize = 256;
+/// Characters of each text of a token.
+pub const MAX_TOKEN_TEXT_CHARS: usize = 256;
 /// Scopes of one token.
 pub const MAX_TOKEN_SCOPES: usize = 64;
 
@@ -44,9 +44,9 @@ impl Token {
         }
         let texts = [&self.id, &self.name, &self.role];
         let optional = self.circle.iter().chain(&self.peer_id);
-        if texts.into_iter().chain(optional).chain(&self.scopes).any(|text| text.len() > MAX_TOKEN_TEXT_BYTES)
-        {
-            return Err(StoreError::TooLarge { what: "text of a token", limit: MAX_TOKEN_TEXT_BYTES });
+        let too_long = |text: &String| text.chars().count() > MAX_TOKEN_TEXT_CHARS;
+        if texts.into_iter().chain(optional).chain(&self.scopes).any(too_long) {
+            return Err(StoreError::TooLarge { what: "text of a token", limit: MAX_TOKEN_TEXT_CHARS });
         }
         Ok(())
     }

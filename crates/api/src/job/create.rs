@@ -67,22 +67,22 @@ pub struct CreateJob {
     /// The prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Refused: the daemon reads no files for callers.
+    /// Refused (`prompt_file_refused`): the daemon reads no files for callers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_file: Option<String>,
-    /// The folder that it is done in.
+    /// The folder that it is done in: at most 1,024 bytes, where every character counts as much as the widest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Named extra arguments for the backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// claude-code, opencode, codex, gemini, antigravity, pi or mcp-http.
+    /// claude-code, opencode, codex, gemini, antigravity, pi, mcp-http, or a backend of the host; another is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
     /// Not before this time, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_at: Option<String>,
-    /// Refused until there are calendars.
+    /// Refused (`calendars_unavailable`) until there are calendars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<String>,
     /// Where the result shall be shown.
@@ -110,7 +110,9 @@ pub struct CreateJob {
     /// What whoever pulls it must have; for work without an executor and a lane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// How often and how soon it is tried again; as its executor says if left out.
+    /// How often and how soon it is tried again; as its executor says if left out. A job of the executor `command` that exits with
+    /// another code than 0, or by a signal of its own, is tried again only if this is sent, or `final_exit` in its input is `false`; one
+    /// that was lost with its daemon is tried again in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
     /// How long one attempt may run.
@@ -126,6 +128,8 @@ pub struct CreateJob {
 
 /// How often and how soon a job is tried again. What is left out is as the executor says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+// For the schema; who reads it refuses unknown keys below.
+#[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct Retry {
     /// Attempts in all.

@@ -139,7 +139,7 @@ pub struct Runner<'a> {
     pub attempt_count: u32,
     /// The newest ones, oldest first.
     pub attempts: Vec<Attempt<'a>>,
-    /// The one whose reports count.
+    /// The one whose reports count. Its worker sees the id that it reports with, everyone else an alias (`attempt-ref-...`).
     pub current_attempt_id: Cow<'a, str>,
     /// Who took it.
     pub runner_owner_id: Cow<'a, str>,
@@ -152,6 +152,9 @@ pub struct Runner<'a> {
     /// The work outside that it waits for; left out if it waits for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Outside<'a>>,
+    /// How many reports of attempts that were not current any more have come; the first of them are facts of their own.
+    #[serde(default)]
+    pub stale_reports: u32,
 }
 
 /// Work that goes on outside, as its service last told it.
@@ -198,7 +201,7 @@ pub struct OutsideError<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct Attempt<'a> {
-    /// The fence of every report.
+    /// The fence of every report, for the worker to whom it was handed; for everyone else an alias (`attempt-ref-...`).
     pub attempt_id: Cow<'a, str>,
     /// 1 for the first.
     pub number: u32,

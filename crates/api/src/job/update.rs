@@ -5,7 +5,8 @@ use serde_json::value::RawValue;
 
 use crate::{JsonArray, JsonObject, UnderClaim};
 
-/// Where the doer says that a job is. `state_reason` and `phase` are overwritten even when left out; everything else stays.
+/// Where the doer says that a job is. `state_reason` and `phase` are overwritten even when left out; everything else stays. A report
+/// that says nothing but the state that a job has ended in changes nothing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]

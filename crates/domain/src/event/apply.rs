@@ -11,7 +11,7 @@ pub fn apply(event: &mut Event, fact: &EventFact, at: Timestamp) -> Result<(), M
         EventFact::Settled(settlement) => {
             event.settled = Some(Settled { at, settlement: settlement.clone() });
         }
-        EventFact::Retired => {}
+        EventFact::TimersMoved { .. } | EventFact::Retired => {}
     }
     event.updated_at = at;
     Ok(())

@@ -13,7 +13,8 @@ impl Event {
             None => Attention {
                 holding: Holding::Claimable,
                 place: None,
-                due_at: Some(self.published_at),
+                // Published at a time from which the clock was set back, it waits for nothing all the same.
+                due_at: Some(self.published_at.min(self.updated_at)),
                 limit_at: None,
             },
         }

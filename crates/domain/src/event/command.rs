@@ -6,7 +6,7 @@ use super::{
     DEFAULT_MAX_DEPTH, MAX_CORRELATION_BYTES, MAX_DEDUPE_KEY_BYTES, MAX_PAYLOAD_BYTES, MAX_TYPE_BYTES,
 };
 use crate::body::{BodyName, BodyRef};
-use crate::limits::{MAX_LABEL_BYTES, check_optional, check_text};
+use crate::limits::{MAX_LABEL_BYTES, check_indexed, check_optional, check_optional_bytes, check_text};
 use crate::run::NewRun;
 use crate::{JobId, Json, Refusal, RunId};
 
@@ -23,6 +23,11 @@ pub enum EventCommand {
         routes: Vec<Route>,
         /// Whether the run of the job that emitted it goes on with it.
         moves_its_run: bool,
+    },
+    /// Move what measures passed time: store time has jumped by a step of the clock.
+    MoveTimers {
+        /// By so many microseconds; negative if time went back.
+        by_micros: i64,
     },
     /// It was kept long enough.
     Retire,
@@ -141,9 +146,10 @@ impl NewEvent {
         }
         check_text("type", &self.kind, MAX_TYPE_BYTES)?;
         check_optional("source", self.source.as_deref(), MAX_LABEL_BYTES)?;
-        check_optional("dedupe_key", self.dedupe_key.as_deref(), MAX_DEDUPE_KEY_BYTES)?;
+        check_indexed("dedupe_key", self.dedupe_key.as_deref(), MAX_DEDUPE_KEY_BYTES)?;
         check_optional("circle", self.circle.as_deref(), MAX_LABEL_BYTES)?;
-        check_optional("correlation", self.correlation.as_ref().map(Json::as_str), MAX_CORRELATION_BYTES)?;
+        let correlation = self.correlation.as_ref().map(Json::as_str);
+        check_optional_bytes("correlation", correlation, MAX_CORRELATION_BYTES)?;
         if self.payload.size > MAX_PAYLOAD_BYTES as u64 {
             return Err(Refusal::TooLarge { what: "payload", limit: MAX_PAYLOAD_BYTES });
         }

@@ -14,6 +14,7 @@ type Decision = crate::Decision<EventFact>;
 pub fn decide_new(id: &EventId, command: &EventCommand) -> Decision {
     match command {
         EventCommand::Publish(new) => publish(id, new),
+        EventCommand::MoveTimers { .. } => Decision::Nothing,
         EventCommand::Settle { .. } | EventCommand::Retire => Decision::refuse(Refusal::UnknownRecord),
     }
 }
@@ -25,6 +26,9 @@ pub fn decide(event: &Event, command: &EventCommand) -> Decision {
         EventCommand::Publish(new) if event.said == **new => Decision::Nothing,
         EventCommand::Publish(_) => Decision::refuse(Refusal::AlreadyExists),
         EventCommand::Settle { routes, moves_its_run } => settle(event, routes, *moves_its_run),
+        EventCommand::MoveTimers { by_micros } => {
+            Decision::fact(EventFact::TimersMoved { by_micros: *by_micros })
+        }
         EventCommand::Retire => match &event.settled {
             Some(_) => Decision::fact(EventFact::Retired),
             None => Decision::refuse(Refusal::EventOpen),

@@ -14,6 +14,11 @@ pub enum EventFact {
     Published(Box<NewEvent>),
     /// Everything that follows from it has begun.
     Settled(Settlement),
+    /// Store time jumped by a step of the clock; what measures passed time was moved with it.
+    TimersMoved {
+        /// By so many microseconds; negative if time went back.
+        by_micros: i64,
+    },
     /// It was kept long enough; the stream ends here and goes.
     Retired,
 }

@@ -4,6 +4,7 @@ use super::attempt::{Attempt, AttemptEnd, Trigger};
 use super::cancel::{CancelRequest, KeptCancelAnswer};
 use super::details::{Details, Note};
 use super::fact::{CancelCause, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability};
+use super::holder::Holder;
 use super::state::{Job, JobState, JobStateName};
 use crate::body::BodyRef;
 use crate::limits::{KEPT_ATTEMPTS, KEPT_CANCEL_ANSWERS, KEPT_EVIDENCE, KEPT_NOTES, keep_last};
@@ -13,18 +14,23 @@ use crate::{Misfold, Timestamp};
 pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold> {
     match fact {
         JobFact::Created(_) => return Err(Misfold("the job was created twice")),
-        JobFact::Dispatched { attempt_id, number, owner, trigger } => job.begin(
+        JobFact::Dispatched { attempt_id, number, owner, trigger, holder } => job.begin(
             Attempt {
                 id: attempt_id.clone(),
                 number: *number,
                 owner: owner.clone(),
+                holder: holder.clone(),
                 trigger: *trigger,
                 started_at: at,
+                moved_micros: 0,
                 end: None,
             },
             at,
         ),
-        JobFact::Delivered => job.go(JobState::Delivered, Some("delivered")),
+        JobFact::Delivered => {
+            job.pass_on();
+            job.go(JobState::Delivered, Some("delivered"));
+        }
         JobFact::Started(details) => job.report(JobState::Running, details, at),
         JobFact::InputAwaited(details) => job.report(JobState::AwaitingInput, details, at),
         JobFact::Blocked(details) => job.report(JobState::Blocked, details, at),
@@ -79,7 +85,12 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
         JobFact::StaleReportKept(report) => {
             job.purged &= report.details.bodies().next().is_none();
             keep_last(&mut job.evidence, StaleReport { at, ..report.clone() }, KEPT_EVIDENCE);
+            job.stale_reports = job.stale_reports.saturating_add(1);
         }
+        JobFact::StaleReportsCounted { count } => {
+            job.stale_reports = job.stale_reports.saturating_add(*count);
+        }
+        JobFact::TimersMoved { by_micros } => job.move_timers(*by_micros),
         JobFact::Purged => job.purge(at),
         JobFact::Retired => {}
     }
@@ -134,6 +145,15 @@ impl Job {
         self.completed_at = None;
         self.cancel = None;
         self.answers.clear();
+    }
+
+    /// An executor of the daemon gave the attempt to someone else, who knows its id from there.
+    fn pass_on(&mut self) {
+        if let Some(attempt) = self.attempts.last_mut()
+            && attempt.holder == Holder::Daemon
+        {
+            attempt.holder = Holder::Bearer;
+        }
     }
 
     fn go(&mut self, state: JobState, reason: Option<&str>) {

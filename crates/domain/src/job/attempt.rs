@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::details::ResultRefs;
+use super::holder::Holder;
 use super::state::JobStateName;
 use crate::{AttemptId, OwnerId, Timestamp};
 
@@ -15,11 +16,17 @@ pub struct Attempt {
     pub number: u32,
     /// Who took it.
     pub owner: OwnerId,
+    /// To whom it was handed.
+    #[serde(default, skip_serializing_if = "Holder::is_bearer")]
+    pub holder: Holder,
     /// What made it.
     #[serde(default, skip_serializing_if = "Trigger::is_automatic")]
     pub trigger: Trigger,
     /// When it was taken.
     pub started_at: Timestamp,
+    /// By how much store time has jumped since, without that time having passed.
+    #[serde(default, skip_serializing_if = "is_none_moved")]
+    pub moved_micros: i64,
     /// How it ended, once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<AttemptEnd>,
@@ -60,6 +67,11 @@ pub struct AttemptEnd {
     /// What it produced. Stays here when a later attempt replaces the job's result.
     #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
     pub result: ResultRefs,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+const fn is_none_moved(micros: &i64) -> bool {
+    *micros == 0
 }
 
 impl Trigger {

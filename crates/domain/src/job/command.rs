@@ -3,6 +3,7 @@
 use super::attempt::Trigger;
 use super::cancel::CancelAnswer;
 use super::details::{Details, ResultRefs};
+use super::holder::{Holder, Reporter};
 use super::intent::Intent;
 use super::spec::NewJob;
 use super::state::{AfterExternal, JobStateName};
@@ -36,6 +37,8 @@ pub enum JobCommand {
     Heartbeat {
         /// The current attempt.
         attempt_id: AttemptId,
+        /// Who is alive.
+        by: Reporter,
     },
     /// The executor, or the doer of unmanaged work, says where it is.
     Report(Box<Report>),
@@ -114,10 +117,20 @@ pub enum JobCommand {
         /// For the wait before another attempt.
         jitter: Jitter,
     },
+    /// So many more stale reports came than are kept one by one.
+    CountStaleReports {
+        /// How many since the count before.
+        count: u32,
+    },
     /// Its deadline or lifetime is over.
     Expire,
     /// Its bodies were deleted on request.
     Purge,
+    /// Move what measures passed time: store time has jumped by a step of the clock.
+    MoveTimers {
+        /// By so many microseconds; negative if time went back.
+        by_micros: i64,
+    },
     /// It was kept long enough.
     Retire,
 }
@@ -147,20 +160,32 @@ impl JobCommand {
             | Self::RequestCancel { .. }
             | Self::RecordCancelAnswer { .. }
             | Self::TimeOutCancel
+            | Self::CountStaleReports { .. }
             | Self::Expire
             | Self::Purge
+            | Self::MoveTimers { .. }
             | Self::Retire => false,
         }
     }
 }
 
 /// Who has left work outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftBy {
     /// An executor of ours, which can do nothing more about it.
     Executor,
     /// Whoever pulled the job: it is told that nobody waits for the work, and has the work still.
-    Doer,
+    Doer(Reporter),
+}
+
+impl LeftBy {
+    /// Who says so.
+    pub(super) const fn reporter(&self) -> &Reporter {
+        match self {
+            Self::Executor => &Reporter::Daemon,
+            Self::Doer(reporter) => reporter,
+        }
+    }
 }
 
 /// Takes a job for a new attempt.
@@ -170,6 +195,8 @@ pub struct Dispatch {
     pub attempt_id: AttemptId,
     /// Who takes it.
     pub owner: OwnerId,
+    /// To whom it is handed.
+    pub holder: Holder,
     /// What made it.
     pub trigger: Trigger,
 }
@@ -179,6 +206,8 @@ pub struct Dispatch {
 pub struct Report {
     /// The attempt that it is about; none for unmanaged work.
     pub attempt_id: Option<AttemptId>,
+    /// Who reports.
+    pub by: Reporter,
     /// The state reported; the current one only adds notes.
     pub state: JobStateName,
     /// The rest.

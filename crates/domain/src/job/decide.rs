@@ -27,7 +27,7 @@ pub fn decide_new(id: &JobId, command: &JobCommand, now: Timestamp) -> Decision 
     match command {
         JobCommand::Create(new) => create(id, new, now),
         // An operation may outlive its job; its own record keeps how it ended.
-        JobCommand::ConcludeOperation { .. } => Decision::Nothing,
+        JobCommand::ConcludeOperation { .. } | JobCommand::MoveTimers { .. } => Decision::Nothing,
         JobCommand::Dispatch(_)
         | JobCommand::QueueAgain { .. }
         | JobCommand::Resume { .. }
@@ -43,6 +43,7 @@ pub fn decide_new(id: &JobId, command: &JobCommand, now: Timestamp) -> Decision 
         | JobCommand::TimeOutCancel
         | JobCommand::LoseLease { .. }
         | JobCommand::TimeOutAttempt { .. }
+        | JobCommand::CountStaleReports { .. }
         | JobCommand::Expire
         | JobCommand::Purge
         | JobCommand::Retire => Decision::refuse(Refusal::UnknownRecord),
@@ -57,7 +58,7 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
         JobCommand::QueueAgain { trigger } => dispatch::queue_again(job, *trigger, now),
         JobCommand::Resume { attempt_id } => dispatch::resume(job, attempt_id),
         JobCommand::Deliver { attempt_id } => dispatch::deliver(job, attempt_id),
-        JobCommand::Heartbeat { attempt_id } => dispatch::heartbeat(job, attempt_id),
+        JobCommand::Heartbeat { attempt_id, by } => dispatch::heartbeat(job, attempt_id, by),
         JobCommand::Report(report) => report::decide(job, report, now),
         JobCommand::IntendSubmit { attempt_id, intent } => submit::intend(job, attempt_id, intent),
         JobCommand::LoseSubmit { attempt_id, details, not_before, jitter } => {
@@ -65,7 +66,7 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
             submit::lose(job, attempt_id, details, again, *jitter, now)
         }
         JobCommand::Defer { attempt_id, operation_id, operation, then, left_by } => {
-            external::defer(job, attempt_id, operation_id, operation, *then, *left_by)
+            external::defer(job, attempt_id, operation_id, operation, *then, left_by)
         }
         JobCommand::ConcludeOperation { operation_id, ending, jitter } => {
             external::conclude_operation(job, operation_id, ending, *jitter, now)
@@ -80,8 +81,10 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
         JobCommand::TimeOutAttempt { attempt_id, jitter } => {
             dispatch::time_out_attempt(job, attempt_id, *jitter, now)
         }
+        JobCommand::CountStaleReports { count } => report::count_stale(job, *count),
         JobCommand::Expire => expire(job, now),
         JobCommand::Purge => purge(job),
+        JobCommand::MoveTimers { by_micros } => move_timers(job, *by_micros),
         JobCommand::Retire => retire(job),
     }
 }
@@ -136,6 +139,23 @@ fn expire(job: &Job, now: Timestamp) -> Decision {
             Some(due_at) => Refusal::NotDue { due_at }.into(),
             None => Refusal::NotDue { due_at: Timestamp::from_micros(i64::MAX) }.into(),
         },
+        JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Unavailable { .. } => Decision::Nothing,
+    }
+}
+
+fn move_timers(job: &Job, by_micros: i64) -> Decision {
+    match job.state {
+        JobState::Queued { .. }
+        | JobState::Dispatching
+        | JobState::Delivered
+        | JobState::Running
+        | JobState::AwaitingInput
+        | JobState::AwaitingExternal { .. }
+        | JobState::Blocked => Decision::fact(JobFact::TimersMoved { by_micros }),
         JobState::Completed
         | JobState::Failed
         | JobState::Cancelled

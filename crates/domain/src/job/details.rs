@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::state::{JobStateName, is_zero};
 use crate::body::{BodyName, BodyRef};
-use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional};
+use crate::limits::{
+    MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional,
+    check_optional_bytes,
+};
 use crate::{Json, Refusal, Timestamp};
 
 /// The bounded rest of a report.
@@ -86,7 +89,7 @@ impl Details {
         check_optional("state_reason", self.reason.as_deref(), MAX_LABEL_BYTES)?;
         check_optional("phase", self.phase.as_deref(), MAX_LABEL_BYTES)?;
         check_optional("progress_note", self.note.as_deref(), MAX_NOTE_BYTES)?;
-        check_optional("progress", self.progress.as_ref().map(Json::as_str), MAX_PROGRESS_BYTES)?;
+        check_optional_bytes("progress", self.progress.as_ref().map(Json::as_str), MAX_PROGRESS_BYTES)?;
         check_optional("result_summary", self.result.summary.as_deref(), MAX_SUMMARY_BYTES)?;
         self.question.map_or(Ok(()), |body| body.check_named(BodyName::Question))?;
         self.provenance.map_or(Ok(()), |body| body.check_named(BodyName::Provenance))?;

@@ -3,6 +3,7 @@
 use super::command::Retryable;
 use super::details::Details;
 use super::fact::{CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause};
+use super::holder::Reporter;
 use super::intent::Intent;
 use super::state::{Job, JobState, JobStateName};
 use crate::operation::{Cancelability, NewOperation, OperationCommand};
@@ -20,6 +21,14 @@ pub(super) fn current(job: &Job, attempt_id: &AttemptId) -> Result<(), Refusal> 
         Some(attempt) if attempt.id == *attempt_id && !attempt.was_sent_back() && !queued => Ok(()),
         Some(_) if planted(Bug::AttemptNotChecked) => Ok(()),
         Some(_) | None => Err(Refusal::StaleAttempt),
+    }
+}
+
+/// Whether the attempt was handed to whoever reports on it. What is not known of an attempt is settled by `current`.
+pub(super) fn handed_to(job: &Job, attempt_id: &AttemptId, by: &Reporter) -> Result<(), Refusal> {
+    match job.attempts.iter().find(|attempt| attempt.id == *attempt_id) {
+        Some(attempt) if !attempt.accepts_reports_of(by) => Err(Refusal::AttemptNotYours),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::attempt::Trigger;
 use super::cancel::CancelAnswer;
 use super::details::Details;
+use super::holder::Holder;
 use super::intent::Intent;
 use super::spec::NewJob;
 use super::state::{AfterExternal, JobStateName};
@@ -28,6 +29,9 @@ pub enum JobFact {
         /// What made it.
         #[serde(default, skip_serializing_if = "Trigger::is_automatic")]
         trigger: Trigger,
+        /// To whom it was handed. Facts of older versions do not say.
+        #[serde(default, skip_serializing_if = "Holder::is_bearer")]
+        holder: Holder,
     },
     /// The executor has it.
     Delivered,
@@ -88,6 +92,16 @@ pub enum JobFact {
     BecameUnavailable(Conclusion<Unavailability>),
     /// An attempt that was not current reported; nothing else changed.
     StaleReportKept(StaleReport),
+    /// So many more reports of attempts that were not current came, beyond those that are kept one by one.
+    StaleReportsCounted {
+        /// How many since the count before.
+        count: u32,
+    },
+    /// Store time jumped by a step of the clock; what measures passed time was moved with it.
+    TimersMoved {
+        /// By so many microseconds; negative if time went back.
+        by_micros: i64,
+    },
     /// Its bodies were deleted.
     Purged,
     /// It was kept long enough; the stream ends here and goes.

@@ -19,6 +19,9 @@ pub const AFTER_PULLED: &str = "pull;";
 /// How the lanes of work begin that only one node can do. No executor and no lane that a caller names may begin so.
 const PINNED: &str = "at:";
 
+/// How no lane and no executor that a caller names may begin.
+pub const RESERVED_LANES: [&str; 2] = [PULLED, PINNED];
+
 /// What someone who pulls asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pull<'a> {
@@ -79,7 +82,7 @@ pub fn pinned(node: &str, lane: &str) -> String {
 
 /// Whether a name is none that a caller may give to a lane or an executor.
 pub(super) fn is_reserved(name: &str) -> bool {
-    is_pulled(name) || name.starts_with(PINNED)
+    RESERVED_LANES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 impl JobSpec {
@@ -145,6 +148,7 @@ impl Job {
         else {
             return None;
         };
-        self.last_attempt().map(|attempt| attempt.started_at.plus_seconds(seconds))
+        let attempt = self.last_attempt()?;
+        Some(attempt.started_at.plus_micros(attempt.moved_micros).plus_seconds(seconds))
     }
 }

@@ -8,6 +8,7 @@ use super::decide::submit;
 use super::details::Details;
 use super::ends;
 use super::fact::{CancelCause, Conclusion, ExpiryCause, JobFact, StaleReport, Unavailability};
+use super::holder::Reporter;
 use super::state::{Job, JobState, JobStateName};
 use crate::limits::{KEPT_EVIDENCE, MAX_ID_BYTES, check_optional};
 use crate::planted::{Bug, planted};
@@ -20,7 +21,7 @@ pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<Job
     if let Err(refusal) = checked {
         return refusal.into();
     }
-    match fence(job, report.attempt_id.as_ref()) {
+    match fence(job, report) {
         Ok(()) => {}
         Err(refusal @ Refusal::StaleAttempt) => return refuse(job, report, refusal),
         Err(refusal) => return refusal.into(),
@@ -48,12 +49,56 @@ pub(super) fn decide(job: &Job, report: &Report, now: Timestamp) -> Decision<Job
     }
 }
 
-/// A dispatched job is fenced for ever; a job that never was is open to its doer without an attempt id.
-fn fence(job: &Job, attempt_id: Option<&AttemptId>) -> Result<(), Refusal> {
-    match (job.last_attempt(), attempt_id) {
+/// A dispatched job is fenced for ever, and only the holder of its attempt reports on it. A job that never was dispatched and that
+/// no executor is to do is open to its worker without an attempt id.
+fn fence(job: &Job, report: &Report) -> Result<(), Refusal> {
+    match (job.last_attempt(), &report.attempt_id) {
+        (None, None) if job.spec.executor.is_some() && report.by != Reporter::Daemon => {
+            Err(Refusal::AttemptNotYours)
+        }
         (None, None) => Ok(()),
         (Some(_), None) => Err(Refusal::AttemptRequired),
-        (_, Some(attempt_id)) => ends::current(job, attempt_id),
+        (_, Some(attempt_id)) => ends::handed_to(job, attempt_id, &report.by)
+            .and_then(|()| ends::current(job, attempt_id))
+            .and_then(|()| gate(job, report)),
+    }
+}
+
+/// Work that waits for an answer goes on only when someone who may give it has given it. Its worker may add notes, and confirm that
+/// it has stopped when it was asked to.
+fn gate(job: &Job, report: &Report) -> Result<(), Refusal> {
+    let confirms_cancel = report.state == JobStateName::Cancelled && job.cancel.is_some();
+    let stays = report.state == JobStateName::AwaitingInput;
+    match job.state {
+        JobState::AwaitingInput if planted(Bug::GatePassedByReport) => Ok(()),
+        JobState::AwaitingInput if !stays && !confirms_cancel => Err(Refusal::AnswerRequired),
+        JobState::AwaitingInput
+        | JobState::Queued { .. }
+        | JobState::Dispatching
+        | JobState::Delivered
+        | JobState::Running
+        | JobState::AwaitingExternal { .. }
+        | JobState::Blocked
+        | JobState::Completed
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::Expired
+        | JobState::Unavailable { .. } => Ok(()),
+    }
+}
+
+/// Stale reports beyond those that are kept one by one are counted, whatever the job's state.
+pub(super) fn count_stale(job: &Job, count: u32) -> Decision<JobFact> {
+    if count == 0 || job.stale_reports == u32::MAX {
+        return Decision::Nothing;
+    }
+    Decision::fact(JobFact::StaleReportsCounted { count })
+}
+
+impl Job {
+    /// Whether a refused report of this attempt left no evidence only because enough of it is kept: then it is counted.
+    pub fn counts_stale_report(&self, attempt_id: &AttemptId) -> bool {
+        is_kept(self, attempt_id) && self.evidence.len() >= KEPT_EVIDENCE
     }
 }
 
@@ -101,10 +146,18 @@ fn same_state(job: &Job, report: &Report) -> Decision<JobFact> {
     }
     let says_nothing_else =
         Details { result: job.result.clone(), ..Details::default() } == report.details && is_over;
-    if report.details.is_empty() || says_nothing_else {
+    // Reason and phase are those of the newest report: while the job goes on, one without them takes them away.
+    let clears = !is_over && (job.phase.is_some() || has_reported_reason(job));
+    if report.details.is_empty() && !clears || says_nothing_else {
         return Decision::Nothing;
     }
     Decision::fact(JobFact::Noted(report.details.clone()))
+}
+
+/// Whether the reason is one that a report gave. The daemon gives its own when it moves a job itself, and while a cancel is pending.
+fn has_reported_reason(job: &Job) -> bool {
+    let is_reported = matches!(job.state, JobState::Running | JobState::AwaitingInput | JobState::Blocked);
+    is_reported && job.cancel.is_none() && !job.resume_pending && job.state_reason.is_some()
 }
 
 /// The moves that a report may make, from every state.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::lane::is_reserved;
 use crate::body::BodyRef;
 use crate::limits::{
-    MAX_BODIES, MAX_EXECUTION_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES,
-    check_optional, check_text,
+    MAX_BODIES, MAX_EXECUTION_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES, check_indexed,
+    check_optional, check_optional_bytes, check_text,
 };
 use crate::run::StepLink;
 use crate::{Json, Refusal, RetryPolicy, Timestamp};
@@ -47,6 +47,10 @@ pub struct JobSpec {
     pub priority: i32,
     /// How often and how soon it is tried again.
     pub retry: RetryPolicy,
+    /// Whether its creator said how often it is tried. Then a command that fails by itself is tried again too; without that only one that
+    /// was lost is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retry_requested: bool,
     /// How long one attempt may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
@@ -114,6 +118,7 @@ impl JobSpec {
             label: None,
             priority: 0,
             retry,
+            retry_requested: false,
             timeout_seconds: None,
             deadline_at: None,
             expires_at: None,
@@ -149,7 +154,6 @@ impl NewJob {
             ("created_by_peer_id", &spec.created_by_peer_id, MAX_ID_BYTES),
             ("owner_peer_id", &spec.owner_peer_id, MAX_ID_BYTES),
             ("assigned_peer_id", &spec.assigned_peer_id, MAX_ID_BYTES),
-            ("path", &spec.path, MAX_TITLE_BYTES),
             ("session_id", &spec.session_id, MAX_ID_BYTES),
             ("correlation_id", &spec.correlation_id, MAX_ID_BYTES),
             ("circle", &spec.circle, MAX_LABEL_BYTES),
@@ -159,7 +163,9 @@ impl NewJob {
         ] {
             check_optional(what, text.as_deref(), limit)?;
         }
-        check_optional("execution", spec.execution.as_ref().map(Json::as_str), MAX_EXECUTION_BYTES)?;
+        // It is part of the name of a lane, which an index holds.
+        check_indexed("path", spec.path.as_deref(), MAX_TITLE_BYTES)?;
+        check_optional_bytes("execution", spec.execution.as_ref().map(Json::as_str), MAX_EXECUTION_BYTES)?;
         if spec.tags.len() > MAX_TAGS {
             return Err(Refusal::TooLarge { what: "tags", limit: MAX_TAGS });
         }

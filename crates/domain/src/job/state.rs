@@ -139,6 +139,9 @@ pub struct Job {
     /// Reports of attempts that were not current any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<StaleReport>,
+    /// How many reports of attempts that were not current ever came; only the first of them are kept as evidence.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stale_reports: u32,
     /// Whether its bodies were deleted on request, and none has come since.
     #[serde(default, skip_serializing_if = "is_false")]
     pub purged: bool,
@@ -174,6 +177,7 @@ impl Job {
             bodies: new.bodies.clone(),
             answers: Vec::new(),
             evidence: Vec::new(),
+            stale_reports: 0,
             purged: false,
             purged_at: None,
             created_at: at,

@@ -11,6 +11,7 @@ mod dispatch;
 mod expiry;
 mod external;
 mod history;
+mod holder;
 mod lease;
 mod pulled;
 mod report;
@@ -110,7 +111,13 @@ fn dispatched(number: u32) -> JobFact {
 }
 
 fn dispatched_by(number: u32, trigger: Trigger) -> JobFact {
-    JobFact::Dispatched { attempt_id: attempt(number), number, owner: OwnerId::new("node-1"), trigger }
+    JobFact::Dispatched {
+        attempt_id: attempt(number),
+        number,
+        owner: OwnerId::new("node-1"),
+        trigger,
+        holder: Holder::Daemon,
+    }
 }
 
 fn started() -> JobFact {
@@ -184,7 +191,12 @@ fn dispatched_and_over() -> [(JobStateName, Vec<JobFact>); 6] {
 // Commands.
 
 fn dispatch(number: u32, trigger: Trigger) -> JobCommand {
-    JobCommand::Dispatch(Dispatch { attempt_id: attempt(number), owner: OwnerId::new("node-1"), trigger })
+    JobCommand::Dispatch(Dispatch {
+        attempt_id: attempt(number),
+        owner: OwnerId::new("node-1"),
+        trigger,
+        holder: Holder::Daemon,
+    })
 }
 
 /// A report by an attempt that may not be tried again if it failed.
@@ -214,6 +226,7 @@ fn report(
         retryable,
         jitter: Jitter(0),
         submit: SubmitWord::Unsaid,
+        by: Reporter::Daemon,
     }))
 }
 

@@ -64,6 +64,7 @@ pub fn apply(operation: &mut Operation, fact: &OperationFact, at: Timestamp) -> 
         OperationFact::Contradicted { status } => {
             operation.diagnose(LATE_STATUS_IGNORED, &format!("the service said {status}"), at);
         }
+        OperationFact::TimersMoved { by_micros } => operation.move_timers(*by_micros),
         OperationFact::Retired => {}
     }
     operation.updated_at = at;

@@ -64,6 +64,11 @@ pub enum OperationCommand {
         /// Why.
         reason: String,
     },
+    /// Move what measures passed time: store time has jumped by a step of the clock.
+    MoveTimers {
+        /// By so many microseconds; negative if time went back.
+        by_micros: i64,
+    },
     /// It was kept long enough.
     Retire,
 }

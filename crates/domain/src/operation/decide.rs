@@ -27,7 +27,7 @@ pub fn decide_new(id: &OperationId, command: &OperationCommand, now: Timestamp) 
             accept::accept_orphan(id, operation, reason, now)
         }
         // A job gives up what it knows of; there may be nothing left of it.
-        OperationCommand::Abandon { .. } => Decision::Nothing,
+        OperationCommand::Abandon { .. } | OperationCommand::MoveTimers { .. } => Decision::Nothing,
         OperationCommand::RecordPoll(_)
         | OperationCommand::RecordPollError { .. }
         | OperationCommand::RequestCancel { .. }
@@ -56,6 +56,9 @@ pub fn decide(operation: &Operation, command: &OperationCommand, now: Timestamp)
         OperationCommand::Settle { by, note } => cancel::settle(operation, by.as_deref(), note),
         OperationCommand::Expire => expire(operation, now),
         OperationCommand::Abandon { reason } => abandon(operation, reason),
+        OperationCommand::MoveTimers { by_micros } => {
+            Decision::fact(OperationFact::TimersMoved { by_micros: *by_micros })
+        }
         OperationCommand::Retire => retire(operation),
     }
 }

@@ -62,6 +62,11 @@ pub enum OperationFact {
         /// What it said.
         status: OperationStatus,
     },
+    /// Store time jumped by a step of the clock; what measures passed time was moved with it.
+    TimersMoved {
+        /// By so many microseconds; negative if time went back.
+        by_micros: i64,
+    },
     /// It was kept long enough; the stream ends here and goes.
     Retired,
 }

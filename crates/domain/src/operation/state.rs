@@ -10,7 +10,7 @@ use super::command::{Cancelability, PollError};
 use super::fact::{Accepted, Ending, ExpiryCause, Settlement};
 use super::orphan::Aftermath;
 use crate::body::BodyRef;
-use crate::job::KeptCancelAnswer;
+use crate::job::{CancelAnswer, KeptCancelAnswer};
 use crate::policy::{CancelPolicy, KindPolicy};
 use crate::{AttemptId, JobId, Json, OperationId, Timestamp};
 
@@ -174,6 +174,22 @@ pub struct Diagnostic {
 /// The error code of work whose executor nobody has: its service has said nothing of it.
 pub const SPECIALIST_UNREGISTERED: &str = "specialist_unregistered";
 
+/// The error code of a poll that was not answered in the time that the host grants.
+pub const POLL_TIMED_OUT: &str = "poll_timed_out";
+/// The error code of an executor whose own time limit was over first.
+const TIMED_OUT: &str = "timed_out";
+
+/// What is known of an operation's service from its last poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PollHistory {
+    /// It was answered, whatever the answer was.
+    Answered,
+    /// There was none.
+    NeverPolled,
+    /// It was not answered in time.
+    Hung,
+}
+
 /// The diagnostic of a status that came after the end.
 pub(super) const LATE_STATUS_IGNORED: &str = "late-status-ignored";
 /// The diagnostic of a hint that was negative or not a whole number of seconds.
@@ -218,6 +234,24 @@ impl Operation {
             (Some(ended), _) => ended.how.status(),
             (None, ReportedStatus::Pending) => OperationStatus::Pending,
             (None, ReportedStatus::Running) => OperationStatus::Running,
+        }
+    }
+
+    /// What came of the newest poll, or of the newest request to stop it.
+    pub fn poll_history(&self) -> PollHistory {
+        let hung = |error: &PollError| error.code == POLL_TIMED_OUT || error.code == TIMED_OUT;
+        let late = self.aftermath.as_ref().map(|aftermath| aftermath.last_error.as_ref());
+        let last_error = late.unwrap_or(self.last_error.as_ref());
+        let stop = self.cancel.as_ref().and_then(|cancel| cancel.answers.last());
+        let unreachable = stop.is_some_and(|kept| {
+            kept.answer == CancelAnswer::Unreachable && self.last_polled_at.is_none_or(|at| at <= kept.at)
+        });
+        if unreachable || last_error.is_some_and(hung) {
+            PollHistory::Hung
+        } else if self.polls == 0 && stop.is_none() {
+            PollHistory::NeverPolled
+        } else {
+            PollHistory::Answered
         }
     }
 

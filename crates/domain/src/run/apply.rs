@@ -27,7 +27,7 @@ pub fn apply(run: &mut Run, fact: &RunFact, at: Timestamp) -> Result<(), Misfold
             run.end = Some(*end);
             run.ended_at = Some(at);
         }
-        RunFact::Retired => {}
+        RunFact::TimersMoved { .. } | RunFact::Retired => {}
     }
     run.updated_at = at;
     Ok(())

@@ -8,7 +8,7 @@ use super::state::VisitIndex;
 use crate::body::{BodyName, BodyRef};
 use crate::event::{MAX_CORRELATION_BYTES, MAX_DEDUPE_KEY_BYTES};
 use crate::job::NewJob;
-use crate::limits::{MAX_LABEL_BYTES, check_optional, check_text};
+use crate::limits::{MAX_LABEL_BYTES, check_indexed, check_optional, check_optional_bytes, check_text};
 use crate::{EventId, JobId, Json, Refusal, RunId};
 
 /// An order to a run.
@@ -45,6 +45,11 @@ pub enum RunCommand {
     Condemn {
         /// Why, short and machine-readable.
         reason: String,
+    },
+    /// Move what measures passed time: store time has jumped by a step of the clock.
+    MoveTimers {
+        /// By so many microseconds; negative if time went back.
+        by_micros: i64,
     },
     /// It was kept long enough.
     Retire,
@@ -145,8 +150,9 @@ impl NewRun {
         check_text("pipeline", &self.pipeline, MAX_LABEL_BYTES)?;
         check_text("version", &self.version, MAX_LABEL_BYTES)?;
         check_optional("circle", self.circle.as_deref(), MAX_LABEL_BYTES)?;
-        check_optional("dedupe_key", self.dedupe_key.as_deref(), MAX_DEDUPE_KEY_BYTES)?;
-        check_optional("correlation", self.correlation.as_ref().map(Json::as_str), MAX_CORRELATION_BYTES)?;
+        check_indexed("dedupe_key", self.dedupe_key.as_deref(), MAX_DEDUPE_KEY_BYTES)?;
+        let correlation = self.correlation.as_ref().map(Json::as_str);
+        check_optional_bytes("correlation", correlation, MAX_CORRELATION_BYTES)?;
         self.plan.check_named(BodyName::Plan)?;
         self.input.check_named(BodyName::Input)?;
         self.shape.check()

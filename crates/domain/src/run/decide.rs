@@ -20,7 +20,9 @@ pub fn decide_new(id: &RunId, command: &RunCommand) -> Decision {
     match command {
         RunCommand::Start(new) => start(id, new),
         // A job may outlive its run; its own record keeps how it ended.
-        RunCommand::EndStep { .. } | RunCommand::ReopenStep { .. } => Decision::Nothing,
+        RunCommand::EndStep { .. } | RunCommand::ReopenStep { .. } | RunCommand::MoveTimers { .. } => {
+            Decision::Nothing
+        }
         RunCommand::Advance(_)
         | RunCommand::RequestCancel { .. }
         | RunCommand::Condemn { .. }
@@ -37,6 +39,9 @@ pub fn decide(run: &Run, command: &RunCommand, now: Timestamp) -> Decision {
         RunCommand::ReopenStep { visit, job_id } => reopen_step(run, *visit, job_id),
         RunCommand::RequestCancel { by, reason } => request_cancel(run, by.as_deref(), reason, now),
         RunCommand::Condemn { reason } => condemn(run, reason, now),
+        RunCommand::MoveTimers { by_micros } => {
+            Decision::fact(RunFact::TimersMoved { by_micros: *by_micros })
+        }
         RunCommand::Retire => match run.end {
             Some(_) => Decision::fact(RunFact::Retired),
             None => Decision::refuse(Refusal::RunOpen),

@@ -42,7 +42,9 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::NotRetryable { .. } => Some(Refusal::Purged),
         Refusal::Purged => Some(Refusal::AttemptRequired),
         Refusal::AttemptRequired => Some(Refusal::StaleAttempt),
-        Refusal::StaleAttempt => Some(Refusal::CancelPending),
+        Refusal::StaleAttempt => Some(Refusal::AttemptNotYours),
+        Refusal::AttemptNotYours => Some(Refusal::AnswerRequired),
+        Refusal::AnswerRequired => Some(Refusal::CancelPending),
         Refusal::CancelPending => Some(Refusal::NoCancelPending),
         Refusal::NoCancelPending => Some(Refusal::NotAwaitingInput { state }),
         Refusal::NotAwaitingInput { .. } => {

@@ -39,15 +39,17 @@ const JOB: &[Rule] = &[
         &["awaiting_input", "blocked", "completed", "failed", "cancelled"],
         &["report"],
     ),
-    // Paused for a person.
-    (&["awaiting_input", "awaiting_input, never dispatched"], &["blocked"], &["report"]),
+    // Paused for a person: work that was dispatched goes on by an answer alone.
+    (&["awaiting_input, never dispatched"], &["blocked"], &["report"]),
+    (&["awaiting_input"], &["running"], &["answer"]),
     (&["blocked", "blocked, never dispatched"], &["awaiting_input"], &["report"]),
     (
-        &["awaiting_input", "blocked", "awaiting_input, never dispatched", "blocked, never dispatched"],
+        &["blocked", "awaiting_input, never dispatched", "blocked, never dispatched"],
         &["running"],
         &["answer", "report"],
     ),
-    (&["awaiting_input", "blocked"], EVERY_END, &["report"]),
+    (&["blocked"], EVERY_END, &["report"]),
+    (&["awaiting_input"], &["cancelled"], &["report"]),
     // Outside: its operation was resolved, its granted life is over, or it confirmed a cancel.
     (
         &["awaiting_external"],

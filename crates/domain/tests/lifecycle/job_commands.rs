@@ -2,8 +2,8 @@
 
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
-    AfterExternal, CancelAnswer, Details, Dispatch, Intent, Job, JobCommand, JobStateName, LeftBy,
-    OperationEnding, Report, Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
+    AfterExternal, Caller, CancelAnswer, Details, Dispatch, Holder, Intent, Job, JobCommand, JobStateName,
+    LeftBy, OperationEnding, Report, Reporter, Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation};
 use domain::policy::{Hint, KindPolicy};
@@ -30,7 +30,7 @@ pub(crate) struct Order {
 }
 
 /// How many commands there are.
-pub(crate) const NAMES: usize = 20;
+pub(crate) const NAMES: usize = 22;
 
 pub(crate) fn name(command: &JobCommand) -> &'static str {
     match command {
@@ -51,8 +51,10 @@ pub(crate) fn name(command: &JobCommand) -> &'static str {
         JobCommand::TimeOutCancel => "time out cancel",
         JobCommand::LoseLease { .. } => "lose lease",
         JobCommand::TimeOutAttempt { .. } => "time out attempt",
+        JobCommand::CountStaleReports { .. } => "count stale reports",
         JobCommand::Expire => "expire",
         JobCommand::Purge => "purge",
+        JobCommand::MoveTimers { .. } => "move timers",
         JobCommand::Retire => "retire",
     }
 }
@@ -81,9 +83,15 @@ pub(crate) fn topics() -> Vec<Topic> {
                 order("deliver", "deliver", NOW, |job| JobCommand::Deliver { attempt_id: current(job) }),
                 order("heartbeat", "heartbeat", NOW, |job| JobCommand::Heartbeat {
                     attempt_id: current(job),
+                    by: Reporter::Daemon,
                 }),
                 order("heartbeat, other attempt", "heartbeat", NOW, |_| JobCommand::Heartbeat {
                     attempt_id: attempt(9),
+                    by: Reporter::Daemon,
+                }),
+                order("heartbeat, of someone else", "heartbeat", NOW, |job| JobCommand::Heartbeat {
+                    attempt_id: current(job),
+                    by: someone_else(),
                 }),
                 order("intend to submit", "submit", NOW, |job| intend(job, "op-1")),
                 order("intend, other operation", "submit", NOW, |job| intend(job, "op-2")),
@@ -128,6 +136,9 @@ pub(crate) fn topics() -> Vec<Topic> {
                 order("attempt took too long", "attempt timed out", NOW, time_out_attempt),
                 order("expire, too early", "expire", NOW, |_| JobCommand::Expire),
                 order("expire", "expire", LATE, |_| JobCommand::Expire),
+                order("the clock stepped", "clock stepped", NOW, |_| JobCommand::MoveTimers {
+                    by_micros: 3_600_000_000,
+                }),
             ],
         ),
         topic(
@@ -135,6 +146,7 @@ pub(crate) fn topics() -> Vec<Topic> {
             "keeping",
             vec![
                 order("create", "create", NOW, |_| JobCommand::Create(Box::new(new_job()))),
+                order("count stale reports", "count", NOW, |_| JobCommand::CountStaleReports { count: 3 }),
                 order("purge", "purge", NOW, |_| JobCommand::Purge),
                 order("retire", "retire", NOW, |_| JobCommand::Retire),
             ],
@@ -167,6 +179,13 @@ fn other_reports() -> Vec<Order> {
         }),
         order("completed, by another attempt", "report", NOW, move |_| {
             by(Some(attempt(9)), completed, note(), Retryable::No)
+        }),
+        order("completed, by someone else", "report", NOW, move |job| {
+            let JobCommand::Report(mut told) = report(job, completed, note(), Retryable::No) else {
+                unreachable!("it is one")
+            };
+            told.by = someone_else();
+            JobCommand::Report(told)
         }),
         order("completed, attempt id left out", "report", NOW, move |_| {
             by(None, completed, note(), Retryable::No)
@@ -226,7 +245,12 @@ fn cancel_answer(label: &'static str, answer: CancelAnswer) -> Order {
 
 fn dispatch(job: &Job, trigger: Trigger) -> JobCommand {
     let attempt_id = attempt(job.attempt_count + 1);
-    JobCommand::Dispatch(Dispatch { attempt_id, owner: OwnerId::new("node-1"), trigger })
+    JobCommand::Dispatch(Dispatch {
+        attempt_id,
+        owner: OwnerId::new("node-1"),
+        trigger,
+        holder: Holder::Daemon,
+    })
 }
 
 fn lose_lease(attempt_id: AttemptId) -> JobCommand {
@@ -283,7 +307,13 @@ fn by(
         retryable,
         jitter: Jitter(0),
         submit: SubmitWord::Unsaid,
+        by: Reporter::Daemon,
     }))
+}
+
+/// A caller to whom the daemon has handed nothing.
+fn someone_else() -> Reporter {
+    Reporter::Caller(Caller { token: "tok-2".to_owned(), peer: None })
 }
 
 fn current(job: &Job) -> AttemptId {

@@ -2,8 +2,8 @@
 
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
-    AfterExternal, AnswerKept, CancelCause, Conclusion, Details, ExpiryCause, Intent, Job, JobFact, JobSpec,
-    NewJob, RequeueCause, Resubmit, Trigger, Unavailability, apply,
+    AfterExternal, AnswerKept, CancelCause, Conclusion, Details, ExpiryCause, Holder, Intent, Job, JobFact,
+    JobSpec, NewJob, RequeueCause, Resubmit, Trigger, Unavailability, apply,
 };
 use domain::{AttemptId, JobId, OperationId, OwnerId, RetryPolicy, Timestamp};
 
@@ -157,7 +157,13 @@ fn on_attempt_2(facts: &[JobFact]) -> Vec<JobFact> {
 
 fn dispatched(number: u32) -> JobFact {
     let owner = OwnerId::new("node-1");
-    JobFact::Dispatched { attempt_id: attempt(number), number, owner, trigger: Trigger::Automatic }
+    JobFact::Dispatched {
+        attempt_id: attempt(number),
+        number,
+        owner,
+        trigger: Trigger::Automatic,
+        holder: Holder::Daemon,
+    }
 }
 
 fn started() -> JobFact {

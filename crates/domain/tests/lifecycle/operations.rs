@@ -36,7 +36,7 @@ pub(crate) struct Order {
 }
 
 /// How many commands there are.
-pub(crate) const NAMES: usize = 10;
+pub(crate) const NAMES: usize = 11;
 
 pub(crate) fn name(command: &OperationCommand) -> &'static str {
     match command {
@@ -49,6 +49,7 @@ pub(crate) fn name(command: &OperationCommand) -> &'static str {
         OperationCommand::Settle { .. } => "settle",
         OperationCommand::Expire => "expire",
         OperationCommand::Abandon { .. } => "abandon",
+        OperationCommand::MoveTimers { .. } => "move timers",
         OperationCommand::Retire => "retire",
     }
 }
@@ -153,6 +154,12 @@ pub(crate) fn topics() -> Vec<Topic> {
             vec![
                 order("expire, too early", "expire", NOW, OperationCommand::Expire),
                 order("expire", "expire", LATE, OperationCommand::Expire),
+                order(
+                    "the clock stepped",
+                    "clock stepped",
+                    NOW,
+                    OperationCommand::MoveTimers { by_micros: 3_600_000_000 },
+                ),
                 order("its job ended", "job ended", NOW, abandon),
                 order("accept", "accept", NOW, OperationCommand::Accept(Box::new(new_operation()))),
                 order("accept as an orphan", "accept", NOW, orphan),

@@ -5,8 +5,8 @@
 
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
-    AfterExternal, CancelAnswer, Details, Dispatch, JobCommand, JobSpec, JobStateName, NewJob,
-    OperationEnding, Report, ResultRefs, Retryable, SubmitWord, Trigger,
+    AfterExternal, CancelAnswer, Details, Dispatch, Holder, JobCommand, JobSpec, JobStateName, NewJob,
+    OperationEnding, Report, Reporter, ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{
     CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollHints,
@@ -147,7 +147,7 @@ impl Step {
             3 | 4 => self.dispatch(world, Trigger::Run),
             5 | 6 => self.dispatch(world, Trigger::Retry),
             7 => JobCommand::Deliver { attempt_id },
-            8 => JobCommand::Heartbeat { attempt_id },
+            8 => JobCommand::Heartbeat { attempt_id, by: Reporter::Daemon },
             9 => JobCommand::Resume { attempt_id },
             10..=17 => JobCommand::Report(Box::new(self.report(world, attempt_id))),
             18 | 19 => self.defer(world, attempt_id, now),
@@ -206,6 +206,7 @@ impl Step {
         JobCommand::Dispatch(Dispatch {
             attempt_id: attempt(world.job().attempt_count + 1),
             owner: OwnerId::new(if self.who < 6 { "node-1" } else { "node-2" }),
+            holder: Holder::Daemon,
             trigger,
         })
     }
@@ -221,6 +222,7 @@ impl Step {
             retryable: if self.jitter.is_multiple_of(2) { Retryable::Yes } else { Retryable::No },
             jitter: Jitter(self.jitter),
             submit: SubmitWord::Unsaid,
+            by: Reporter::Daemon,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
-    AfterExternal, CANCEL_LIMIT_SECONDS, CancelAnswer, Dispatch, Job, JobCommand, JobSpec, JobState,
+    AfterExternal, CANCEL_LIMIT_SECONDS, CancelAnswer, Dispatch, Holder, Job, JobCommand, JobSpec, JobState,
     JobStateName, NewJob, ResultRefs, Retryable, Trigger,
 };
 use domain::operation::{
@@ -54,7 +54,7 @@ fn waiting() -> World {
 
 fn dispatch(number: u32, trigger: Trigger) -> JobCommand {
     let owner = OwnerId::new("node-1");
-    JobCommand::Dispatch(Dispatch { attempt_id: attempt(number), owner, trigger })
+    JobCommand::Dispatch(Dispatch { attempt_id: attempt(number), owner, trigger, holder: Holder::Daemon })
 }
 
 fn new_operation(number: u32) -> NewOperation {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::job::{Dispatch, Job, JobCommand, JobState, JobStateName, Trigger};
+use domain::job::{Dispatch, Holder, Job, JobCommand, JobState, JobStateName, Trigger};
 use domain::record::decide;
 use domain::{Command, Decision, JobId, Record, RecordId, Refusal};
 use store::{Loaded, StoreError, Take, Taken};
@@ -144,7 +144,12 @@ impl Attempts {
 
     pub(super) fn dispatch_command(&self, trigger: Trigger) -> Command {
         let attempt_id = self.engine.ids().attempt_id();
-        Command::Job(JobCommand::Dispatch(Dispatch { attempt_id, owner: self.owner.clone(), trigger }))
+        Command::Job(JobCommand::Dispatch(Dispatch {
+            attempt_id,
+            owner: self.owner.clone(),
+            trigger,
+            holder: Holder::Daemon,
+        }))
     }
 }
 

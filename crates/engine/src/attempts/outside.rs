@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::job::{Intent, Job, JobCommand, JobState, JobStateName, LeftBy, SubmitWord};
+use domain::job::{Intent, Job, JobCommand, JobState, JobStateName, LeftBy, Reporter, SubmitWord};
 use domain::operation::NewOperation;
 use domain::policy::Hint;
 use domain::{AttemptId, BodyName, OperationId, Record};
@@ -89,10 +89,11 @@ impl Attempts {
         executor: &str,
         deferral: Deferral,
         actor: Arc<str>,
+        by: Reporter,
     ) -> Order {
         let operation_id = left_id(attempt_id, &deferral.handle);
         let kind = executor.to_owned();
-        let (command, bodies) = self.leaving(job, attempt_id, operation_id, kind, deferral, LeftBy::Doer);
+        let (command, bodies) = self.leaving(job, attempt_id, operation_id, kind, deferral, LeftBy::Doer(by));
         Order { bodies, ..Order::new(job.id.clone(), command, actor) }
     }
 

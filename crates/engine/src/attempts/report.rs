@@ -6,6 +6,7 @@ use store::StoreError;
 
 use super::run::Attempt;
 use crate::kept::Kept;
+use crate::pulls::BODY_DAMAGED;
 use crate::routing::{Finished, Followed};
 use crate::{EngineError, Failure, Order, Produced, Stop};
 
@@ -63,12 +64,13 @@ impl Attempt {
                     continue;
                 }
                 // The record must say why there is no result.
-                Err(error) if !refused && is_about_the_report(&error) => {
+                Err(error) if !refused && (is_about_the_report(&error) || is_damage(&error)) => {
                     refused = true;
                     followed = None;
                     // What was left outside goes on there: only the orphan ledger can say so.
                     self.intended = self.intended.take().filter(|_| !deferred);
-                    let failure = Failure::permanent("report_refused", error.to_string());
+                    let reason = if is_damage(&error) { BODY_DAMAGED } else { "report_refused" };
+                    let failure = Failure::permanent(reason, error.to_string());
                     let failed = self.closing_order(job, attempt_id, Produced::Failed(failure));
                     order = failed.expect("a failure is always reported");
                     continue;
@@ -215,10 +217,16 @@ fn may_pass(error: &EngineError) -> bool {
             | StoreError::UnknownRecord
             | StoreError::KeyTaken(_)
             | StoreError::TooLarge { .. }
+            | StoreError::BodyDamaged(_)
             | StoreError::Broken(_) => false,
         },
         EngineError::Refused(_) | EngineError::KeyTaken(_) | EngineError::TooManyConsequences => false,
     }
+}
+
+/// Whether what follows from the report needs a stored body that is damaged.
+fn is_damage(error: &EngineError) -> bool {
+    matches!(error, EngineError::Store(StoreError::BodyDamaged(_)))
 }
 
 /// Whether it is the report itself that cannot be: too large, not to be stored, or a move that the state does not have.

@@ -7,12 +7,12 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::job::{Details, Job, JobCommand, JobState, JobStateName, Report, Retryable, Trigger};
+use domain::job::{Details, Job, JobCommand, JobState, JobStateName, Report, Reporter, Retryable, Trigger};
 use domain::operation::SPECIALIST_UNREGISTERED;
 use domain::{AttemptId, BodyName, Command, Fence, Record, RecordId, Refusal, Timestamp};
 use futures::FutureExt;
 use futures::future::{AbortHandle, abortable};
-use store::Taken;
+use store::{StoreError, Taken};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::asked::Origin;
@@ -20,8 +20,10 @@ use super::tenure::{Tenure, Work};
 use super::{Attempts, replace};
 use crate::kept::storable;
 use crate::link::{Asked, FarEnd};
+use crate::pulls::BODY_DAMAGED;
 use crate::{
     Admission, Assignment, EngineError, Failure, Intended, Link, Order, Produced, Progress, Registered, Stop,
+    sleep_through,
 };
 
 /// Words of progress that may wait; more are dropped.
@@ -123,7 +125,14 @@ impl Attempt {
             let failure = Failure::permanent(SPECIALIST_UNREGISTERED, message);
             return self.report(&job, &attempt_id, Produced::Failed(failure)).await;
         };
-        let assignment = self.assignment(&job, &attempt_id).await?;
+        let assignment = match self.assignment(&job, &attempt_id).await {
+            // Nobody works with another input than the one that was given, and no other attempt finds it whole.
+            Err(EngineError::Store(StoreError::BodyDamaged(damage))) => {
+                let failure = Failure::permanent(BODY_DAMAGED, damage.to_string());
+                return self.report(&job, &attempt_id, Produced::Failed(failure)).await;
+            }
+            assignment => assignment?,
+        };
         let link = self.link.clone();
         let called_back = executor.specialist.is_called_back();
         let (produced, abort) = self.produce(executor, assignment, link);
@@ -187,14 +196,18 @@ impl Attempt {
     ) -> Option<Produced> {
         let timer = self.attempts.timer.clone();
         let began = timer.now();
-        let time_over_at = job.spec.timeout_seconds.map(|seconds| began.plus_seconds(seconds));
-        let mut deaf_after = None;
+        let time_over = job.spec.timeout_seconds.map(|seconds| (began, began.plus_seconds(seconds)));
+        let renew_every = self.attempts.lease.renew_at(Timestamp::default()).micros();
+        let mut deaf_after: Option<(Timestamp, Timestamp)> = None;
         let mut tell_at = began.plus_seconds(SHOWN_AS_RUNNING_AFTER_SECONDS);
         let mut shown = false;
         let mut newest: Option<Progress> = None;
         // A label stays until it is replaced; a report without one would take it away.
         let mut phase = None;
         loop {
+            let renewed_at = self.renew_at.plus_micros(-renew_every);
+            // Also after the clock was set back.
+            tell_at = tell_at.min(timer.now().plus_seconds(PROGRESS_EVERY_SECONDS));
             let wants_to_tell = newest.is_some() || !shown;
             tokio::select! {
                 biased;
@@ -213,7 +226,7 @@ impl Attempt {
                     // Whoever asked may have been dropped.
                     let _ = asked.answer.send(answer);
                 }
-                () = timer.sleep_until(self.renew_at) => {
+                () = sleep_through(&*timer, renewed_at, self.renew_at) => {
                     if !self.renew().await && !self.adopt(attempt_id).await {
                         self.stopper.send_if_modified(|stop| replace(stop, Stop::LeaseLost));
                         return None;
@@ -226,12 +239,13 @@ impl Attempt {
                     phase = progress.phase.clone().or(phase);
                     self.tell(attempt_id, Progress { phase: phase.clone(), ..progress }).await;
                 }
-                () = sleep_until_optional(&*timer, time_over_at), if *self.stopper.borrow() == Stop::GoOn => {
+                () = passes(&*timer, time_over), if *self.stopper.borrow() == Stop::GoOn => {
                     self.stopper.send_if_modified(|stop| replace(stop, Stop::TimeOver));
-                    deaf_after = Some(timer.now().plus_seconds(STOPS_WITHIN_SECONDS));
+                    let told_at = timer.now();
+                    deaf_after = Some((told_at, told_at.plus_seconds(STOPS_WITHIN_SECONDS)));
                 }
                 // It was told and goes on: its time is over all the same.
-                () = sleep_until_optional(&*timer, deaf_after) => return Some(Produced::Stopped),
+                () = passes(&*timer, deaf_after) => return Some(Produced::Stopped),
             }
         }
     }
@@ -367,6 +381,7 @@ impl Attempt {
             retryable,
             jitter: self.attempts.engine.ids().jitter(),
             submit: self.submit_word(state),
+            by: Reporter::Daemon,
         }))
     }
 
@@ -429,9 +444,10 @@ fn merge(older: Progress, newer: Progress) -> Progress {
     }
 }
 
-async fn sleep_until_optional(timer: &dyn crate::Timer, at: Option<Timestamp>) {
-    match at {
-        Some(at) => timer.sleep_until(at).await,
+/// Ends when the time between two times has passed, whatever the clock does meanwhile.
+async fn passes(timer: &dyn crate::Timer, span: Option<(Timestamp, Timestamp)>) {
+    match span {
+        Some((began, ends_at)) => sleep_through(timer, began, ends_at).await,
         None => std::future::pending().await,
     }
 }

@@ -6,11 +6,12 @@ use domain::Timestamp;
 use futures::future::AbortHandle;
 use tokio::sync::{oneshot, watch};
 
-use crate::{Standing, Timer};
+use crate::{Standing, Timer, sleep_through};
 
 /// The time that an attempt has, moved on by every renewal.
 pub(super) struct Tenure {
-    stops_at: watch::Sender<Option<Timestamp>>,
+    /// From the last renewal to the end.
+    span: watch::Sender<Option<(Timestamp, Timestamp)>>,
     work: Mutex<Option<Work>>,
 }
 
@@ -23,13 +24,13 @@ pub(super) struct Work {
 }
 
 impl Tenure {
-    pub(super) fn until(stops_at: Option<Timestamp>) -> Arc<Self> {
-        Arc::new(Self { stops_at: watch::Sender::new(stops_at), work: Mutex::default() })
+    pub(super) fn until(span: Option<(Timestamp, Timestamp)>) -> Arc<Self> {
+        Arc::new(Self { span: watch::Sender::new(span), work: Mutex::default() })
     }
 
     /// The lease was renewed.
-    pub(super) fn moved_to(&self, stops_at: Option<Timestamp>) {
-        self.stops_at.send_replace(stops_at);
+    pub(super) fn moved_to(&self, span: Option<(Timestamp, Timestamp)>) {
+        self.span.send_replace(span);
     }
 
     /// The work has begun.
@@ -39,12 +40,12 @@ impl Tenure {
 
     /// Ends when the attempt must stop, because it was not renewed.
     pub(super) async fn over(&self, timer: &dyn Timer) {
-        let mut moved = self.stops_at.subscribe();
+        let mut moved = self.span.subscribe();
         loop {
-            let stops_at = *moved.borrow_and_update();
+            let span = *moved.borrow_and_update();
             let passed = async {
-                match stops_at {
-                    Some(at) => timer.sleep_until(at).await,
+                match span {
+                    Some((renewed_at, stops_at)) => sleep_through(timer, renewed_at, stops_at).await,
                     None => std::future::pending().await,
                 }
             };

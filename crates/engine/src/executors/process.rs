@@ -22,6 +22,7 @@ mod processes;
 mod progress_lines;
 mod report;
 mod resident;
+mod sandbox;
 mod settings;
 mod supervisor;
 mod supervisors;
@@ -33,7 +34,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{Assignment, Link, Produced, Specialist};
+use crate::{Assignment, Failure, Link, Produced, Specialist};
 
 pub use artifact_files::{
     SetAside, each_artifact_file, place_artifact_file, set_artifacts_aside, sync_artifact_files,
@@ -45,10 +46,16 @@ pub(super) use follow::Ending;
 pub use progress_lines::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
 pub(super) use report::Exit;
 pub(super) use resident::{Resident, Turned};
+pub use sandbox::{
+    RunAs, SandboxMethod, SandboxPolicy, SandboxSettings, UserError, hide_from_tracers, is_root,
+};
 pub use settings::{Limits, NewPrivileges, ProcessSettings, Program};
-pub use supervisor::{VERB, supervise};
+pub use supervisor::{SupervisorSettings, VERB, supervise, try_sandbox};
 use supervisors::Supervisors;
 pub use sweep::sweep_leftovers;
+
+/// What the directory of workspaces is called in a data directory.
+pub const WORKSPACES_DIR: &str = "workspaces";
 
 /// Runs commands for jobs.
 pub struct ProcessExecutor {
@@ -65,6 +72,10 @@ pub struct ProcessHost {
     /// Marks our processes as those of this daemon's data.
     data_dir: PathBuf,
     artifacts: Arc<Artifacts>,
+    /// What commands are kept in, or why there is nothing.
+    sandbox: Result<SandboxSettings, String>,
+    /// What counts for every command, whatever its own settings say.
+    policy: Option<SandboxPolicy>,
 }
 
 impl ProcessHost {
@@ -75,7 +86,41 @@ impl ProcessHost {
         artifacts: Arc<Artifacts>,
     ) -> io::Result<Self> {
         let data_dir = data_dir.as_ref().canonicalize()?;
-        Ok(Self { supervisor, supervisors: Arc::default(), data_dir, artifacts })
+        // What lies in it may be a link to elsewhere.
+        let parts = [artifacts.dir().to_owned(), data_dir.join(WORKSPACES_DIR)];
+        let parts = parts.iter().filter_map(|part| part.canonicalize().ok());
+        let protected: Vec<PathBuf> = std::iter::once(data_dir.clone()).chain(parts).collect();
+        let sandbox = sandbox::probe(&supervisor, &protected);
+        Ok(Self { supervisor, supervisors: Arc::default(), data_dir, artifacts, sandbox, policy: None })
+    }
+
+    /// The same, with a policy that counts for every command.
+    pub fn with_sandbox_policy(self, policy: Option<SandboxPolicy>) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// The method by which commands are kept out of the data directory, or why they are not.
+    pub fn sandbox_method(&self) -> Result<SandboxMethod, &str> {
+        self.sandbox.as_ref().map(|settings| settings.method).map_err(String::as_str)
+    }
+
+    /// The sandbox of a command, if it has one.
+    fn sandbox_of(&self, settings: &ProcessSettings) -> Option<&SandboxSettings> {
+        match self.policy.unwrap_or(settings.sandbox) {
+            SandboxPolicy::Required | SandboxPolicy::Preferred => self.sandbox.as_ref().ok(),
+            SandboxPolicy::Off => None,
+        }
+    }
+
+    /// Refuses a command that must not run without the sandbox that this system does not have.
+    fn check_sandbox(&self, settings: &ProcessSettings) -> Result<(), Failure> {
+        match (self.policy.unwrap_or(settings.sandbox), &self.sandbox) {
+            (SandboxPolicy::Required, Err(why)) => Err(Failure::transient(
+                "sandbox_unavailable",
+                format!("the command was not started: {why}; say `sandbox: preferred` to run it without"),
+            )),
+            (SandboxPolicy::Required, Ok(_)) | (SandboxPolicy::Preferred | SandboxPolicy::Off, _) => Ok(()),
+        }
     }
 
     /// What attempts leave to be read.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use domain::job::CancelAnswer;
 use domain::operation::{
-    Operation, OperationCommand, Poll, PollAnswer, PollError, PollHints, SPECIALIST_UNREGISTERED,
+    Operation, OperationCommand, POLL_TIMED_OUT, Poll, PollAnswer, PollError, PollHints,
+    SPECIALIST_UNREGISTERED,
 };
 use domain::policy::Hint;
 use domain::{Command, Record, Refusal, Timestamp};
@@ -22,6 +23,7 @@ use crate::hint_text::hint_text;
 use crate::kept::{Kept, storable};
 use crate::{
     CancelReply, EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered, neighbours,
+    sleep_through,
 };
 
 /// Who writes down what services say.
@@ -93,7 +95,9 @@ impl<'a> Question<'a> {
     async fn carry_out(&self) -> Result<Settled, EngineError> {
         let engine = &self.polls.engine;
         let loaded = engine.store().load(&self.taken.id).await?.ok_or(Refusal::UnknownRecord)?;
-        let Record::Operation(operation) = &*loaded.record else {
+        // Store time may have jumped since its last change: its life and its polls are as long as the time that passed.
+        let record = engine.on_time(&loaded.record, self.polls.timer.now());
+        let Record::Operation(operation) = &*record else {
             return Err(Refusal::WrongRecordKind.into());
         };
         let operation = Arc::new((**operation).clone());
@@ -113,7 +117,7 @@ impl<'a> Question<'a> {
         let limit = operation.policy.max_concurrent_polls_per_module as usize;
         // Services of different circles are different services.
         let service = format!("{}/{}", executor.circle.as_deref().unwrap_or_default(), operation.link.kind);
-        let place = match self.polls.place(&service, limit).await {
+        let place = match self.polls.place(&service, limit, operation.poll_history()).await {
             Ok(place) => place,
             Err(until) => {
                 self.put_off(self.due_again(&operation, until)).await;
@@ -176,7 +180,7 @@ impl<'a> Question<'a> {
         };
         let poll = AssertUnwindSafe(executor.specialist.poll(outside)).catch_unwind();
         let answered = self.in_time(&operation, Box::pin(poll)).await?;
-        let late = || PollError { code: "poll_timed_out".to_owned(), message: String::new() };
+        let late = || PollError { code: POLL_TIMED_OUT.to_owned(), message: String::new() };
         let answered = answered.map_or_else(|| Err(late()), |answer| answer.unwrap_or_else(raised));
         Some(match answered {
             Ok(polled) => self.answer(&operation, polled),
@@ -210,11 +214,12 @@ impl<'a> Question<'a> {
         let granted = i64::from(operation.policy.status_timeout_ms) * 1_000;
         // A question that outlives the lease would be asked by two.
         let renew_at = self.polls.lease.renew_at(self.taken.claim.heartbeat_at);
-        let over_at = self.polls.timer.now().plus_micros(granted).min(renew_at);
+        let began = self.polls.timer.now();
+        let over_at = began.plus_micros(granted).min(renew_at);
         tokio::select! {
             biased;
             answer = asked => Some(Some(answer)),
-            () = self.polls.timer.sleep_until(over_at) => Some(None),
+            () = sleep_through(&*self.polls.timer, began, over_at) => Some(None),
             _ = stopping.wait_for(|stopping| *stopping) => None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use domain::attention::{Holding, Retention};
-use domain::job::{Dispatch, Job, JobCommand, JobState, Trigger};
+use domain::job::{Dispatch, Holder, Job, JobCommand, JobState, Reporter, Trigger};
 use domain::record::decide;
 use domain::{AttemptId, Claim, Command, Decision, JobId, OwnerId, Record, RecordId, Refusal};
 use store::{StoreError, Take, Taken};
@@ -107,6 +107,7 @@ impl Pulls {
             attempt_id: attempt_id.clone(),
             owner: puller.owner.clone(),
             trigger: Trigger::Automatic,
+            holder: Holder::Caller(puller.caller.clone()),
         };
         let mut order = Order::new(taken.id.clone(), JobCommand::Dispatch(dispatch), puller.actor.clone())
             .under(taken.claim.fence());
@@ -122,9 +123,10 @@ impl Pulls {
         job_id: &JobId,
         attempt_id: &AttemptId,
         actor: &Arc<str>,
+        by: Reporter,
     ) -> Result<Beat, EngineError> {
         let id = RecordId::from(job_id.clone());
-        let command = Command::Job(JobCommand::Heartbeat { attempt_id: attempt_id.clone() });
+        let command = Command::Job(JobCommand::Heartbeat { attempt_id: attempt_id.clone(), by });
         for _ in 0..MAX_LOOKS {
             let loaded = self.engine.store().load(&id).await?.ok_or(Refusal::UnknownRecord)?;
             let now = self.engine.clock().now();
@@ -167,7 +169,8 @@ impl Pulls {
         }
         let (store, now) = (self.engine.store(), self.engine.clock().now());
         store.hand_back(id, claim.fence(), now, self.lease.expires_at(now)).await?;
-        let owner = OwnerId::outside(attempt.id.as_str());
+        // Claims are shown to others: the name does not tell the attempt's id.
+        let owner = OwnerId::outside(&format!("{}.{}", job.id, attempt.number));
         let taken = store.take(id, Take::by(owner, now, self.lease, 1)).await?;
         self.attend_to_end_of(&taken);
         Ok(taken.claim)

@@ -171,6 +171,7 @@ impl<'a> Preparing<'a> {
         let usual = executor.map_or(Executors::DEFAULT_RETRY, |executor| executor.retry);
         let step = self.run.node(visit).map(|node| node.id.clone()).unwrap_or_default();
         let mut spec = JobSpec::plain(Some(name), detail.retry.map_or(usual, |retry| retry.policy(usual)));
+        spec.retry_requested = detail.retry.is_some();
         let title = format!("{}: {step}", begun.pipeline);
         cut(&title, domain::limits::MAX_TITLE_BYTES).clone_into(&mut spec.title);
         spec.lane =

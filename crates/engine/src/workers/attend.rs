@@ -67,7 +67,7 @@ impl AttendJobs {
         match self.engine.attend(taken, Arc::from("worker:attend_jobs")).await {
             Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
             // One damaged record must not keep the others waiting.
-            Err(error @ EngineError::Store(StoreError::Broken(_))) => {
+            Err(error @ EngineError::Store(StoreError::Broken(_) | StoreError::BodyDamaged(_))) => {
                 tracing::error!(record = %taken.id, code = error.code(), "not attended to: {error}");
                 Ok(())
             }

@@ -83,7 +83,7 @@ impl RouteEvents {
         }
         match done {
             Ok(()) => Ok(()),
-            Err(error @ EngineError::Store(StoreError::Broken(_))) => {
+            Err(error @ EngineError::Store(StoreError::Broken(_) | StoreError::BodyDamaged(_))) => {
                 tracing::error!(record = %taken.id, code = error.code(), "not routed: {error}");
                 self.condemn(taken, &error).await
             }

@@ -6,8 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::DIRECTORY_MODE;
+use crate::mount_points;
 
-/// Removes whatever is there; nothing is fine too. No link is followed.
+/// Removes whatever is there; nothing is fine too. No link is followed, and a tree with a mount in it is left as it is.
 pub(super) fn tree(path: &Path) -> io::Result<()> {
     let removed = at_once(path);
     match removed {
@@ -21,7 +22,9 @@ pub(super) fn tree(path: &Path) -> io::Result<()> {
 
 fn at_once(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(found) if found.is_dir() => {
+            mount_points::check_none_in(path).and_then(|()| fs::remove_dir_all(path))
+        }
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };

@@ -52,6 +52,30 @@ async fn an_answer_that_is_not_understood_is_an_error_of_the_poll_and_never_of_t
 }
 
 #[tokio::test]
+async fn status_of_other_work_ends_nothing_of_ours() {
+    for state in ["done", "failed", "queued"] {
+        for id in [json!("r-2"), json!(7)] {
+            let body = json!({ "id": id, "state": state, "result": "not ours" });
+            let service = service(move || reply(200, body.clone()));
+            let (world, operation, job) = polled(&service).await;
+            let error = operation.last_error.as_ref().expect("the poll failed");
+            assert_eq!(error.code, "status_of_other_work", "{state}");
+            assert!(operation.ended.is_none(), "{state}: it is asked again");
+            assert_eq!(world.job(&job).state.name(), JobStateName::AwaitingExternal);
+        }
+    }
+}
+
+#[tokio::test]
+async fn status_that_names_our_work_or_none_is_an_answer() {
+    for body in [json!({ "id": "r-1", "state": "queued" }), json!({ "state": "queued" })] {
+        let service = service(move || reply(200, body.clone()));
+        let (_, operation, _) = polled(&service).await;
+        assert_eq!(operation.last_error, None);
+    }
+}
+
+#[tokio::test]
 async fn a_service_in_trouble_is_asked_again_and_the_work_is_as_it_was() {
     for (status, code) in [
         (500, "service_error"),

@@ -48,7 +48,7 @@ const COMMANDS: [&str; 30] = [
 ///
 /// Left out: `invalid_json`, `duplicate_key` and `nul_in_json` (said at the door, before there is an order), `contended` and `outcome_unknown`
 /// (need others at the same time, or a failing disk: `execute` and `crash`), `too_many_consequences` (no order has so many).
-const REFUSALS: [&str; 28] = [
+const REFUSALS: [&str; 30] = [
     "unknown_record",
     "wrong_record_kind",
     "already_exists",
@@ -67,6 +67,8 @@ const REFUSALS: [&str; 28] = [
     "not_retryable",
     "attempt_required",
     "stale_attempt",
+    "attempt_not_yours",
+    "answer_required",
     "cancel_pending",
     "no_cancel_pending",
     "not_awaiting_input",
@@ -132,9 +134,11 @@ const fn word_of(command: &Command) -> &'static str {
             JobCommand::RecordCancelAnswer { .. } => "record cancel answer",
             JobCommand::TimeOutCancel => "time out cancel",
             JobCommand::LoseLease { .. } => "lose lease",
+            JobCommand::CountStaleReports { .. } => "count stale reports",
             JobCommand::TimeOutAttempt { .. } => "time out attempt",
             JobCommand::Expire => "expire",
             JobCommand::Purge => "purge",
+            JobCommand::MoveTimers { .. } => "move timers",
             JobCommand::Retire => "retire",
         },
         Command::Event(_) | Command::Run(_) => "not ordered here",
@@ -148,6 +152,7 @@ const fn word_of(command: &Command) -> &'static str {
             OperationCommand::Settle { .. } => "settle",
             OperationCommand::Expire => "expire operation",
             OperationCommand::Abandon { .. } => "abandon",
+            OperationCommand::MoveTimers { .. } => "move timers of operation",
             OperationCommand::Retire => "retire operation",
         },
     }

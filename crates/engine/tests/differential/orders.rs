@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use domain::job::{
-    AfterExternal, CancelAnswer, Details, Dispatch, Intent, Job, JobCommand, JobSpec, JobState, JobStateName,
-    LeftBy, NewJob, OperationEnding, Report, Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
+    AfterExternal, Caller, CancelAnswer, Details, Dispatch, Holder, Intent, Job, JobCommand, JobSpec,
+    JobState, JobStateName, LeftBy, NewJob, OperationEnding, Report, Reporter, Resubmit, ResultRefs,
+    Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{
     CancelOrigin, Cancelability, NewOperation, Operation, OperationCommand, Poll, PollAnswer, PollError,
@@ -198,11 +199,12 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
         DISPATCH => JobCommand::Dispatch(Dispatch {
             attempt_id: AttemptId::new(format!("attempt-{}", chance.below(1_000))),
             owner: OwnerId::new(chance.pick(&["node-a", "node-b"])),
+            holder: if chance.percent(10) { Holder::Caller(someone()) } else { Holder::Daemon },
             trigger: chance.pick(&[Trigger::Automatic, Trigger::Automatic, Trigger::Run, Trigger::Retry]),
         }),
         RESUME => JobCommand::Resume { attempt_id },
         DELIVER => JobCommand::Deliver { attempt_id },
-        HEARTBEAT => JobCommand::Heartbeat { attempt_id },
+        HEARTBEAT => JobCommand::Heartbeat { attempt_id, by: Reporter::Daemon },
         REPORT => JobCommand::Report(Box::new(Report {
             attempt_id: if job.is_some_and(|job| job.attempts.is_empty()) || chance.percent(5) {
                 None
@@ -214,12 +216,15 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             retryable: chance.pick(&[Retryable::Yes, Retryable::No]),
             jitter,
             submit: SubmitWord::Unsaid,
+            by: if chance.percent(5) { Reporter::Caller(someone()) } else { Reporter::Daemon },
         })),
         DEFER => {
             let operation = Box::new(new_operation(chance, id, &attempt_id, now));
             let operation_id = operation_id(chance.below(OPERATIONS));
-            let (then, left_by) = chance
-                .pick(&[(AfterExternal::Finish, LeftBy::Executor), (AfterExternal::Resume, LeftBy::Doer)]);
+            let (then, left_by) = match chance.pick(&[AfterExternal::Finish, AfterExternal::Resume]) {
+                AfterExternal::Finish => (AfterExternal::Finish, LeftBy::Executor),
+                AfterExternal::Resume => (AfterExternal::Resume, LeftBy::Doer(Reporter::Daemon)),
+            };
             JobCommand::Defer { attempt_id, operation_id, operation, then, left_by }
         }
         INTEND => JobCommand::IntendSubmit {
@@ -439,4 +444,9 @@ fn text(chance: &mut Chance) -> String {
         2 => "\u{201e}quoted\u{201c} \"twice\"\n\\ \u{0007}".to_owned(),
         number => format!("text {number}"),
     }
+}
+
+/// A worker that pulls.
+fn someone() -> Caller {
+    Caller { token: "tok-1".to_owned(), peer: None }
 }

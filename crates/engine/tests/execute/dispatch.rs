@@ -16,6 +16,7 @@ fn dispatch_by(node: usize, trigger: Trigger) -> JobCommand {
     JobCommand::Dispatch(Dispatch {
         attempt_id: domain::AttemptId::new(format!("attempt-of-{node}")),
         owner: OwnerId::new(format!("node-{node}")),
+        holder: domain::job::Holder::Daemon,
         trigger,
     })
 }

@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex};
 use domain::ask::{Ask, Closing};
 use domain::job::JobStateName;
 use domain::peer::{Peer, Sighting};
+use domain::timeline::{Anchor, Step};
 use domain::{BodyRef, Digest, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
 use engine::{Engine, Order};
 use store::{
-    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, KeptPluginFact, Lane, Loaded,
-    MemoryStore, Node, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Remembered, Reply,
-    RoutingPage, RoutingQuery, RoutingStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
+    AskQuery, AskStore, ClockStore, Commit, Committed, DuePlace, IdempotencyKey, JobQuery, KeptKey,
+    KeptPluginFact, Lane, Loaded, MemoryStore, Node, Page, PeerPage, PeerQuery, PeerStore, PluginState,
+    PluginStore, Remembered, Reply, RoutingPage, RoutingQuery, RoutingStore, Store, StoreClock, StoreError,
+    StoredFact, Take, Taken, Taking, Token,
 };
 
 /// What becomes of one commit.
@@ -62,6 +64,26 @@ impl Scripted {
     /// The commits since the last time that this was asked.
     pub fn commits(&self) -> Vec<Commit> {
         std::mem::take(&mut self.commits.lock().unwrap())
+    }
+}
+
+impl ClockStore for Scripted {
+    fn clock(&self) -> Reply<'_, StoreClock> {
+        self.inner.clock()
+    }
+
+    fn keep_clock(&self, anchor: Anchor, step: Option<Step>) -> Reply<'_, ()> {
+        self.inner.keep_clock(anchor, step)
+    }
+
+    fn due_between(
+        &self,
+        kind: RecordKind,
+        after: DuePlace,
+        until: Timestamp,
+        limit: usize,
+    ) -> Reply<'_, Vec<(Timestamp, RecordId)>> {
+        self.inner.due_between(kind, after, until, limit)
     }
 }
 

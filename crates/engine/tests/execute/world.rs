@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use domain::attention::Retention;
 use domain::job::{
-    AfterExternal, Details, Dispatch, JobCommand, JobSpec, JobState, JobStateName, NewJob, Report, Retryable,
-    SubmitWord, Trigger,
+    AfterExternal, Details, Dispatch, Holder, JobCommand, JobSpec, JobState, JobStateName, NewJob, Report,
+    Reporter, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation, OperationCommand, Poll, PollAnswer};
 use domain::policy::{Hint, KindPolicy};
@@ -160,7 +160,12 @@ pub fn create(change: impl FnOnce(&mut NewJob)) -> JobCommand {
 }
 
 pub fn dispatch(number: u32, trigger: Trigger) -> JobCommand {
-    JobCommand::Dispatch(Dispatch { attempt_id: attempt(number), owner: OwnerId::new("node-a"), trigger })
+    JobCommand::Dispatch(Dispatch {
+        attempt_id: attempt(number),
+        owner: OwnerId::new("node-a"),
+        trigger,
+        holder: Holder::Daemon,
+    })
 }
 
 pub fn report(number: u32, state: JobStateName) -> JobCommand {
@@ -171,6 +176,7 @@ pub fn report(number: u32, state: JobStateName) -> JobCommand {
         retryable: Retryable::Yes,
         jitter: Jitter(0),
         submit: SubmitWord::Unsaid,
+        by: Reporter::Daemon,
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::job::{JobCommand, JobStateName, Trigger};
+use domain::job::{JobCommand, JobStateName, Reporter, Trigger};
 use domain::{Digest, JobId, Record, Refusal};
 use engine::{Clock, EngineError, OrderKey, Output, Produced, RunOrder};
 use store::IdempotencyKey;
@@ -65,7 +65,7 @@ async fn retry_of_delivered_work_takes_it_from_whoever_is_silent() {
     assert_eq!(run(&given, &id, Trigger::Retry).await, Ok(JobStateName::Completed));
     let late = given.daemon.engine().execute(engine::Order::new(
         id.clone(),
-        JobCommand::Heartbeat { attempt_id: first },
+        JobCommand::Heartbeat { attempt_id: first, by: Reporter::Daemon },
         Arc::from("test"),
     ));
     assert_eq!(late.await.unwrap_err().code(), "stale_attempt");

@@ -19,6 +19,7 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
   durability: full              # or relaxed: power loss may take the last commits (PostgreSQL: fsync may be off)
   lease: { seconds: 60, renew_every_seconds: 20 }
   retention: { completed_seconds: 604800, other_seconds: 2592000 }
+  clock: { adopt_after: 5m }    # how long a step of the wall clock lasts before it is believed; see docs/time.md
   lanes:
     gpu: { limit: 1 }           # attempts at the same time, on all nodes together
   connectors: [printing.yaml]   # slow HTTP services, a file each; see `longhaul connector --help`
@@ -31,6 +32,8 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
     welcome: { uses: greet }    # another name, with a configuration and a state of its own
   workspaces: { max_bytes: 1073741824, max_files: 10000 }   # what one step of a pipeline may leave to the next
                                 # shared: true if several nodes have one directory; allowed_dirs: [DIR] that jobs may name
+  sandbox: preferred            # or required, off: whether commands can reach the data directory; see docs/sandbox.md
+  run_as: builder               # the user of commands, plugins and backends; needs a daemon that runs as root
   policy:                       # what work outside is granted, whatever its service says
     defaults: { max_ttl_seconds: 900, max_retry_after_seconds: 300 }
     kind_overrides: { printing: { max_ttl_seconds: 86400 } }
@@ -54,6 +57,7 @@ const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there i
         open_files: 1024
         processes: 500          # of the daemon's user, all together
         new_privileges: false   # true lets sudo work
+      sandbox: required         # its own, and its own user: run_as: '1001:1001'
 
 Examples:
   longhaul config check                  ./longhaul.yaml

@@ -64,6 +64,8 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
             database: DatabaseArgument::default(),
             listen: Some(demo.listen.unwrap_or_else(|| last_address(&DaemonFile::demo_path(&data_dir)))),
             config,
+            accept_loss: false,
+            sandbox: None,
             dispatching: Dispatching::On,
         };
         let running = Running::start(options).await?;

@@ -248,7 +248,7 @@ fn about(id: &str, payload: Option<&RawValue>, types: &mut HashMap<String, Strin
         Some(EventFact::Settled(settlement)) => {
             format!("{} {}", types.remove(id).unwrap_or_default(), came_to(&settlement))
         }
-        Some(EventFact::Retired) | None => String::new(),
+        Some(EventFact::TimersMoved { .. } | EventFact::Retired) | None => String::new(),
     }
 }
 

@@ -115,7 +115,7 @@ fn write_claim(out: &mut impl Write, line: &ClaimLine) -> Result<()> {
     Ok(())
 }
 
-fn rfc3339(at: Timestamp) -> Result<String> {
+pub(super) fn rfc3339(at: Timestamp) -> Result<String> {
     Ok(jiff::Timestamp::from_microsecond(at.micros())?.to_string())
 }
 

@@ -84,8 +84,17 @@ fn tell(client: &Client, id: &str, verb: &str) -> Result<()> {
 }
 
 fn table(list: &NodeList) -> String {
-    let mut table =
-        Table::new(&["Node", "Machine", "Address", "Version", "State", "Last heard", "Attempts", "Polls"]);
+    let mut table = Table::new(&[
+        "Node",
+        "Machine",
+        "Address",
+        "Version",
+        "State",
+        "Last heard",
+        "Attempts",
+        "Polls",
+        "Clock off",
+    ]);
     for node in &list.nodes {
         table.row(&[
             &node.id,
@@ -96,7 +105,13 @@ fn table(list: &NodeList) -> String {
             &node.heartbeat_at,
             &node.attempts.to_string(),
             &node.polls.to_string(),
+            &clock_off(node.clock_step_seconds),
         ]);
     }
     table.text()
+}
+
+/// How far the wall clock is off, if it is.
+fn clock_off(seconds: i64) -> String {
+    if seconds == 0 { String::new() } else { format!("{seconds:+} s") }
 }

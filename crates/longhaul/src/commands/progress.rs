@@ -7,7 +7,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
-use domain::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, check_optional};
+use domain::limits::{
+    MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, check_optional, check_optional_bytes,
+};
 use engine::process::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
 use serde_json::{Map, Value};
 
@@ -34,7 +36,7 @@ pub fn run(note: Option<&str>, phase: Option<&str>, progress: Option<&str>) -> R
 fn line(note: Option<&str>, phase: Option<&str>, progress: Option<&str>) -> Result<String> {
     check_optional("note", note, MAX_NOTE_BYTES)?;
     check_optional("phase", phase, MAX_LABEL_BYTES)?;
-    check_optional("progress", progress, MAX_PROGRESS_BYTES)?;
+    check_optional_bytes("progress", progress, MAX_PROGRESS_BYTES)?;
     let mut fields = Map::new();
     if let Some(text) = progress {
         let object: Map<String, Value> =

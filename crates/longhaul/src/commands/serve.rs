@@ -1,5 +1,6 @@
 //! `longhaul serve`: the daemon, until a signal.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use engine::Dispatching;
 use engine::http::Connector;
 
 use crate::client::DATA_DIR;
-use crate::config::Config;
+use crate::config::{Config, SandboxWord};
 use crate::daemon::{self, DaemonOptions, Running};
 use crate::database::DatabaseArgument;
 use crate::log;
@@ -56,6 +57,12 @@ pub struct Serve {
     /// Take no job by itself; jobs are run only when someone asks
     #[arg(long)]
     no_dispatch: bool,
+    /// Start although the store is damaged or has lost acknowledged commits, and write that down; restore a backup instead if there is one
+    #[arg(long)]
+    accept_loss: bool,
+    /// Whether commands, plugins and backends run in the sandbox, whatever the configuration says [default: preferred]
+    #[arg(long, env = "LONGHAUL_SANDBOX", value_name = "WORD")]
+    sandbox: Option<SandboxWord>,
     /// End at once when the process with this id, which has started it, ends
     #[arg(long, hide = true, value_name = "PID")]
     end_with: Option<u32>,
@@ -69,7 +76,7 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
     for path in &serve.connector {
         let connector = Connector::read(path)?;
         for doubt in connector.doubts() {
-            eprintln!("warning: {doubt}");
+            crate::log::say!("warning: {doubt}");
         }
         config.connect(None, connector).map_err(|told| anyhow!("{}: {told}", path.display()))?;
     }
@@ -78,6 +85,8 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
         database: serve.database.clone(),
         listen: serve.listen,
         config,
+        accept_loss: serve.accept_loss,
+        sandbox: serve.sandbox,
         dispatching: if serve.no_dispatch { Dispatching::Off } else { Dispatching::On },
     };
     log::to_standard_error();
@@ -85,7 +94,8 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let running = Running::start(options).await?;
-        println!("longhaul is ready at {}", running.url);
+        // Whoever started it may not read on: that is no reason to end.
+        let _ = writeln!(std::io::stdout(), "longhaul is ready at {}", running.url);
         running.until_told().await
     })
 }
@@ -96,14 +106,14 @@ fn config(named: Option<&Path>) -> Result<Config> {
     let path = match named {
         Some(path) => path,
         None if here.exists() => {
-            eprintln!("longhaul: using ./{CONFIG_FILE}");
+            crate::log::say!("longhaul: using ./{CONFIG_FILE}");
             here
         }
         None => return Ok(Config::default()),
     };
     let config = Config::read(path)?;
     for doubt in config.doubts(path) {
-        eprintln!("warning: {doubt}");
+        crate::log::say!("warning: {doubt}");
     }
     Ok(config)
 }

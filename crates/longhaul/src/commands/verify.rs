@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use store_sql::{PostgresLedger, open_for_reading, verify, verify_since};
+use store_sql::{PostgresLedger, accepted_loss, open_for_reading, verify, verify_since};
 
 use crate::database::{Location, Place};
 
@@ -36,7 +36,16 @@ pub fn run(Verify { location, since }: &Verify) -> Result<ExitCode> {
                 None => verify(&connection),
                 Some(position) => verify_since(&connection, *position),
             };
-            verified.with_context(|| format!("cannot read {}", path.display()))?
+            let verified = verified.with_context(|| format!("cannot read {}", path.display()))?;
+            if let Some(loss) = accepted_loss(&connection)? {
+                println!(
+                    "note: lost commits were accepted at {}: the ledger ended at position {}, commits up to position {} were acknowledged",
+                    super::export::rfc3339(loss.at)?,
+                    loss.position,
+                    loss.acknowledged
+                );
+            }
+            verified
         }
         Place::Server(address) => super::wait_for(async {
             let ledger = PostgresLedger::open(&address).await?;

@@ -10,8 +10,10 @@ use engine::Executors;
 use engine::backend::BackendSettings;
 use engine::process::{Limits, NewPrivileges, ProcessSettings, Program};
 use serde::Deserialize;
+use serde_saphyr::Spanned;
 
 use super::bounded::Bounded;
+use super::sandbox::{Confinement, SandboxWord};
 use crate::builtin;
 
 const MAX_CONCURRENCY: u64 = 1_000;
@@ -67,6 +69,10 @@ pub struct ExecutorConfig {
     output_limit_bytes: Option<Bounded<0, MAX_OUTPUT_BYTES>>,
     #[serde(default)]
     limits: LimitsConfig,
+    /// Whether it may run without the sandbox.
+    sandbox: Option<SandboxWord>,
+    /// Who it runs as.
+    pub(super) run_as: Option<Spanned<String>>,
 }
 
 /// How an executor works.
@@ -187,14 +193,14 @@ impl ExecutorConfig {
     }
 
     /// Where and how a backend works.
-    pub fn backend(&self) -> BackendSettings {
+    pub fn backend(&self, all: &Confinement) -> BackendSettings {
         BackendSettings {
             argv: self.argv.clone(),
             profiles: self.profiles.clone(),
             roots: self.roots.clone(),
             most_persistent: self.max_persistent.map_or(DEFAULT_PERSISTENT, Bounded::as_usize),
             idle_for: self.idle_seconds.map_or(DEFAULT_IDLE, |seconds| Duration::from_secs(seconds.value())),
-            process: self.settings(),
+            process: self.confined_settings(all),
         }
     }
 
@@ -223,6 +229,11 @@ impl ExecutorConfig {
                 .max_backoff_seconds
                 .map_or(default.max_backoff_seconds.max(backoff_seconds), Bounded::as_u32),
         }
+    }
+
+    /// What it runs, with its own sandbox and user or those of all.
+    pub fn confined_settings(&self, all: &Confinement) -> ProcessSettings {
+        Confinement::of((self.sandbox, self.run_as.as_ref()), all).applied_to(self.settings())
     }
 
     /// What it runs.

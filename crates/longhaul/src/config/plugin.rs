@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
 use super::bounded::Bounded;
+use super::sandbox::{Confinement, SandboxWord};
 use super::{Config, ExecutorConfig, OpenedConnector};
 use crate::builtin;
 
@@ -66,6 +67,10 @@ pub struct PluginConfig {
     env_passthrough: Vec<String>,
     /// Whether an answer without a result is a failure.
     strict: bool,
+    /// Whether it may run without the sandbox.
+    sandbox: Option<SandboxWord>,
+    /// Who it runs as.
+    pub(super) run_as: Option<Spanned<String>>,
     schedules: Option<Spanned<IgnoredAny>>,
 }
 
@@ -95,10 +100,14 @@ impl Config {
                 discovered.left_out.push(Mistake::at(path.display(), &root.defined, told));
             }
         }
-        let mut settings = BTreeMap::new();
+        let confinement = self.confinement();
+        // One of which the file says nothing is confined like all.
+        let usual = |name: &String| (name.clone(), PluginConfig::default().confined(&confinement));
+        let mut settings: BTreeMap<String, PluginSettings> = discovered.plugins.keys().map(usual).collect();
         for (name, plugin) in &self.plugins {
             let wrong = |told: String| Mistake::at(path.display(), &plugin.defined, told);
-            settings.insert(name.clone(), plugin.value.settings(name, beside).map_err(wrong)?);
+            let set_up = plugin.value.settings(name, beside, &confinement).map_err(wrong)?;
+            settings.insert(name.clone(), set_up);
         }
         let at = |Misconfigured { plugin, told, in_manifest }: Misconfigured| match self.plugins.get(&plugin)
         {
@@ -172,7 +181,12 @@ impl Config {
 }
 
 impl PluginConfig {
-    fn settings(&self, name: &str, beside: &Path) -> Result<PluginSettings, String> {
+    fn confined(&self, all: &Confinement) -> PluginSettings {
+        let Confinement { sandbox, run_as } = Confinement::of((self.sandbox, self.run_as.as_ref()), all);
+        PluginSettings { sandbox, run_as, ..PluginSettings::default() }
+    }
+
+    fn settings(&self, name: &str, beside: &Path, all: &Confinement) -> Result<PluginSettings, String> {
         if self.schedules.is_some() {
             return Err(format!(
                 "schedules of {name:?} are refused: schedules come later with calendars; \
@@ -194,7 +208,7 @@ impl PluginConfig {
             }
             source.file = source.file.take().map(|file| beside.join(file));
         }
-        let usual = PluginSettings::default();
+        let usual = self.confined(all);
         let backoff_seconds =
             self.retry.backoff_base_seconds.map_or(usual.retry.backoff_seconds, Bounded::as_u32);
         let seconds = |limit: &Bounded<1, MAX_TIMEOUT_SECONDS>| Duration::from_secs(limit.value());
@@ -219,6 +233,8 @@ impl PluginConfig {
             },
             env_passthrough: self.env_passthrough.clone(),
             strictness: if self.strict { Strictness::Strict } else { Strictness::Lenient },
+            sandbox: usual.sandbox,
+            run_as: usual.run_as,
         })
     }
 }

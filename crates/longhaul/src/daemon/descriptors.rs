@@ -14,7 +14,7 @@ const FEWEST: u64 = 64;
 pub fn connections(wanted: Option<u64>) -> usize {
     let left = left_for(wanted);
     if let Some(wanted) = wanted.filter(|wanted| *wanted > left) {
-        eprintln!(
+        crate::log::say!(
             "longhaul: {left} connections instead of {wanted}: raise the limit of open files (ulimit -n)"
         );
     }

@@ -35,7 +35,7 @@ pub(super) fn remove_daemon_file(data_dir: &Path) {
     match fs::remove_file(&path) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => eprintln!("longhaul: {} is left: {error}", path.display()),
+        Err(error) => crate::log::say!("longhaul: {} is left: {error}", path.display()),
     }
 }
 

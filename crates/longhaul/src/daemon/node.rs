@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use domain::Timestamp;
 use engine::{Daemon, Measured, Membership, SharedClock, Standing, SystemClock, Timer};
-use store::{Node, SharedStore, Store, Taking};
+use store::{ClockStore, Node, SharedStore, Store, Taking};
 use store_sql::{PostgresStore, SCHEMA_VERSION, StoreTime};
 
+use super::full_disk;
 use crate::database::Opened;
 
 /// The longest that the store may take to forget this node.
@@ -18,34 +19,45 @@ const FORGOTTEN_WITHIN: Duration = Duration::from_secs(2);
 pub(super) struct Place {
     pub(super) clock: Arc<dyn Timer>,
     pub(super) standing: Arc<Standing>,
+    /// The clock whose steps this node adopts by itself, if it has its store for itself.
+    pub(super) alone: Option<Arc<SystemClock>>,
 }
 
 impl Place {
     /// Alone on a file it goes by its machine's clock; on a server by the database's, which is asked first.
-    pub(super) async fn on(opened: &Opened) -> Result<Self> {
+    pub(super) async fn on(opened: &Opened, adopt_after_seconds: u64) -> Result<Self> {
         Ok(match opened {
             Opened::File(store) => {
-                let clock = Arc::new(SystemClock::starting_at(store.newest_fact()));
-                Self { clock, standing: Standing::alone() }
+                let known = store.clock().await?;
+                let clock = Arc::new(SystemClock::on(known, store.newest_fact(), adopt_after_seconds));
+                Self { alone: Some(clock.clone()), clock, standing: Standing::alone() }
             }
             Opened::Server(store) => {
-                let clock = Arc::new(shared_clock(store).await?);
-                Self { standing: Standing::shared(clock.clone()), clock }
+                let clock = Arc::new(shared_clock(store, adopt_after_seconds).await?);
+                Self { alone: None, standing: Standing::shared(clock.clone()), clock }
             }
         })
     }
 }
 
-async fn shared_clock(store: &Arc<PostgresStore>) -> Result<SharedClock> {
+async fn shared_clock(store: &Arc<PostgresStore>, adopt_after_seconds: u64) -> Result<SharedClock> {
+    let known = store.clock().await?;
     store.pulse("").await?;
     let time = store.time();
     let first = measured((*time.borrow()).context("the database says no time")?);
     let newest_fact = store.newest_fact();
-    Ok(SharedClock::new(newest_fact, move || time.borrow().map_or(first, measured)))
+    let measure = move || time.borrow().map_or(first, measured);
+    Ok(SharedClock::new(newest_fact, known, adopt_after_seconds, measure))
 }
 
 fn measured(time: StoreTime) -> Measured {
-    Measured { at: time.at, heard_at: time.heard_at, uncertainty: time.uncertainty }
+    Measured {
+        at: time.at,
+        heard_at_boot: time.heard_at_boot,
+        uncertainty: time.uncertainty,
+        correction_micros: time.correction_micros,
+        revision: time.revision,
+    }
 }
 
 /// Writes this node down, and keeps it among the others.
@@ -65,7 +77,14 @@ pub(super) async fn join(opened: &Opened, daemon: &Daemon, url: &str, now: Times
     };
     match opened {
         // The lock of the file proves that every earlier daemon is dead.
-        Opened::File(store) => store.keep_node(node, now).await?,
+        Opened::File(store) => {
+            let store = store.clone();
+            let write = move || {
+                let (store, node) = (store.clone(), node.clone());
+                async move { Ok::<_, anyhow::Error>(store.keep_node(node, now).await?) }
+            };
+            full_disk::now_or_later("the entry of this node", write).await?;
+        }
         Opened::Server(store) => {
             store.beat(node.clone()).await?;
             daemon.join(Membership { store: store.clone(), hints: store.hints(), node });

@@ -27,7 +27,7 @@ pub(super) fn register(executors: &mut Executors, config: &Config, around: &Arou
         match PluginExecutor::open(host.clone(), plugin.clone(), clock, store, workspaces.clone()) {
             Ok(opened) => executors.register(&plugin.name, opened.executor()),
             Err(error) => {
-                eprintln!("warning: the plugin {:?} is left out: {error}", plugin.name);
+                crate::log::say!("warning: the plugin {:?} is left out: {error}", plugin.name);
                 left_out.push(left_out_plugin(plugin.name.clone(), &plugin.settings, error.to_string()));
             }
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::given::{Daemon, ended, until};
-use crate::handed_over::{call, call_as, ok};
+use crate::handed_over::{attempt_shown_to, call, call_as, ok};
 
 /// An agent: says what it was told, and does what the prompt says.
 const AGENT: &str = r#"#!/usr/bin/env bash
@@ -94,7 +94,7 @@ fn backend_is_started_in_its_folder_reports_by_itself_and_is_released_when_the_j
     let id = agents.create("please REPORT", &json!({ "profile": "careful" }));
     assert_eq!(ended(agents.path(), &id, "completed")["data"], json!({ "by": "itself" }));
     let told = agents.left("told");
-    let attempt = crate::given::show(agents.path(), &id)["runner"]["current_attempt_id"].clone();
+    let attempt = attempt_shown_to(agents.path(), &agents.left("token"), &id);
     for part in
         ["durable job", &id, attempt.as_str().unwrap(), "please REPORT", "/heartbeat", "completes nothing"]
     {
@@ -130,7 +130,7 @@ fn token_of_an_attempt_is_for_its_own_job_and_of_no_use_afterwards() {
     let token = agents.left("token");
     let other = ok(agents.path(), "/jobs", &json!({}))["job_id"].as_str().unwrap().to_owned();
     let as_agent = |path: &str, body: &Value| call_as(agents.path(), &token, path, body).0;
-    let attempt = crate::given::show(agents.path(), &id)["runner"]["current_attempt_id"].clone();
+    let attempt = attempt_shown_to(agents.path(), &token, &id);
     let own = json!({ "attempt_id": attempt });
     assert_eq!(as_agent(&format!("/jobs/{id}/heartbeat"), &own), 200);
     assert_eq!(as_agent(&format!("/jobs/{other}/heartbeat"), &own), 404, "another job is not there");
@@ -140,7 +140,10 @@ fn token_of_an_attempt_is_for_its_own_job_and_of_no_use_afterwards() {
         assert_eq!(as_agent(path, &body), 403, "{path}");
     }
     assert_eq!(as_agent(&format!("/jobs/{id}/cancel"), &json!({})), 403);
-    ok(agents.path(), &format!("/jobs/{id}/fail"), &json!({ "attempt_id": attempt, "retryable": false }));
+    let failed = json!({ "attempt_id": attempt, "retryable": false });
+    let (status, refused) = call(agents.path(), &format!("/jobs/{id}/fail"), &failed);
+    assert_eq!((status, &refused["code"]), (403, &json!("attempt_not_yours")), "not even an administrator");
+    assert_eq!(as_agent(&format!("/jobs/{id}/fail"), &failed), 200);
     ok(agents.path(), &format!("/jobs/{id}/retry"), &json!({}));
     assert_eq!(as_agent(&format!("/jobs/{id}/heartbeat"), &own), 401, "another attempt is current");
 }

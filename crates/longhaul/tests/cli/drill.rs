@@ -96,6 +96,11 @@ fn view_that_differs_is_red() {
 }
 
 #[test]
+fn damaged_log_is_red() {
+    check_red("damage-log", "a killed daemon starts again");
+}
+
+#[test]
 fn second_job_under_a_key_is_red() {
     check_red("double-job", "at most one job per key");
 }

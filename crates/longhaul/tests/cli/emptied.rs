@@ -52,6 +52,9 @@ fn young_file_without_its_log_is_no_empty_store() {
     let dir = tempfile::tempdir().unwrap();
     let id = killed(dir.path());
     std::fs::remove_file(dir.path().join("longhaul.sqlite-wal")).unwrap();
+    all_refused("log_damaged", dir.path());
+    // Without the watermark nobody knows that there was more.
+    std::fs::remove_file(dir.path().join("longhaul.sqlite.mark")).unwrap();
     all_refused("store_missing", dir.path());
     refused("other_store", &serve(dir.path(), &[]));
     assert!(has_output(dir.path(), &id));
@@ -66,9 +69,9 @@ fn young_file_whose_log_cannot_be_read_takes_no_output_along_and_verbs_that_read
     // A bit of its first frame: nothing of it counts any more.
     pages[100] ^= 1;
     std::fs::write(&log, &pages).unwrap();
-    all_refused("store_missing", dir.path());
+    all_refused("log_damaged", dir.path());
     assert!(std::fs::read(&log).unwrap() == pages);
-    refused("other_store", &serve(dir.path(), &[]));
+    refused("log_damaged", &serve(dir.path(), &[]));
     assert!(has_output(dir.path(), &id));
 }
 

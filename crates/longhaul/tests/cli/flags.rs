@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::given::{Daemon, create, expect, json as json_of, longhaul, until};
+use crate::given::{Daemon, create, expect, json as json_of, longhaul};
 
 #[test]
 fn every_flag_of_create_arrives() {
@@ -136,14 +136,14 @@ fn every_flag_of_list_narrows_it() {
 fn every_flag_of_update_arrives() {
     let dir = tempfile::tempdir().unwrap();
     let _daemon = Daemon::start(dir.path());
-    let input = r#"{"ask":"which colour?","seconds":0}"#;
-    let id = create(dir.path(), &["asks", "--executor", "slow", "--input", input]);
-    let asking = until(dir.path(), &id, "awaiting_input");
+    let id = create(dir.path(), &["pulled", "--lane", "print"]);
+    let pull = json!({ "lanes": ["print"] });
+    let handed = crate::handed_over::ok(dir.path(), "/jobs/next", &pull)["job"].clone();
     let update = ["jobs", "update", &id, "--state", "blocked", "--reason", "no_paper", "--phase", "printing"];
     let more = ["--note", "the tray is empty", "--result-summary", "half of it"];
     let stale = ["--attempt-id", "attempt-00000000000000000000000000000000"];
     expect(1, &longhaul(dir.path(), &[&update[..], &more, &stale].concat()));
-    let current = ["--attempt-id", asking["runner"]["current_attempt_id"].as_str().unwrap()];
+    let current = ["--attempt-id", handed["attempt_id"].as_str().unwrap()];
     let status = json_of(dir.path(), &[&update[..], &more, &current].concat());
     for (key, value) in [
         ("state", "blocked"),

@@ -17,7 +17,7 @@ const SIZE: &str = "40m";
 const MOST_JOBS: usize = 2_000;
 
 /// Takes all of its room.
-fn fill(disk: &Disk) -> PathBuf {
+pub fn fill(disk: &Disk) -> PathBuf {
     let path = disk.path().join("filler");
     let mut filler = File::create(&path).expect("it is writable");
     while filler.write_all(&[7; 4_096]).is_ok() {}

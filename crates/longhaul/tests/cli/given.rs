@@ -25,7 +25,8 @@ const TIMED_OUT: i32 = 124;
 /// Between two looks: whoever looks all the time keeps the others from their work.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// The binary with nothing of the tester's own settings.
+/// The binary with nothing of the tester's own settings. Most tests have their commands leave something in the data directory, which
+/// only commands outside of the sandbox can; `confined` is for the others.
 pub fn binary(arguments: &[&str]) -> Command {
     let mut command = Command::new(LONGHAUL);
     for (name, _) in std::env::vars_os() {
@@ -33,7 +34,7 @@ pub fn binary(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    command.args(arguments).stdin(Stdio::null());
+    command.args(arguments).stdin(Stdio::null()).env("LONGHAUL_SANDBOX", "off");
     command
 }
 
@@ -176,6 +177,12 @@ impl Daemon {
         Self::spawn(dir, command)
     }
 
+    /// Started elsewhere than in its data directory, with commands in the sandbox as if nothing was said of it.
+    pub fn confined(data_dir: &Path, started_in: &Path, mut command: Command) -> Result<Self, String> {
+        command.env_remove("LONGHAUL_SANDBOX");
+        Self::try_spawn_in(data_dir, started_in, command)
+    }
+
     #[track_caller]
     fn spawn(dir: &Path, command: Command) -> Self {
         match Self::try_spawn(dir, command) {
@@ -184,12 +191,16 @@ impl Daemon {
         }
     }
 
-    fn try_spawn(dir: &Path, mut command: Command) -> Result<Self, String> {
+    fn try_spawn(dir: &Path, command: Command) -> Result<Self, String> {
+        Self::try_spawn_in(dir, dir, command)
+    }
+
+    fn try_spawn_in(dir: &Path, started_in: &Path, mut command: Command) -> Result<Self, String> {
         let log = File::options().create(true).append(true).open(dir.join("log")).expect("it is writable");
         let mut child = command
             .arg("--data-dir")
             .arg(dir)
-            .current_dir(dir)
+            .current_dir(started_in)
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()

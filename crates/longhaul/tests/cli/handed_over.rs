@@ -34,6 +34,18 @@ fn call_with(dir: &Path, token: &str, headers: &[(&str, &str)], path: &str, body
     (answer.status().as_u16(), serde_json::from_str(&text).expect("it is JSON"))
 }
 
+/// The id of a job's current attempt, as the holder of this token is shown it.
+pub fn attempt_shown_to(dir: &Path, token: &str, id: &str) -> Value {
+    let file = std::fs::read_to_string(dir.join("daemon.json")).expect("the daemon runs");
+    let file: Value = serde_json::from_str(&file).expect("it is JSON");
+    let url = format!("{}/jobs/{id}", file["url"].as_str().expect("it has an address"));
+    let request = ureq::get(url).header("Authorization", format!("Bearer {token}"));
+    let mut answer = request.call().expect("it answers");
+    let text = answer.body_mut().read_to_string().expect("it is text");
+    let status: Value = serde_json::from_str(&text).expect("it is JSON");
+    status["status"]["runner"]["current_attempt_id"].clone()
+}
+
 pub fn ok(dir: &Path, path: &str, body: &Value) -> Value {
     let (status, answer) = call(dir, path, body);
     assert_eq!(status, 200, "{answer}");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::given::{Daemon, ended, show, until, within};
-use crate::handed_over::{call, call_as, ok};
+use crate::handed_over::{attempt_shown_to, call, call_as, ok};
 
 /// An agent: one line for each job.
 const AGENT: &str = r#"#!/usr/bin/env python3
@@ -171,12 +171,16 @@ fn jobs_of_one_folder_wait_in_the_queue_and_are_in_nobodys_way() {
 }
 
 #[test]
-fn job_that_an_operator_ends_takes_its_command_with_it() {
+fn job_ended_by_its_attempts_token_takes_its_command_along() {
     let agents = Agents::start("");
     let id = agents.create("one", "WAIT", &json!({}));
     let child = agents.left("one", "child");
-    let attempt = show(agents.path(), &id)["runner"]["current_attempt_id"].clone();
-    ok(agents.path(), &format!("/jobs/{id}/complete"), &json!({ "attempt_id": attempt, "result": 1 }));
+    let token = agents.left("one", "token");
+    let attempt = attempt_shown_to(agents.path(), &token, &id);
+    let (path, done) = (format!("/jobs/{id}/complete"), json!({ "attempt_id": attempt, "result": 1 }));
+    let (status, refused) = call(agents.path(), &path, &done);
+    assert_eq!((status, &refused["code"]), (403, &json!("attempt_not_yours")), "an operator cancels instead");
+    assert_eq!(call_as(agents.path(), &token, &path, &done).0, 200);
     within("it is gone", || (!is_alive(&child)).then_some(()));
     assert_eq!(ended(agents.path(), &id, "completed")["data"], json!(1));
 }

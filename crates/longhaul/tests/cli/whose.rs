@@ -12,7 +12,7 @@ use crate::given::{Daemon, binary, create, ended, expect, longhaul, stderr, veri
 /// A daemon that has not ended by then has not been refused.
 const SERVES_AFTER: Duration = Duration::from_secs(30);
 
-fn schema() -> Schema {
+pub fn schema() -> Schema {
     tokio::runtime::Runtime::new().expect("there is room").block_on(Schema::new())
 }
 

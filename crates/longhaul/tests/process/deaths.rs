@@ -10,7 +10,7 @@ use std::time::Duration;
 use engine::process::sweep_leftovers;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::given::Given;
+use crate::given::{Given, data_dir};
 use crate::lifeline::Lifeline;
 
 /// Tells the test binary that it is the daemon to be killed, and in which directory.
@@ -128,10 +128,9 @@ async fn what_nobody_supervises_any_more_is_found_at_the_next_start_and_nothing_
         return be_the_daemon(dir.into()).await;
     }
     let dir = tempfile::tempdir().unwrap();
-    let elsewhere = tempfile::tempdir().unwrap();
     let mut stranger = Command::new("sleep")
         .arg("1000")
-        .env("LONGHAUL_DATA_DIR", elsewhere.path().canonicalize().unwrap())
+        .env("LONGHAUL_DAEMON_ID", "0123456789abcdef0123456789abcdef")
         .env("LONGHAUL_ATTEMPT_ID", "attempt-of-another-daemon")
         .process_group(0)
         .spawn()
@@ -142,9 +141,9 @@ async fn what_nobody_supervises_any_more_is_found_at_the_next_start_and_nothing_
     daemon.kill();
     kill_process(daemon.supervisor, Signal::KILL).unwrap();
     assert!(daemon.lifeline.is_held(), "VOID: nothing was left to be found");
-    assert!(sweep_leftovers(dir.path()) >= 3);
+    assert!(sweep_leftovers(&data_dir(dir.path())) >= 3);
     daemon.lifeline.ended().await;
-    assert_eq!(sweep_leftovers(dir.path()), 0);
+    assert_eq!(sweep_leftovers(&data_dir(dir.path())), 0);
     assert_eq!(stranger.try_wait().unwrap(), None, "another daemon's process was ended");
     stranger.kill().unwrap();
     stranger.wait().unwrap();

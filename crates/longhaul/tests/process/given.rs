@@ -40,6 +40,11 @@ pub struct Ended {
     pub artifacts: Value,
 }
 
+/// Where the daemon of a directory has its data.
+pub fn data_dir(dir: &Path) -> PathBuf {
+    dir.join("data")
+}
+
 impl Given {
     /// Runs the command that the job names.
     pub fn new() -> Self {
@@ -52,13 +57,14 @@ impl Given {
         Self { _temporary: Some(temporary), ..Self::at(&dir, change) }
     }
 
-    /// In a directory that outlives it.
+    /// In a directory that outlives it. The daemon's own data is in a directory below it.
     pub fn at(dir: &Path, change: impl FnOnce(&mut ProcessSettings)) -> Self {
         let mut settings = ProcessSettings::new(Program::FromJob, dir);
         change(&mut settings);
-        let artifacts = Arc::new(Artifacts::in_dir(dir.join("artifacts")).expect("it is made"));
+        let data_dir = data_dir(dir);
+        let artifacts = Arc::new(Artifacts::in_dir(data_dir.join("artifacts")).expect("it is made"));
         let host = Arc::new(
-            ProcessHost::new(LONGHAUL.into(), dir, artifacts.clone()).expect("the directory is there"),
+            ProcessHost::new(LONGHAUL.into(), data_dir, artifacts.clone()).expect("the directory is there"),
         );
         let specialist = Arc::new(ProcessExecutor::new(host, settings));
         let mut executors = Executors::default();
@@ -101,10 +107,16 @@ impl Given {
         self.start(&json!({ "argv": ["sh", "-c", script] })).await
     }
 
-    /// Creates a job with so many attempts, a second apart.
+    /// Creates a job whose creator asks for so many attempts, a second apart.
     pub async fn start_with_attempts(&self, input: &Value, max_attempts: u32) -> JobId {
         let retry = RetryPolicy { max_attempts, backoff_seconds: 1, max_backoff_seconds: 1 };
-        self.start_spec(input, JobSpec::plain(Some(EXECUTOR), retry)).await
+        let spec = JobSpec { retry_requested: true, ..JobSpec::plain(Some(EXECUTOR), retry) };
+        self.start_spec(input, spec).await
+    }
+
+    /// Creates a job that has attempts although its creator asks for none.
+    pub async fn start_with_default_attempts(&self, input: &Value) -> JobId {
+        self.start_spec(input, JobSpec::plain(Some(EXECUTOR), Executors::DEFAULT_RETRY)).await
     }
 
     /// Creates a job with a time limit of its own.

@@ -134,7 +134,7 @@ async fn nothing_is_inherited_but_the_listed_variables_and_the_standard_descript
         "FIXED",
         "LONGHAUL_ATTEMPT_ID",
         "LONGHAUL_ATTEMPT_NUMBER",
-        "LONGHAUL_DATA_DIR",
+        "LONGHAUL_DAEMON_ID",
         "LONGHAUL_JOB_ID",
         "LONGHAUL_PROGRESS_FD",
     ];
@@ -168,6 +168,20 @@ async fn failure_is_tried_again_as_the_job_says() {
     given.clock.advance_seconds(60);
     let ended = given.ended(&id).await;
     assert_eq!(ended.assert_completed().job.attempt_count, 2);
+}
+
+#[tokio::test]
+async fn command_that_fails_by_itself_is_not_tried_again_unasked() {
+    let given = Given::new();
+    for input in [json!({ "argv": ["sh", "-c", "exit 1"] }), json!({ "argv": ["sh", "-c", "kill -9 $$"] })] {
+        let id = given.start_with_default_attempts(&input).await;
+        let ended = given.ended(&id).await;
+        assert_eq!((ended.job.state.name(), ended.job.attempt_count), (JobStateName::Failed, 1), "{input}");
+    }
+    // What the job itself says goes before.
+    let input = json!({ "argv": ["sh", "-c", "exit 1"], "final_exit": false });
+    let id = given.start_with_default_attempts(&input).await;
+    given.until(&id, |job| job.attempt_count == 1 && job.state.name() == JobStateName::Queued).await;
 }
 
 #[tokio::test]

@@ -110,7 +110,7 @@ async fn open(
 }
 
 fn wait_of(asked: &Asked) -> Result<Option<Duration>, Problem> {
-    let Some(text) = asked.parameter("wait_seconds") else { return Ok(None) };
+    let Some(text) = asked.value("wait_seconds") else { return Ok(None) };
     match text.parse::<u64>() {
         Ok(0) => Ok(None),
         Ok(seconds) => Ok(Some(Duration::from_secs(seconds.min(MAX_WAIT_SECONDS)))),

@@ -21,7 +21,9 @@ use super::handle;
 use super::schemas::{Document, check, is_causal_context};
 use crate::answer::{self, Given};
 use crate::asked::Asked;
+use crate::attempt_alias::shown_actor;
 use crate::clock_text::text;
+use crate::facts::shown_place;
 use crate::jobs::{Visible, confine, cursor, cursor_text, job_of, steerable_named, visible_named};
 use crate::problem::{no_such_job, of_store};
 use crate::render::RawObject;
@@ -220,16 +222,17 @@ pub(crate) async fn read_detail(server: &Server, asked: Asked) -> Result<Respons
         facts.extend(of_one.map_err(|error| of_store(&error))?);
     }
     facts.sort_by_key(|fact| fact.position);
-    Ok(answer::json(&DeferredDetail { operation, history: facts.iter().map(event).collect() }))
+    let history = facts.iter().map(|fact| event(server, &asked, fact)).collect();
+    Ok(answer::json(&DeferredDetail { operation, history }))
 }
 
-/// A line of the ledger without what it says.
-fn event(fact: &StoredFact) -> DeferredEvent {
+/// A line of the ledger without what it says, as this caller may see it.
+fn event(server: &Server, asked: &Asked, fact: &StoredFact) -> DeferredEvent {
     DeferredEvent {
-        position: fact.position,
+        position: shown_place(server, &asked.principal, fact.position),
         kind: fact_kind(&fact.fact).to_owned(),
         at: text(fact.at),
-        actor: fact.actor.to_string(),
+        actor: shown_actor(&fact.actor).into_owned(),
         payload_digest: format!("sha256:{}", store::sha256(encode_fact(&fact.fact).as_bytes())),
     }
 }

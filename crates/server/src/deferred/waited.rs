@@ -8,15 +8,17 @@ use std::time::Duration;
 use api::deferred::{InvokeError, InvokeOutcome};
 use api::{Problem, ProblemCode};
 use axum::response::Response;
-use domain::job::{Job, JobCommand, JobState};
+use domain::job::{Job, JobCommand, JobState, JobStateName};
+use domain::limits::{MAX_NOTE_BYTES, cut};
 use domain::{Record, RecordId};
 use engine::Order;
+use serde_json::Value;
 
 use super::capability::Capability;
 use super::read::result_of;
 use crate::answer;
 use crate::jobs::job_of;
-use crate::problem::of_engine;
+use crate::problem::{of_engine, of_store};
 use crate::serve::Server;
 use crate::wait;
 
@@ -105,8 +107,41 @@ async fn ended(server: &Server, job: &Job) -> Result<InvokeOutcome, Problem> {
             error: None,
         });
     }
-    let state = job.state.name().as_str();
-    Ok(failed(job, why_over(job), &format!("it is {state}")))
+    let code = why_over(job);
+    Ok(failed(job, code, &what_failed(job, error_of(server, job).await?.as_deref(), code)))
+}
+
+/// What failed and why, as a sentence, and the code after it.
+fn what_failed(job: &Job, message: Option<&str>, code: &str) -> String {
+    let executor = job.spec.executor.as_deref().unwrap_or_default();
+    let what = match job.state.name() {
+        JobStateName::Cancelled => format!("the work of {executor:?} was cancelled"),
+        JobStateName::Expired => format!("the work of {executor:?} was not over by its deadline"),
+        JobStateName::Unavailable => format!("{executor:?} was lost while it worked"),
+        JobStateName::Queued
+        | JobStateName::Dispatching
+        | JobStateName::Delivered
+        | JobStateName::Running
+        | JobStateName::AwaitingInput
+        | JobStateName::AwaitingExternal
+        | JobStateName::Blocked
+        | JobStateName::Completed
+        | JobStateName::Failed => format!("{executor:?} failed"),
+    };
+    match message {
+        Some(message) => format!("{what}: {message} ({code})"),
+        None => format!("{what} ({code})"),
+    }
+}
+
+/// What the executor said of its failure, if it said it in words.
+async fn error_of(server: &Server, job: &Job) -> Result<Option<String>, Problem> {
+    let Some(body) = job.result.error else { return Ok(None) };
+    let bytes = server.store().body(&RecordId::from(job.id.clone()), body).await;
+    let bytes = bytes.map_err(|error| of_store(&error))?.unwrap_or_default();
+    let error: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let words = error.as_str().or_else(|| error["message"].as_str()).or_else(|| error["error"].as_str());
+    Ok(words.filter(|words| !words.is_empty()).map(|words| cut(words, MAX_NOTE_BYTES).to_owned()))
 }
 
 /// Why a job that is over without a result is so, short. One that was stopped because it took too long says so whenever it is asked.

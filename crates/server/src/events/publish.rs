@@ -54,8 +54,11 @@ pub(crate) fn new_id(server: &Server, asked: &Asked) -> EventId {
 }
 
 fn new_event(asked: &Asked, sent: PublishEvent, payload: &[u8]) -> Result<NewEvent, Problem> {
-    if sent.kind.is_empty() || sent.kind.len() > MAX_TYPE_BYTES || sent.kind.chars().any(char::is_control) {
-        let told = format!("a type has 1 to {MAX_TYPE_BYTES} bytes, none of them a control character");
+    if sent.kind.is_empty()
+        || sent.kind.chars().count() > MAX_TYPE_BYTES
+        || sent.kind.chars().any(char::is_control)
+    {
+        let told = format!("a type has 1 to {MAX_TYPE_BYTES} characters, none of them a control character");
         return Err(at_field("type", "value_error", told));
     }
     if sent.dedupe_key.as_deref() == Some("") {

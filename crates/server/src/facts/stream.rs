@@ -22,11 +22,12 @@ use engine::Watched;
 use futures::stream::unfold;
 use store::{StoreError, StoredFact};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-use super::{bad_place, line, number};
+use super::{bad_place, line, number, place};
 use crate::asked::Asked;
 use crate::authorise;
-use crate::gate::Principal;
+use crate::gate::{Freshness, Principal};
 use crate::jobs::visible_job;
 use crate::render::{operation_of, outside};
 use crate::serve::Server;
@@ -34,6 +35,8 @@ use crate::slots::Slot;
 
 /// Facts read at once.
 const PAGE: usize = 256;
+/// A sign of life.
+const HEARTBEAT: &str = ": heartbeat\n\n";
 /// Records whose visibility is remembered; more are looked up again.
 const REMEMBERED: usize = 4_096;
 
@@ -42,10 +45,11 @@ pub(crate) async fn stream(
     mut asked: Asked,
     slot: Option<Slot>,
 ) -> Result<Response, Problem> {
+    let from = number(&asked, "after")?;
     let after = match &asked.last_event_id {
         // A browser that reconnects asks the same address again; where it was stands in the header.
         Some(id) => Some(id.parse().map_err(|_| bad_place(&["header", "Last-Event-ID"]))?),
-        None => number(&asked, "after")?,
+        None => from,
     };
     let source = match asked.parameter("job").map(Cow::into_owned) {
         Some(id) => {
@@ -56,10 +60,12 @@ pub(crate) async fn stream(
         }
         None => Source::Ledger(server.daemon.ledger()),
     };
+    let principal = asked.principal.clone();
     let follower = Follower {
         server: server.clone(),
-        principal: asked.principal,
-        after: after.unwrap_or_default(),
+        principal: principal.clone(),
+        after: after.map_or(0, |number| place::meant(server, &principal, number)),
+        heartbeat_at: Instant::now() + server.settings.heartbeat,
         source,
         closing: server.closing.subscribe(),
         visible: HashMap::new(),
@@ -69,6 +75,7 @@ pub(crate) async fn stream(
     server.metrics.stream_opened();
     let events = unfold(follower, |mut follower| async move {
         let text = follower.next().await?;
+        follower.heartbeat_at = Instant::now() + follower.server.settings.heartbeat;
         Some((Ok::<_, Infallible>(text), follower))
     });
     let mut response = Response::new(Body::from_stream(events));
@@ -83,6 +90,8 @@ struct Follower {
     server: Arc<Server>,
     principal: Arc<Principal>,
     after: u64,
+    /// When a sign of life is due. What the caller does not see moves it neither way.
+    heartbeat_at: Instant,
     source: Source,
     closing: watch::Receiver<bool>,
     visible: HashMap<RecordId, bool>,
@@ -141,7 +150,14 @@ impl Follower {
                 }
             };
             if !facts.is_empty() {
-                return self.events(&facts).await;
+                let text = self.events(&facts).await?;
+                if !text.is_empty() {
+                    return Some(text);
+                }
+                if Instant::now() < self.heartbeat_at {
+                    continue;
+                }
+                return Some(HEARTBEAT.to_owned());
             }
             let moved = async {
                 match &mut self.source {
@@ -163,9 +179,7 @@ impl Follower {
                     Moved::Outside(record) => return outside_event(&record),
                 },
                 _ = self.closing.wait_for(|closing| *closing) => return None,
-                () = tokio::time::sleep(self.server.settings.heartbeat) => {
-                    return Some(": heartbeat\n\n".to_owned());
-                }
+                () = tokio::time::sleep_until(self.heartbeat_at) => return Some(HEARTBEAT.to_owned()),
             }
         }
     }
@@ -228,28 +242,25 @@ impl Follower {
         });
     }
 
-    /// The events of a page. Where the page ends in what the caller does not see, its place is told without an event.
+    /// The events of a page. Nothing is said of facts that the caller does not see, not even that there were any: whoever comes
+    /// back goes on after the last one that it has seen.
     async fn events(&mut self, facts: &[StoredFact]) -> Option<String> {
         let mut text = String::new();
-        let mut told = self.after;
         for fact in facts {
             self.after = fact.position;
             if !self.sees(&fact.stream).await? {
                 continue;
             }
-            let line = serde_json::to_string(&line(fact)).ok()?;
-            write!(text, "id: {}\nevent: fact\ndata: {line}\n\n", fact.position).ok()?;
-            told = fact.position;
-        }
-        if told < self.after {
-            write!(text, "id: {}\n\n", self.after).ok()?;
+            let line = line(&self.server, &self.principal, fact);
+            let (id, data) = (line.position, serde_json::to_string(&line).ok()?);
+            write!(text, "id: {id}\nevent: fact\ndata: {data}\n\n").ok()?;
         }
         Some(text)
     }
 
     async fn is_admitted(&self) -> bool {
         // A stream that ends because nobody could tell is resumed by its reader.
-        self.server.still_admits(&self.principal).await.unwrap_or_default()
+        self.server.still_admits(&self.principal, Freshness::Cached).await.unwrap_or_default()
     }
 
     /// Whether the caller sees a record; nothing if the store cannot tell.

@@ -12,12 +12,13 @@ use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use axum::response::Response;
 use domain::AttemptId;
-use domain::job::Job;
+use domain::job::{Attempt, Job};
 use engine::process::Artifacts;
 use store::ArtifactName;
 
 use super::visible::visible_job;
 use crate::asked::Asked;
+use crate::attempt_alias::{is_named, shown_id};
 use crate::serve::Server;
 
 /// The most bytes of one answer.
@@ -26,12 +27,13 @@ const MAX_PIECE_BYTES: u64 = 1_048_576;
 pub(crate) async fn read_artifact(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let visible = visible_job(server, &asked).await?;
     let job = visible.job();
-    let offset = match asked.parameter("offset") {
+    let offset = match asked.value("offset") {
         None => 0,
         Some(text) => text.parse().map_err(|_| bad_offset())?,
     };
     let none = || ProblemCode::NotFound.because(format!("the attempt has left no {:?}", asked.name));
-    let attempt_id = attempt(job, asked.parameter("attempt_id").as_deref()).ok_or_else(none)?;
+    let attempt = attempt(job, asked.parameter("attempt_id").as_deref()).ok_or_else(none)?;
+    let (attempt_id, shown) = (attempt.id.clone(), shown_id(attempt, &asked.principal.reporter()));
     let artifacts = server.artifacts.clone().ok_or_else(none)?;
     let (job_id, of_attempt, name) = (job.id.clone(), attempt_id.clone(), asked.name.clone());
     let here = artifacts.clone();
@@ -51,19 +53,18 @@ pub(crate) async fn read_artifact(server: &Server, asked: Asked) -> Result<Respo
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Ok(attempt_id) = HeaderValue::from_str(attempt_id.as_str()) {
-        headers.insert(HeaderName::from_static(api::ATTEMPT_ID), attempt_id);
+    if let Ok(shown) = HeaderValue::from_str(&shown) {
+        headers.insert(HeaderName::from_static(api::ATTEMPT_ID), shown);
     }
     Ok(response)
 }
 
 /// The attempt that is asked for, which must be one of the job's; else the last.
-fn attempt(job: &Job, asked: Option<&str>) -> Option<AttemptId> {
-    let attempt = match asked {
-        Some(id) => job.attempts.iter().find(|attempt| attempt.id.as_str() == id),
+fn attempt<'a>(job: &'a Job, asked: Option<&str>) -> Option<&'a Attempt> {
+    match asked {
+        Some(name) => job.attempts.iter().find(|attempt| is_named(attempt, name)),
         None => job.last_attempt(),
-    };
-    attempt.map(|attempt| attempt.id.clone())
+    }
 }
 
 fn piece(

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use api::{CreateJob, JobCreated, Problem, ProblemCode};
 use axum::response::Response;
-use domain::job::{Job, JobCommand};
+use domain::job::{Job, JobCommand, Reporter};
 use domain::{JobId, Record};
 use engine::{EngineError, Executors, Order, OrderBody};
 use store::limits::MAX_ANSWER_BYTES;
@@ -110,7 +110,8 @@ pub(crate) fn key_of(header: Option<&str>, body: Option<&str>) -> Result<Option<
 
 fn rendered(executors: &Executors, job: &Job, texts: &Bodies, extent: Extent) -> Vec<u8> {
     let id = Cow::Borrowed(job.id.as_str());
-    let status = status(executors, job, None, texts, extent);
+    // A new job has no attempt whose id could be told.
+    let status = status(executors, job, None, texts, extent, &Reporter::Daemon);
     answer::render(&JobCreated { job_id: id.clone(), work_id: id, status })
 }
 

@@ -116,6 +116,7 @@ pub(crate) fn draft(
     }
     let spec = JobSpec {
         retry: retry(&create, circle.as_deref(), executors),
+        retry_requested: create.retry.is_some(),
         created_by_peer_id: principal.peer_id.clone().or(create.created_by_peer_id.take()),
         deadline_at,
         expires_at,

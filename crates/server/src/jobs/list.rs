@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use api::{FieldError, JobList, JobStatus, Problem, ProblemCode};
+use api::{JobList, JobStatus, Problem, ProblemCode};
 use axum::response::Response;
+use domain::JobId;
 use domain::job::{Job, JobStateName};
-use domain::{JobId, Timestamp};
 use futures::future::try_join_all;
 use store::{Cursor, JobFilter, JobQuery, Page};
 
@@ -13,6 +13,7 @@ use super::visible::job_of;
 use crate::answer;
 use crate::asked::Asked;
 use crate::authorise;
+use crate::cursor;
 use crate::problem::of_store;
 use crate::render::{Bodies, Extent, OF_STATUS, status, summary};
 use crate::serve::Server;
@@ -44,8 +45,10 @@ pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Prob
             let read = jobs[..fitting].iter().map(|job| Bodies::of_status(server.store(), job));
             let bodies = try_join_all(read).await?;
             let shown = jobs[..fitting].iter().zip(&bodies);
-            let work =
-                shown.map(|(job, bodies)| status(executors, job, None, bodies, Extent::Whole)).collect();
+            let viewer = asked.principal.reporter();
+            let work = shown
+                .map(|(job, bodies)| status(executors, job, None, bodies, Extent::Whole, &viewer))
+                .collect();
             Ok(respond(work, cut.as_ref().or(page.next.as_ref())))
         }
     }
@@ -117,20 +120,10 @@ fn view(asked: &Asked) -> Result<View, Problem> {
 
 /// How a place in the list reads.
 pub(crate) fn cursor_text(cursor: &Cursor) -> String {
-    format!("{}.{}", cursor.updated_at.micros(), cursor.id)
+    cursor::text(cursor.updated_at, cursor.id.as_str())
 }
 
 pub(crate) fn cursor(text: &str) -> Result<Cursor, Problem> {
-    let parsed = text.split_once('.').and_then(|(micros, id)| {
-        let updated_at = Timestamp::from_micros(micros.parse().ok()?);
-        id.starts_with("work-").then(|| Cursor { updated_at, id: JobId::new(id) })
-    });
-    parsed.ok_or_else(|| {
-        let told = "the cursor is none of ours; pass next_cursor of the page before, word for word";
-        ProblemCode::InvalidCursor.because(told).at(FieldError::new(
-            "invalid_cursor",
-            &["query", "cursor"],
-            told,
-        ))
-    })
+    let (updated_at, id) = cursor::parse(text, "work-")?;
+    Ok(Cursor { updated_at, id: JobId::new(id) })
 }

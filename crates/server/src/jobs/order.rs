@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::{Problem, StatusAnswer};
 use axum::response::Response;
-use domain::job::{Job, JobCommand};
+use domain::job::{Job, JobCommand, Reporter};
 use domain::{BodyName, BodyRef, Claim, Record};
 use engine::{Executors, Order, OrderBody};
 use store::limits::MAX_ANSWER_BYTES;
@@ -15,6 +15,7 @@ use crate::answer::{self, Given};
 use crate::asked::Asked;
 use crate::keyed::{self, Keyed};
 use crate::problem::of_store;
+use crate::refused_report;
 use crate::render::{Bodies, Extent, status};
 use crate::serve::Server;
 
@@ -64,12 +65,16 @@ pub(crate) async fn give_order(
         texts.keep(new.body, Arc::from(String::from_utf8_lossy(&new.bytes)));
     }
     if let Some(keyed) = &keyed {
-        order.keys.push(key_for(server, visible, keyed, texts.clone()).await?);
+        order.keys.push(key_for(server, asked, visible, keyed, texts.clone()).await?);
     }
     order.bodies.extend(bodies.into_iter().map(|body| OrderBody { record: visible.id().clone(), body }));
+    let attempt_id = refused_report::attempt_of(&order.command);
     match server.daemon.engine().execute(order).await {
-        Ok(outcome) => answer_with(server, visible, keyed, outcome.record(), texts).await,
-        Err(error) => keyed::refused(keyed.as_ref(), &error, &asked.id),
+        Ok(outcome) => answer_with(server, asked, visible, keyed, outcome.record(), texts).await,
+        Err(error) => {
+            refused_report::note(server, asked, attempt_id.as_ref().map(|id| (visible.job(), id)), &error);
+            keyed::refused(keyed.as_ref(), &error, &asked.id)
+        }
     }
 }
 
@@ -83,20 +88,23 @@ pub(crate) fn keep(bodies: &mut Vec<NewBody>, name: BodyName, text: &str) -> Bod
 /// The key of an order, with the answer that will be stored. What the answer shows is read before the order is given.
 pub(super) async fn key_for(
     server: &Server,
+    asked: &Asked,
     visible: &Visible,
     keyed: &Keyed,
     mut texts: Bodies,
 ) -> Result<engine::OrderKey, Problem> {
     texts.complete(server.store(), visible.job()).await?;
     let (claim, daemon) = (visible.claim().cloned(), server.daemon.clone());
+    let viewer = asked.principal.reporter();
     Ok(keyed.order_key(server.now(), move |record| {
-        stored_answer(daemon.executors(), job_of(record), claim.as_ref(), &texts)
+        stored_answer(daemon.executors(), job_of(record), claim.as_ref(), &texts, &viewer)
     }))
 }
 
 /// The bytes that were stored under the key; else the status as it is now.
 pub(super) async fn answer_with(
     server: &Server,
+    asked: &Asked,
     visible: &Visible,
     keyed: Option<Keyed>,
     record: &Record,
@@ -109,14 +117,21 @@ pub(super) async fn answer_with(
     texts.complete(server.store(), job).await?;
     let loaded = server.store().load(visible.id()).await.map_err(|error| of_store(&error))?;
     let claim = loaded.and_then(|loaded| loaded.claim);
-    let status = status(server.daemon.executors(), job, claim.as_ref(), &texts, Extent::Whole);
+    let (executors, viewer) = (server.daemon.executors(), asked.principal.reporter());
+    let status = status(executors, job, claim.as_ref(), &texts, Extent::Whole, &viewer);
     Ok(answer::json(&StatusAnswer { status }))
 }
 
 /// An answer that fits into the store.
-fn stored_answer(executors: &Executors, job: &Job, claim: Option<&Claim>, texts: &Bodies) -> Vec<u8> {
+fn stored_answer(
+    executors: &Executors,
+    job: &Job,
+    claim: Option<&Claim>,
+    texts: &Bodies,
+    viewer: &Reporter,
+) -> Vec<u8> {
     let answer = |texts, extent| {
-        answer::render(&StatusAnswer { status: status(executors, job, claim, texts, extent) })
+        answer::render(&StatusAnswer { status: status(executors, job, claim, texts, extent, viewer) })
     };
     let whole = answer(texts, Extent::Whole);
     if whole.len() <= MAX_ANSWER_BYTES {

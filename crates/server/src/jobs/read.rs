@@ -18,7 +18,8 @@ use crate::serve::Server;
 pub(crate) async fn read_status(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let visible = visible_job(server, &asked).await?;
     let bodies = Bodies::of_status(server.store(), visible.job()).await?;
-    let status = status(server.daemon.executors(), visible.job(), visible.claim(), &bodies, Extent::Whole);
+    let (executors, viewer) = (server.daemon.executors(), asked.principal.reporter());
+    let status = status(executors, visible.job(), visible.claim(), &bodies, Extent::Whole, &viewer);
     let mut response = answer::json(&StatusAnswer { status });
     deferred::applied(&mut response, asked.wait);
     Ok(response)
@@ -26,7 +27,7 @@ pub(crate) async fn read_status(server: &Server, asked: Asked) -> Result<Respons
 
 pub(crate) async fn read_result(server: &Server, asked: Asked) -> Result<Response, Problem> {
     let visible = visible_job(server, &asked).await?;
-    let job = visible.job();
+    let (job, viewer) = (visible.job(), asked.principal.reporter());
     let id = Cow::Borrowed(job.id.as_str());
     if !job.state.name().is_terminal() {
         let bodies = Bodies::of_status(server.store(), job).await?;
@@ -34,7 +35,7 @@ pub(crate) async fn read_result(server: &Server, asked: Asked) -> Result<Respons
             job_id: id.clone(),
             work_id: id,
             result_state: Cow::Borrowed("not_ready"),
-            status: status(server.daemon.executors(), job, visible.claim(), &bodies, Extent::Whole),
+            status: status(server.daemon.executors(), job, visible.claim(), &bodies, Extent::Whole, &viewer),
         };
         return Ok(answer::json(&ResultAnswer { result: JobResult::NotReady(Box::new(not_ready)) }));
     }
@@ -49,7 +50,7 @@ pub(crate) async fn read_result(server: &Server, asked: Asked) -> Result<Respons
         error: part(job.result.error),
         artifacts: part(job.result.artifacts).unwrap_or_else(|| raw("[]".to_owned())),
         completed_at: job.completed_at.map(|at| Cow::Owned(clock_text::text(at))),
-        provenance: end_provenance(job, &bodies),
+        provenance: end_provenance(job, &bodies, &viewer),
     };
     Ok(answer::json(&ResultAnswer { result: JobResult::End(Box::new(end)) }))
 }

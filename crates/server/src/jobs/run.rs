@@ -32,10 +32,10 @@ pub(crate) async fn run(server: &Server, asked: Asked, trigger: Trigger) -> Resu
     let RecordId::Job(job_id) = visible.id() else { return Err(no_such_job(&asked.id)) };
     let mut run = RunOrder { actor: asked.principal.actor.clone(), keys: Vec::new() };
     if let Some(keyed) = &keyed {
-        run.keys.push(key_for(server, &visible, keyed, Bodies::default()).await?);
+        run.keys.push(key_for(server, &asked, &visible, keyed, Bodies::default()).await?);
     }
     match server.daemon.run_now(job_id, trigger, run).await {
-        Ok(record) => answer_with(server, &visible, keyed, &record, Bodies::default()).await,
+        Ok(record) => answer_with(server, &asked, &visible, keyed, &record, Bodies::default()).await,
         Err(error) => keyed::refused(keyed.as_ref(), &error, &asked.id),
     }
 }

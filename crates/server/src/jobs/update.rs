@@ -3,7 +3,7 @@
 use api::{Problem, UnderClaim, UpdateJob};
 use axum::response::Response;
 use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
-use domain::{AttemptId, BodyName, Fence, Json};
+use domain::{BodyName, Fence, Json};
 use engine::Order;
 use store::NewBody;
 
@@ -13,6 +13,7 @@ use super::visible::steerable_job;
 use crate::asked::Asked;
 use crate::claims;
 use crate::problem::of_refusal;
+use crate::refused_report::attempt_named;
 use crate::serve::Server;
 
 pub(crate) async fn update(server: &Server, asked: Asked) -> Result<Response, Problem> {
@@ -25,12 +26,13 @@ pub(crate) async fn update(server: &Server, asked: Asked) -> Result<Response, Pr
     let visible = steerable_job(server, &asked, None).await?;
     let mut bodies = Vec::new();
     let report = Report {
-        attempt_id: update.attempt_id.as_deref().map(AttemptId::new),
+        attempt_id: update.attempt_id.as_deref().map(attempt_named).transpose()?,
         state,
         details: details(&update, &mut bodies)?,
         retryable: Retryable::Yes,
         jitter: server.daemon.engine().ids().jitter(),
         submit: SubmitWord::Unsaid,
+        by: asked.principal.reporter(),
     };
     let command = JobCommand::Report(Box::new(report));
     let mut order = Order::new(visible.id().clone(), command, asked.principal.actor.clone());

@@ -43,6 +43,9 @@ pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Probl
     if let (Some(missing), Some(executor)) = (missing, &job.spec.executor) {
         missing.detail.push_str(&server.daemon.executors().near(job.spec.circle.as_deref(), executor));
     }
+    if let Some(detail) = crate::clock::sentence(server).filter(|_| explanation.earliest_at.is_some()) {
+        reasons.push(api::Reason { code: "clock_step".to_owned(), detail, until: None });
+    }
     reasons.extend(orphans(server, job).await?);
     Ok(answer::json(&Why {
         job_id: job.id.as_str().to_owned(),

@@ -111,6 +111,8 @@ pub(super) fn request(operation: Operation) -> Option<Value> {
         | Operation::TakeWebhook
         | Operation::ListTokens
         | Operation::RevokeToken
+        | Operation::ReadClock
+        | Operation::SetClockRight
         | Operation::ListNodes
         | Operation::DrainNode
         | Operation::UndrainNode
@@ -208,6 +210,8 @@ pub(super) fn answer(operation: Operation) -> Option<Value> {
         | Operation::TakeWebhook
         | Operation::CreateToken
         | Operation::ListTokens
+        | Operation::ReadClock
+        | Operation::SetClockRight
         | Operation::ListNodes
         | Operation::DrainNode
         | Operation::UndrainNode

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use api::{FieldError, JsonObject, PeerAnswer, PeerList, Problem, ProblemCode};
+use api::{JsonObject, PeerAnswer, PeerList, Problem, ProblemCode};
 use axum::response::Response;
 use domain::peer::{Peer, Presence, is_fit_for_id};
 use store::{Node, OfCircle, PeerQuery};
@@ -81,9 +81,7 @@ fn cursor(text: String) -> Result<String, Problem> {
     if is_fit_for_id(&text) {
         return Ok(text);
     }
-    let told = "the cursor is none of ours; pass next_cursor of the page before, word for word";
-    let error = FieldError::new("invalid_cursor", &["query", "cursor"], told);
-    Err(ProblemCode::InvalidCursor.because(told).at(error))
+    Err(crate::cursor::invalid())
 }
 
 fn shown(server: &Server, peer: Peer, neighbours: &[Node]) -> api::Peer {

@@ -13,6 +13,7 @@ use crate::asked::Asked;
 use crate::authorise;
 use crate::jobs::{Begun, Visible, begin, give_order, steerable_job};
 use crate::problem::{at_field, of_store};
+use crate::refused_report::attempt_named;
 use crate::serve::Server;
 
 pub(crate) async fn defer(server: &Server, asked: Asked) -> Result<Response, Problem> {
@@ -23,10 +24,17 @@ pub(crate) async fn defer(server: &Server, asked: Asked) -> Result<Response, Pro
     };
     let visible = steerable_job(server, &asked, None).await?;
     authorise::check_executor(&asked.principal, Some(&sent.executor))?;
-    let attempt_id = AttemptId::new(sent.attempt_id.as_str());
+    let attempt_id = attempt_named(&sent.attempt_id)?;
     let deferral = deferral(server, &visible, &attempt_id, &sent).await?;
     let (attempts, actor) = (server.daemon.attempts(), asked.principal.actor.clone());
-    let order = attempts.leaving_to(visible.job(), &attempt_id, &sent.executor, deferral, actor);
+    let order = attempts.leaving_to(
+        visible.job(),
+        &attempt_id,
+        &sent.executor,
+        deferral,
+        actor,
+        asked.principal.reporter(),
+    );
     give_order(server, &asked, &visible, keyed, order, Vec::new()).await
 }
 

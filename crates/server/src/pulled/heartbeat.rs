@@ -13,6 +13,7 @@ use crate::asked::Asked;
 use crate::clock_text;
 use crate::jobs::{job_of, steerable_job};
 use crate::problem::{no_such_job, of_engine, of_refusal};
+use crate::refused_report;
 use crate::serve::Server;
 
 pub(crate) async fn heartbeat(server: &Server, asked: Asked) -> Result<Response, Problem> {
@@ -20,10 +21,14 @@ pub(crate) async fn heartbeat(server: &Server, asked: Asked) -> Result<Response,
     let visible = steerable_job(server, &asked, None).await?;
     let RecordId::Job(job_id) = visible.id() else { return Err(no_such_job(&asked.id)) };
     let details = details(&sent, visible.job())?;
-    let attempt_id = AttemptId::new(sent.attempt_id.as_str());
+    let attempt_id = refused_report::attempt_named(&sent.attempt_id)?;
     let actor = &asked.principal.actor;
-    let beat = server.daemon.pulls().heartbeat(job_id, &attempt_id, actor).await;
-    let beat = beat.map_err(|error| of_engine(&error, &asked.id))?;
+    let by = asked.principal.reporter();
+    let beat = server.daemon.pulls().heartbeat(job_id, &attempt_id, actor, by).await;
+    let beat = beat.map_err(|error| {
+        refused_report::note(server, &asked, None, &error);
+        of_engine(&error, &asked.id)
+    })?;
     if let Some(details) = details {
         note(server, &asked, job_of(&beat.record), attempt_id, details).await?;
     }
@@ -53,6 +58,7 @@ async fn note(
         retryable: Retryable::Yes,
         jitter: server.daemon.engine().ids().jitter(),
         submit: SubmitWord::Unsaid,
+        by: asked.principal.reporter(),
     };
     let command = JobCommand::Report(Box::new(report));
     let order = Order::new(job.id.clone(), command, asked.principal.actor.clone());

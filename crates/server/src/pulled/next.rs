@@ -19,7 +19,7 @@ use crate::asked::Asked;
 use crate::authorise;
 use crate::claims;
 use crate::clock_text;
-use crate::gate::Principal;
+use crate::gate::{Freshness, Principal};
 use crate::jobs::job_of;
 use crate::peers;
 use crate::problem::{at_field, of_engine, of_store};
@@ -30,8 +30,8 @@ use crate::wait::MAX_WAIT_SECONDS;
 
 /// How long a puller waits if it does not say.
 const DEFAULT_WAIT_SECONDS: u64 = 30;
-/// Lanes, labels and folders that one puller may name.
-const MAX_NAMES: usize = 32;
+/// Lanes that one puller may name, and so many labels, and so many folders.
+pub(crate) const MAX_NAMES: usize = 32;
 
 /// A puller waits in a place of its own: it is not in the way of requests.
 pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
@@ -43,9 +43,24 @@ pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> R
     let handed =
         wait(server, &asked.principal, puller, within).await.map_err(|error| of_engine(&error, ""))?;
     let Some(handed) = handed else {
-        server.check_still_admits(&asked.principal).await?;
+        if !within.is_zero() {
+            server.check_still_admits(&asked.principal).await?;
+        }
         return Ok(answer::json(&PulledJob { job: None }));
     };
+    let answer = handed_out(server, &asked, &handed).await;
+    if let Err(problem) = &answer
+        && problem.code == ProblemCode::BodyDamaged.as_str()
+    {
+        // The job must say why nobody gets it.
+        let failed = server.daemon.pulls().fail_damaged(&handed, &problem.detail).await;
+        failed.map_err(|error| of_engine(&error, ""))?;
+    }
+    answer
+}
+
+/// The job as its worker gets it.
+async fn handed_out(server: &Server, asked: &Asked, handed: &engine::Handed) -> Result<Response, Problem> {
     let job = job_of(&handed.record);
     let bodies = Bodies::of_status(server.store(), job).await?;
     let mut answers = Vec::with_capacity(job.answers.len());
@@ -71,7 +86,14 @@ pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> R
             .map_or_else(|| raw("null".to_owned()), Cow::Owned),
         answers,
         arrived,
-        status: status(server.daemon.executors(), job, Some(&handed.claim), &bodies, Extent::Whole),
+        status: status(
+            server.daemon.executors(),
+            job,
+            Some(&handed.claim),
+            &bodies,
+            Extent::Whole,
+            &asked.principal.reporter(),
+        ),
     };
     Ok(answer::json(&PulledJob { job: Some(given) }))
 }
@@ -95,7 +117,7 @@ async fn wait(
         }
     };
     // Nothing is handed to whom the store cannot tell about: the next question is answered again.
-    let admits = || async { server.still_admits(principal).await.unwrap_or_default() };
+    let admits = || async { server.still_admits(principal, Freshness::Now).await.unwrap_or_default() };
     pulls.pull(puller, enough, admits).await
 }
 
@@ -103,21 +125,22 @@ async fn wait(
 fn puller(server: &Server, asked: &Asked, pull: &PullJob) -> Result<Puller, Problem> {
     let circle = authorise::circle_of_new(&asked.principal, pull.circle.clone())?;
     let peer = peer(&asked.principal, pull)?;
+    // The record of the attempt could not name its holder: no job could ever be handed out so.
+    if peer.is_some_and(|peer| peer.chars().count() > MAX_LABEL_BYTES) {
+        let told = format!("a peer's id has at most {MAX_LABEL_BYTES} characters");
+        return Err(at_field("peer_id", "too_long", told));
+    }
     let named = [
         ("lanes", &pull.lanes, MAX_LABEL_BYTES),
         ("labels", &pull.labels, MAX_LABEL_BYTES),
         ("paths", &pull.paths, MAX_TITLE_BYTES),
     ];
-    if named.iter().map(|(_, names, _)| names.len()).sum::<usize>() > MAX_NAMES {
-        return Err(at_field(
-            "lanes",
-            "too_long",
-            format!("at most {MAX_NAMES} lanes, labels and folders may be named"),
-        ));
-    }
     for (field, names, limit) in named {
-        if names.iter().any(|name| name.len() > limit) {
-            return Err(at_field(field, "too_long", format!("a name has at most {limit} bytes")));
+        if names.len() > MAX_NAMES {
+            return Err(at_field(field, "too_long", format!("at most {MAX_NAMES} {field} may be named")));
+        }
+        if names.iter().any(|name| name.chars().count() > limit) {
+            return Err(at_field(field, "too_long", format!("a name has at most {limit} characters")));
         }
     }
     let nothing_named = peer.is_none() && named.iter().all(|(_, names, _)| names.is_empty());
@@ -135,7 +158,12 @@ fn puller(server: &Server, asked: &Asked, pull: &PullJob) -> Result<Puller, Prob
             Pull::Assigned(_) | Pull::Label(_) | Pull::Folder(_) | Pull::Anyone => None,
         },
     });
-    Ok(Puller { owner: owner(server, pull)?, actor: asked.principal.actor.clone(), lanes: lanes.collect() })
+    Ok(Puller {
+        owner: owner(server, pull)?,
+        actor: asked.principal.actor.clone(),
+        caller: asked.principal.caller(peer),
+        lanes: lanes.collect(),
+    })
 }
 
 /// The peer whose assigned jobs are meant. Doers pull only as the peer that their token speaks for: they could not report as

@@ -3,12 +3,13 @@
 
 use api::{AskInput, CompleteJob, FailJob, Problem};
 use axum::response::Response;
+use domain::BodyName;
 use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
-use domain::{AttemptId, BodyName};
 use store::NewBody;
 
 use crate::asked::Asked;
 use crate::jobs::{Begun, begin, give, keep, steerable_job};
+use crate::refused_report::attempt_named;
 use crate::serve::Server;
 
 pub(crate) async fn complete(server: &Server, asked: Asked) -> Result<Response, Problem> {
@@ -59,12 +60,13 @@ async fn report(server: &Server, asked: Asked, attempt_id: &str, said: Said) -> 
     };
     let visible = steerable_job(server, &asked, None).await?;
     let report = Report {
-        attempt_id: Some(AttemptId::new(attempt_id)),
+        attempt_id: Some(attempt_named(attempt_id)?),
         state: said.state,
         details: said.details,
         retryable: said.retryable,
         jitter: server.daemon.engine().ids().jitter(),
         submit: SubmitWord::Unsaid,
+        by: asked.principal.reporter(),
     };
     give(server, &asked, &visible, keyed, JobCommand::Report(Box::new(report)), said.bodies).await
 }

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use api::{Attempt, ProtocolCancel, Runner};
 use domain::BodyName;
 use domain::ask::correlation_id;
-use domain::job::{CancelAnswer, Job, JobState, JobStateName, Trigger};
+use domain::job::{CancelAnswer, Job, JobState, JobStateName, Reporter, Trigger};
 use serde_json::value::RawValue;
 
 use super::raw_object::{RawObject, raw};
 use super::{Bodies, Extent};
+use crate::attempt_alias::shown_id;
 use crate::clock_text::text;
 
 /// Attempts in an answer that had to be cut.
@@ -37,8 +38,8 @@ pub(super) fn provenance(
 }
 
 /// The provenance beside a result.
-pub(crate) fn end_provenance(job: &Job, bodies: &Bodies) -> Cow<'static, RawValue> {
-    let runner = runner(job, None, Extent::Whole);
+pub(crate) fn end_provenance(job: &Job, bodies: &Bodies, viewer: &Reporter) -> Cow<'static, RawValue> {
+    let runner = runner(job, None, Extent::Whole, viewer);
     provenance(job, runner.as_ref(), protocol_cancel(job).as_ref(), bodies)
 }
 
@@ -50,7 +51,12 @@ pub(super) fn links(job: &Job, bodies: &Bodies) -> Cow<'static, RawValue> {
 }
 
 /// The runner's record of a job that was dispatched.
-pub(super) fn runner<'a>(job: &'a Job, lease_until: Option<String>, extent: Extent) -> Option<Runner<'a>> {
+pub(super) fn runner<'a>(
+    job: &'a Job,
+    lease_until: Option<String>,
+    extent: Extent,
+    viewer: &Reporter,
+) -> Option<Runner<'a>> {
     let last = job.last_attempt()?;
     let kept = match extent {
         Extent::Whole => job.attempts.len(),
@@ -65,25 +71,31 @@ pub(super) fn runner<'a>(job: &'a Job, lease_until: Option<String>, extent: Exte
         attempt_count: job.attempt_count,
         attempts: shown
             .iter()
-            .map(|one| attempt(job, one, lease_until.clone().filter(|_| one.id == last.id)))
+            .map(|one| attempt(job, one, lease_until.clone().filter(|_| one.id == last.id), viewer))
             .collect(),
-        current_attempt_id: Cow::Borrowed(last.id.as_str()),
+        current_attempt_id: shown_id(last, viewer),
         runner_owner_id: Cow::Borrowed(last.owner.as_str()),
         acquired_at: Cow::Owned(text(last.started_at)),
         lease_until: lease_until.clone().map(Cow::Owned),
         last_error: last_failed.and_then(|end| end.reason.as_deref()).map(Cow::Borrowed),
         outside: None,
+        stale_reports: job.stale_reports,
     })
 }
 
-fn attempt<'a>(job: &'a Job, attempt: &'a domain::job::Attempt, lease_until: Option<String>) -> Attempt<'a> {
+fn attempt<'a>(
+    job: &'a Job,
+    attempt: &'a domain::job::Attempt,
+    lease_until: Option<String>,
+    viewer: &Reporter,
+) -> Attempt<'a> {
     let end = attempt.end.as_ref();
     let phase = match end {
         Some(end) => end.reason.as_deref(),
         None => job.phase.as_deref(),
     };
     Attempt {
-        attempt_id: Cow::Borrowed(attempt.id.as_str()),
+        attempt_id: shown_id(attempt, viewer),
         number: attempt.number,
         trigger: Cow::Borrowed(match attempt.trigger {
             Trigger::Automatic => "automatic",

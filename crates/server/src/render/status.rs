@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use api::{JobStatus, ProgressEvent};
-use domain::job::{Job, JobState, Note};
+use domain::job::{Job, JobState, Note, Reporter};
 use domain::{Claim, Timestamp};
 use engine::Executors;
 
@@ -20,17 +20,18 @@ pub(crate) enum Extent {
     Cut,
 }
 
-/// Where a job is.
+/// Where a job is, as this caller may see it.
 pub(crate) fn status<'a>(
     executors: &Executors,
     job: &'a Job,
     claim: Option<&Claim>,
     bodies: &'a Bodies,
     extent: Extent,
+    viewer: &Reporter,
 ) -> JobStatus<'a> {
     let lease_until = claim.filter(|_| is_leased(job)).map(|claim| text(claim.lease_expires_at));
     let operation = bodies.outside();
-    let mut runner = provenance::runner(job, lease_until, extent);
+    let mut runner = provenance::runner(job, lease_until, extent, viewer);
     if let Some(runner) = &mut runner {
         runner.outside = operation.map(outside::outside);
     }

@@ -7,7 +7,7 @@ use api::sensorium::Directive;
 use api::{CreateJob, Problem};
 use axum::http::StatusCode;
 use axum::response::Response;
-use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
+use domain::job::{Details, JobCommand, JobStateName, Report, Reporter, ResultRefs, Retryable, SubmitWord};
 use domain::{BodyName, Command, RecordId};
 use engine::{EngineError, Order, OrderBody};
 use serde_json::json;
@@ -115,6 +115,7 @@ async fn reject(
         retryable: Retryable::No,
         jitter: engine.ids().jitter(),
         submit: SubmitWord::Unsaid,
+        by: Reporter::Daemon,
     };
     let id = RecordId::from(engine.ids().job_id());
     let mut order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), asked.principal.actor.clone());

@@ -79,10 +79,13 @@ fn expected(role: Role, operation: Operation) -> bool {
         | Operation::UndrainNode => {
             matches!(role, Role::Admin | Role::Operator)
         }
-        Operation::ReadMetrics | Operation::ListNodes => {
+        Operation::ReadMetrics | Operation::ReadClock | Operation::ListNodes => {
             matches!(role, Role::Admin | Role::Operator | Role::Viewer)
         }
-        Operation::CreateToken | Operation::ListTokens | Operation::RevokeToken => role == Role::Admin,
+        Operation::CreateToken
+        | Operation::ListTokens
+        | Operation::RevokeToken
+        | Operation::SetClockRight => role == Role::Admin,
         Operation::TakeCallback
         | Operation::TakeWebhook
         | Operation::ReadHealth
@@ -162,6 +165,8 @@ async fn token_of_a_circle_does_not_reach_what_spans_circles() {
     for (verb, path) in [
         ("GET", "/metrics"),
         ("GET", "/nodes"),
+        ("GET", "/clock"),
+        ("POST", "/clock/set-right"),
         ("POST", "/nodes/x/drain"),
         ("POST", "/pipelines/reload"),
         ("POST", "/plugin/echo/breaker/reset"),

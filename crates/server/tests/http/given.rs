@@ -201,13 +201,21 @@ impl World {
         self.post("/tokens", body).send().await.ok()["secret"].as_str().expect("it has one").to_owned()
     }
 
+    /// The id of a job's newest attempt, from the store: only its holder is shown it.
+    pub async fn attempt_of(&self, job: &str) -> String {
+        let id = domain::RecordId::parse(job).expect("it is an id");
+        let loaded = self.store.load(&id).await.expect("the store reads").expect("it is there");
+        let domain::Record::Job(job) = &*loaded.record else { panic!("{id} is no job") };
+        job.last_attempt().expect("it was dispatched").id.as_str().to_owned()
+    }
+
     /// Dispatches a job to nobody who answers: it is delivered, under this attempt.
     pub async fn delivered(&self) -> (String, String) {
         let id = self.create(json!({ "executor": "hands_over" })).await;
         let answer = self.post(&format!("/jobs/{id}/run"), json!({})).send().await.ok();
         assert_eq!(answer["status"]["state"], "delivered");
-        let attempt = answer["status"]["runner"]["current_attempt_id"].as_str().expect("it has one");
-        (id, attempt.to_owned())
+        let attempt = self.attempt_of(&id).await;
+        (id, attempt)
     }
 }
 

@@ -204,6 +204,7 @@ async fn call_that_is_waited_for_is_completed_or_failed() {
     assert_eq!(world.status(done["outcome/id"].as_str().unwrap()).await["state"], "completed");
     let failed = invoke(&world, "fails", "sync", json!(null)).send().await.ok();
     assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!("out_of_paper")));
+    assert_eq!(failed["error"]["message"], "\"fails\" failed: there is no paper (out_of_paper)");
     assert!(failed.get("result").is_none());
     // It was waited for: there is no handle on it.
     let hex = done["outcome/id"].as_str().unwrap().strip_prefix("work-").unwrap();

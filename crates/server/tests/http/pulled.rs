@@ -290,9 +290,9 @@ async fn slot_of_work_that_was_handed_over_goes_on_when_its_doer_reports() {
     let world = working_world().await;
     let handed = json!({ "executor": "hands_over", "lane": "narrow" });
     let (first, second) = (world.create(handed.clone()).await, world.create(handed).await);
-    let status = world.until(&first, "delivered").await;
+    world.until(&first, "delivered").await;
     assert_eq!(world.status(&second).await["state"], "queued");
-    let attempt = status["runner"]["current_attempt_id"].as_str().unwrap();
+    let attempt = world.attempt_of(&first).await;
     world.patch(&first, json!({ "state": "completed", "attempt_id": attempt })).send().await.ok();
     world.until(&second, "delivered").await;
 }
@@ -308,13 +308,12 @@ async fn doer_of_work_that_was_handed_over_is_heard_of_and_a_nodes_own_work_is_n
     let world = working_world().await;
     let own = world.create(json!({ "executor": "stays" })).await;
     let status = world.until(&own, "dispatching").await;
-    let attempt = status["runner"]["current_attempt_id"].as_str().unwrap();
+    let attempt = world.attempt_of(&own).await;
     world.clock.advance_seconds(5);
-    let beat = world.beat(&own, attempt).await;
-    assert_eq!(
-        beat["lease_expires_at"], status["runner"]["lease_until"],
-        "its node renews it, and nobody else"
-    );
+    let beat = world.tell(&own, "heartbeat", json!({ "attempt_id": attempt })).await;
+    beat.problem(403, "attempt_not_yours");
+    let lease = &world.status(&own).await["runner"]["lease_until"];
+    assert_eq!(lease, &status["runner"]["lease_until"], "its node renews it, and nobody else");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

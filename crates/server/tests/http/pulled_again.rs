@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::given::{World, world};
+use crate::given::{World, working_world, world};
 
 const PRINT: &str = "print";
 
@@ -175,4 +175,34 @@ async fn job_with_a_lane_and_a_label_is_refused() {
     let both = world.post("/jobs", json!({ "lane": PRINT, "label": "gpu" })).send().await;
     both.problem(422, "invalid_request");
     world.post("/jobs", json!({ "lane": PRINT, "label": "gpu", "executor": "noop" })).send().await.ok();
+}
+
+#[tokio::test]
+async fn every_stale_report_is_counted_and_few_are_kept() {
+    const STALE: usize = 60;
+    let world = working_world().await;
+    let id = world.create(json!({ "retry": { "max_attempts": 2, "backoff_seconds": 0 } })).await;
+    let (_, first) = world.pulled(json!({})).await;
+    world.tell(&id, "fail", json!({ "attempt_id": first })).await.ok();
+    world.pulled(json!({})).await;
+    let figure = async || {
+        let page = world.get("/metrics").send().await.body;
+        let line = page.lines().find(|line| line.starts_with("longhaul_stale_reports_total"));
+        line.expect("the figure is there").rsplit(' ').next().unwrap().parse::<usize>().unwrap()
+    };
+    for _ in 0..STALE {
+        let late = json!({ "attempt_id": first, "summary": "late" });
+        world.tell(&id, "complete", late).await.problem(409, "stale_attempt");
+    }
+    assert_eq!(figure().await, STALE);
+    // What is not kept one by one is counted once per second.
+    let mut ledger = world.daemon.ledger();
+    world.clock.advance_seconds(2);
+    while world.status(&id).await["runner"]["stale_reports"] != STALE {
+        ledger.changed().await.expect("the daemon lives");
+    }
+    let page = world.get(&format!("/jobs/{id}/facts?limit=200")).send().await.ok();
+    let facts = page["facts"].as_array().unwrap();
+    let kinds = |kind: &str| facts.iter().filter(|fact| fact["kind"] == kind).count();
+    assert_eq!((kinds("job.stale_report_kept/1"), kinds("job.stale_reports_counted/1")), (20, 1));
 }

@@ -25,11 +25,14 @@ async fn purged_job_keeps_its_record_and_loses_its_bodies() {
 #[tokio::test]
 async fn purged_job_is_not_run_again_and_says_why() {
     let world = world().await;
-    let id = world.create(json!({ "title": "cat secret", "executor": "fails", "input": [1] })).await;
+    let once = json!({ "max_attempts": 1 });
+    let asked = json!({ "title": "cat secret", "executor": "hands_over", "input": [1], "retry": once });
+    let id = world.create(asked).await;
     world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
+    let attempt = world.attempt_of(&id).await;
+    world.patch(&id, json!({ "state": "failed", "attempt_id": attempt })).send().await.ok();
     world.call("POST", &format!("/jobs/{id}/purge")).send().await.ok();
     // What was deleted does not come back, and nothing new is kept beside it.
-    let attempt = world.status(&id).await["runner"]["current_attempt_id"].clone();
     let note = json!({ "state": "failed", "attempt_id": attempt, "error": { "message": "late" } });
     world.patch(&id, note).send().await.problem(409, "purged");
     for order in ["run", "retry"] {

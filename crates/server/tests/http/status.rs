@@ -151,12 +151,18 @@ async fn runner_has_the_current_attempt_its_lease_and_the_count() {
     let runner = &status["provenance"]["runner"];
     assert_eq!(runner, &status["runner"]);
     assert_eq!(runner["attempt_count"], 1);
-    assert_eq!(runner["current_attempt_id"], attempt.as_str());
+    let alias = server::attempt_alias(&attempt);
+    assert_eq!(runner["current_attempt_id"], alias.as_str(), "it is not for the caller to report with");
     assert_eq!(runner["lease_until"], "2026-01-01T00:01:00.000000+00:00");
-    assert_eq!(runner["attempts"][0]["attempt_id"], attempt.as_str());
+    assert_eq!(runner["attempts"][0]["attempt_id"], alias.as_str());
     assert_eq!(runner["attempts"][0]["status"], "delivered");
     assert_eq!(runner["attempts"][0]["trigger"], "run");
     assert_eq!(runner["attempts"][0]["started_at"], START_TEXT);
+    world.create(json!({})).await;
+    let (pulled, attempt) = world.pulled(json!({})).await;
+    let runner = world.status(&pulled).await["runner"].clone();
+    assert_eq!(runner["current_attempt_id"], attempt.as_str(), "its worker is shown the id");
+    assert_eq!(runner["attempts"][0]["attempt_id"], attempt.as_str());
 }
 
 #[tokio::test]

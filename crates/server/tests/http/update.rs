@@ -29,6 +29,28 @@ async fn unmanaged_job_is_moved_by_its_doer_and_notes_are_kept() {
 }
 
 #[tokio::test]
+async fn report_of_the_same_state_clears_reason_and_phase() {
+    let world = world().await;
+    for empty in
+        [json!({ "state": "running" }), json!({ "state": "running", "phase": null, "state_reason": null })]
+    {
+        let id = world.create(json!({})).await;
+        let report = json!({ "state": "running", "phase": "inking", "state_reason": "because" });
+        world.patch(&id, report).send().await.ok();
+        let status = world.patch(&id, empty.clone()).send().await.ok()["status"].clone();
+        assert_eq!((&status["phase"], &status["state_reason"]), (&json!(null), &json!(null)), "{empty}");
+        // Once there is nothing to clear, it says nothing and leaves nothing.
+        let facts = world.get(&format!("/jobs/{id}/facts")).send().await.ok()["facts"].clone();
+        world.patch(&id, empty).send().await.ok();
+        assert_eq!(world.get(&format!("/jobs/{id}/facts")).send().await.ok()["facts"], facts);
+    }
+    let id = world.create(json!({})).await;
+    world.patch(&id, json!({ "state": "failed", "state_reason": "no_paper" })).send().await.ok();
+    let status = world.patch(&id, json!({ "state": "failed" })).send().await.ok()["status"].clone();
+    assert_eq!(status["state_reason"], "no_paper", "what is over keeps why");
+}
+
+#[tokio::test]
 async fn reason_and_phase_are_overwritten_and_progress_stays_when_left_out() {
     let world = world().await;
     let id = world.create(json!({})).await;
@@ -112,7 +134,8 @@ async fn given_provenance_replaces_the_creators_and_leaves_the_runners() {
         json!({ "state": "running", "attempt_id": attempt, "provenance": { "runner": "forged", "x": 1 } });
     let status = world.patch(&id, report).send().await.ok()["status"].clone();
     assert_eq!(status["provenance"]["x"], 1);
-    assert_eq!(status["provenance"]["runner"]["current_attempt_id"], attempt.as_str());
+    let alias = server::attempt_alias(&attempt);
+    assert_eq!(status["provenance"]["runner"]["current_attempt_id"], alias.as_str());
     world.patch(&id, json!({ "state": "completed", "attempt_id": attempt })).send().await.ok();
 }
 

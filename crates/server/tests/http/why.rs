@@ -109,10 +109,11 @@ async fn every_pause_and_end_is_explained() {
     let (id, attempt) = world.delivered().await;
     let lease_ends = json!("2026-01-01T00:01:00.000000+00:00");
     assert_eq!(why(&world, &id).await, (vec!["attempt_holds_it".to_owned()], lease_ends));
-    world.patch(&id, json!({ "state": "awaiting_input", "attempt_id": attempt })).send().await.ok();
-    assert_eq!(why(&world, &id).await.0, ["awaiting_input"]);
     world.patch(&id, json!({ "state": "blocked", "attempt_id": attempt })).send().await.ok();
     assert_eq!(why(&world, &id).await.0, ["blocked"]);
+    let (asks, asking) = world.delivered().await;
+    world.patch(&asks, json!({ "state": "awaiting_input", "attempt_id": asking })).send().await.ok();
+    assert_eq!(why(&world, &asks).await.0, ["awaiting_input"]);
     world.post(&format!("/jobs/{id}/cancel"), json!({})).send().await.ok();
     let until = json!("2026-01-01T00:00:30.000000+00:00");
     assert_eq!(why(&world, &id).await, (vec!["cancel_pending".to_owned(), "blocked".to_owned()], until));

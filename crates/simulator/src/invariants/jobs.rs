@@ -34,6 +34,20 @@ enum Over {
     LeaseLost,
 }
 
+/// Whether work that waits for an answer goes on, or ends by itself, without one.
+const fn passes_a_gate(fact: &JobFact) -> bool {
+    matches!(
+        fact,
+        JobFact::Completed(_)
+            | JobFact::Failed(_)
+            | JobFact::BecameUnavailable(_)
+            | JobFact::Requeued { .. }
+            | JobFact::Started(_)
+            | JobFact::Blocked(_)
+            | JobFact::Deferred { .. }
+    )
+}
+
 impl Checker {
     pub(super) fn job_fact(
         &mut self,
@@ -55,6 +69,10 @@ impl Checker {
             }
         };
         let over = stream.life.over;
+        let at_gate = job.state == JobState::AwaitingInput && !job.attempts.is_empty();
+        must(!at_gate || !passes_a_gate(fact), "gate", || {
+            format!("{id} waits for an answer, and then {fact:?}")
+        })?;
         match fact {
             JobFact::Dispatched { number, trigger, attempt_id, .. } => {
                 must(*number > stream.life.number, "I4", || {
@@ -77,7 +95,12 @@ impl Checker {
             JobFact::Requeued { cause: RequeueCause::Asked, .. } => {
                 must(over != Some(Over::Ended), "I2", || format!("{id} was over for good and is asked for"))?;
             }
-            JobFact::Noted(_) | JobFact::StaleReportKept(_) | JobFact::Purged | JobFact::Retired => {}
+            JobFact::Noted(_)
+            | JobFact::StaleReportKept(_)
+            | JobFact::StaleReportsCounted { .. }
+            | JobFact::TimersMoved { .. }
+            | JobFact::Purged
+            | JobFact::Retired => {}
             JobFact::Created(_) => return broken("I11", || format!("{id} was created twice")),
             JobFact::Completed(_)
             | JobFact::Failed(_)
@@ -192,6 +215,8 @@ impl Life {
             | JobFact::CancelRequested { .. }
             | JobFact::CancelAnswered(_)
             | JobFact::StaleReportKept(_)
+            | JobFact::StaleReportsCounted { .. }
+            | JobFact::TimersMoved { .. }
             | JobFact::Purged
             | JobFact::Retired => {}
         }
@@ -204,6 +229,8 @@ fn moves(fact: &JobFact) -> bool {
         fact,
         JobFact::Noted(_)
             | JobFact::StaleReportKept(_)
+            | JobFact::StaleReportsCounted { .. }
+            | JobFact::TimersMoved { .. }
             | JobFact::CancelRequested { .. }
             | JobFact::CancelAnswered(_)
     )
@@ -279,6 +306,8 @@ fn details(fact: &JobFact) -> Option<&Details> {
         | JobFact::CancelRequested { .. }
         | JobFact::CancelAnswered(_)
         | JobFact::StaleReportKept(_)
+        | JobFact::StaleReportsCounted { .. }
+        | JobFact::TimersMoved { .. }
         | JobFact::Purged
         | JobFact::Retired => None,
     }

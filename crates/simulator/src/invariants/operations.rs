@@ -69,7 +69,7 @@ impl Checker {
                 counters.saw(Sometimes::ContradictionRecorded);
                 must(operation.ended.is_some(), "I2", || format!("{id} was contradicted while open"))
             }
-            OperationFact::Retired => Ok(()),
+            OperationFact::TimersMoved { .. } | OperationFact::Retired => Ok(()),
         }
     }
 

@@ -136,7 +136,7 @@ impl Checker {
                 }
                 self.settled(event_id, &event.said, settlement, counters)
             }
-            (EventFact::Retired, Some(_)) => Ok(()),
+            (EventFact::TimersMoved { .. } | EventFact::Retired, Some(_)) => Ok(()),
             _ => broken("I11", || format!("{id} is {:?}, and then {fact:?}", stream.record)),
         }
     }
@@ -267,7 +267,7 @@ impl Checker {
             }
             RunFact::Condemned { reason } => broken("I16", || format!("{id} was given up: {reason}")),
             RunFact::GroupEntered { .. } => broken("I16", || format!("{id} has no condition, and {fact:?}")),
-            RunFact::Started(_) | RunFact::Retired => Ok(()),
+            RunFact::Started(_) | RunFact::TimersMoved { .. } | RunFact::Retired => Ok(()),
         }
     }
 

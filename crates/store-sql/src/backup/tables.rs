@@ -12,7 +12,7 @@
 //! | `asks`, `plugin_state`, `plugin_facts` | as they are | data like any other |
 //! | `shared_keys` | but for the database's own id | callbacks that are under way stay valid. Beside a file it is `callback.key` |
 //! | `artifact_chunks` | as they are, if asked for | beside a file they are files |
-//! | `meta` | the view format, the newest time | the marks of a schema belong to the database, and positions go on elsewhere |
+//! | `meta` | the view format, the newest time, the steps of the clock, an accepted loss | the marks of a schema belong to the database, its correction of the clock to the server, and positions go on elsewhere |
 //! | `nodes` | left out | processes of the machine that was backed up |
 //! | `job_tallies` | left out | counted anew |
 
@@ -68,9 +68,11 @@ const fn table(name: &'static str, order: &'static str, columns: &'static [Colum
     Table { name, in_backup: name, order, rows: "true", columns }
 }
 
-/// The highest position ever given is `meta`'s in a file, and a sequence's in PostgreSQL.
+/// The highest position ever given is `meta`'s in a file, and a sequence's in PostgreSQL. How store time stands to a clock is that of one
+/// machine or server, and not of the next; where it has jumped goes along.
 pub(crate) const META: Table = Table {
-    rows: "name NOT IN ('application', 'schema', 'last_position')",
+    rows: "name NOT IN ('application', 'schema', 'last_position', 'clock_boot', 'clock_offset', 'clock_ahead_at_start', \
+           'clock_correction', 'clock_corrected_since') AND NOT (name >= 'clock_seen_' AND name < 'clock_seen`')",
     ..table("meta", "name", &[text("name"), integer("value")])
 };
 

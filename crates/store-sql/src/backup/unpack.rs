@@ -12,9 +12,9 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::found::check_directory_of;
 use super::tables::DROP_EXTRAS;
-use super::{BackupError, Restored, Stage, Watch, beside, remove_database, seal, sync_directory_of};
+use super::{BackupError, Restored, Stage, Watch, beside, remove, remove_database, seal, sync_directory_of};
 use crate::rows::signed;
-use crate::sqlite::{FILE_MODE, FileLock, STORE_APPLICATION_ID, writer};
+use crate::sqlite::{FILE_MODE, FileLock, STORE_APPLICATION_ID, mark_of, writer};
 use crate::{SqliteOptions, Verified};
 
 const DIRECTORY_MODE: u32 = 0o700;
@@ -91,6 +91,8 @@ impl Unpacked {
 
     /// Gives the store its name: from here on a daemon may serve it.
     pub fn finish(self) -> Result<Restored, BackupError> {
+        // The watermark of a store that was here before is not that of this one.
+        remove(&mark_of(&self.store)).map_err(|source| BackupError::of_file(&self.store, source))?;
         let named =
             std::fs::rename(&self.restoring, &self.store).and_then(|()| sync_directory_of(&self.store));
         named.map_err(|source| BackupError::of_file(&self.store, source))?;

@@ -12,12 +12,14 @@ mod write;
 use std::collections::BTreeMap;
 
 use domain::RecordId;
+use domain::timeline::Steps;
 use store::{AgendaRow, Removal, StoreError};
 
 use super::claims::{self, Found};
 use super::failure::PostgresError;
 use super::session::Session;
 use super::time::StoreTime;
+use crate::clock;
 use crate::plugin_state;
 use crate::prepare::Prepared;
 use crate::recent::Recent;
@@ -58,6 +60,13 @@ impl<E: Into<PostgresError>> From<E> for Undone {
     }
 }
 
+/// Where the time of the store has jumped, and what that is known as of.
+#[derive(Default)]
+pub(super) struct KnownSteps {
+    revision: i64,
+    steps: Steps,
+}
+
 /// Whether what is asked may have been done before, by a transaction whose end nobody knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
@@ -83,13 +92,19 @@ pub(super) async fn transact(
     asked: Asked,
     recent: &Recent,
     ledger_lock: i64,
+    known: &mut KnownSteps,
 ) -> Result<Done, Undone> {
     let Read { mut rows, kept, time } = read(session, requests).await?;
+    if known.revision != time.revision {
+        let steps = clock::clock(session).await?.steps;
+        *known = KnownSteps { revision: time.revision, steps };
+    }
+    let steps = &known.steps;
     let mut answers: Vec<Option<Result<Answer, StoreError>>> = requests.iter().map(|_| None).collect();
     let fitting = judge(session, requests, &rows, &kept, &mut answers).await?;
     let repeated = answers.iter().flatten().filter(|answer| answer.is_ok()).count() as u64;
     for prepared in fitting.iter().map(|(_, prepared)| *prepared) {
-        commit_to(&mut rows, prepared);
+        commit_to(&mut rows, prepared, steps);
     }
     // After the commits: a renewal must not overtake the result of its own owner.
     for (request, answer) in requests.iter().zip(&mut answers) {
@@ -97,7 +112,7 @@ pub(super) async fn transact(
             && let Some(id) = claims::record_of(request)
         {
             let held = rows.entry(id.clone()).or_default();
-            let claimed = claims::claim(request, id, held.row.as_mut(), asked);
+            let claimed = claims::claim(request, id, held.row.as_mut(), asked, steps);
             held.changed |= claimed.is_ok();
             *answer = Some(claimed);
         }
@@ -111,7 +126,7 @@ pub(super) async fn transact(
     for (request, answer) in requests.iter().zip(&mut answers) {
         match request {
             Request::Claim(request) if answer.is_none() => {
-                *answer = Some(claims::take(session, request, recent, &mut found).await?);
+                *answer = Some(claims::take(session, request, recent, &mut found, steps).await?);
             }
             Request::Token(request) => {
                 let carried_out = tokens::carry_out(session, request).await?;
@@ -128,6 +143,8 @@ pub(super) async fn transact(
             Request::Node(request) => *answer = Some(crate::nodes::carry_out(session, request).await?),
             Request::Peer(request) => *answer = Some(crate::peers::carry_out(session, request).await?),
             Request::Ask(request) => *answer = Some(crate::asks::carry_out(session, request).await?),
+            // Changed in a transaction of its own: see `clock.rs`.
+            Request::Clock(_) => *answer = Some(Ok(Answer::Done)),
             Request::Claim(_) | Request::Commit(_) => {}
         }
     }
@@ -154,18 +171,19 @@ pub(super) async fn transact(
 }
 
 /// What a commit leaves in the agenda.
-fn commit_to(rows: &mut Rows, prepared: &Prepared) {
+fn commit_to(rows: &mut Rows, prepared: &Prepared, steps: &Steps) {
     let commit = &prepared.commit;
+    let now = steps.carried(commit.at);
     for (change, text) in commit.changes.iter().zip(&prepared.texts) {
         let held = rows.entry(change.id.clone()).or_default();
         held.changed = true;
         held.row = match (change.removal, held.row.take()) {
             (Removal::Record, _) => None,
             (Removal::Nothing | Removal::Bodies, None) => {
-                Some(AgendaRow::new(text.head, change.agenda.clone(), commit.at, commit.lease))
+                Some(AgendaRow::new(text.head, change.agenda.clone(), now, commit.lease))
             }
             (Removal::Nothing | Removal::Bodies, Some(mut row)) => {
-                row.commit(text.head, change.agenda.clone(), commit.at, commit.lease);
+                row.commit(text.head, change.agenda.clone(), now, commit.lease);
                 Some(row)
             }
         };

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::job::anywhere;
-use domain::{Lease, Record, RecordId, RecordKind};
-use store::{AgendaRow, Loaded, NewBody, StoreError, Take, Taken, decode_view};
+use domain::timeline::Steps;
+use domain::{Lease, Record, RecordId, RecordKind, Timestamp};
+use store::{AgendaRow, Loaded, NewBody, StoreError, Take, Taken, decode_sealed_view, sha256};
 use tokio_postgres::Row;
 
 use super::batch::Asked;
@@ -46,17 +47,22 @@ pub(super) fn claim(
     id: &RecordId,
     row: Option<&mut AgendaRow>,
     asked: Asked,
+    steps: &Steps,
 ) -> Result<Answer, StoreError> {
     let row = row.ok_or(StoreError::UnknownRecord)?;
     let taken = |claim| Answer::Taken(vec![Taken { id: id.clone(), claim }]);
     if asked == Asked::Again
-        && let Some(answer) = done_before(request, row)
+        && let Some(answer) = done_before(request, row, steps)
     {
         return Ok(taken(answer));
     }
     Ok(match request {
-        ClaimRequest::Take { take, .. } => taken(row.take(&take.owner, take.now, take.lease)?),
-        ClaimRequest::Renew { fence, now, lease, .. } => taken(row.renew(fence, *now, *lease)?),
+        ClaimRequest::Take { take, .. } => {
+            taken(row.take(&take.owner, steps.carried(take.now), take.lease)?)
+        }
+        ClaimRequest::Renew { fence, now, lease, .. } => {
+            taken(row.renew(fence, steps.carried(*now), *lease)?)
+        }
         ClaimRequest::HandBack { fence, now, due_at, .. } => {
             row.hand_back(fence, *now, *due_at)?;
             Answer::Done
@@ -68,14 +74,13 @@ pub(super) fn claim(
 }
 
 /// A claim that this very request gave, in a transaction whose end nobody knew: owner, time and version say so.
-fn done_before(request: &ClaimRequest, row: &AgendaRow) -> Option<domain::Claim> {
+fn done_before(request: &ClaimRequest, row: &AgendaRow, steps: &Steps) -> Option<domain::Claim> {
     let claim = row.claim.as_ref().filter(|_| row.held)?;
+    let was_at = |now: Timestamp| [now, steps.carried(now)].contains(&claim.heartbeat_at);
     let ours = match request {
-        ClaimRequest::Take { take, .. } => claim.owner == take.owner && claim.heartbeat_at == take.now,
+        ClaimRequest::Take { take, .. } => claim.owner == take.owner && was_at(take.now),
         ClaimRequest::Renew { fence, now, .. } => {
-            claim.owner == fence.owner
-                && claim.claim_version == fence.claim_version + 1
-                && claim.heartbeat_at == *now
+            claim.owner == fence.owner && claim.claim_version == fence.claim_version + 1 && was_at(*now)
         }
         // Repeated as it is: what was released stays released.
         ClaimRequest::HandBack { .. } => false,
@@ -96,7 +101,8 @@ pub(super) async fn lock_lanes(session: &Session, requests: &[&Request]) -> Resu
         | Request::Token(_)
         | Request::Node(_)
         | Request::Peer(_)
-        | Request::Ask(_) => None,
+        | Request::Ask(_)
+        | Request::Clock(_) => None,
     });
     let lanes: Vec<&str> = limited.collect::<BTreeSet<_>>().into_iter().collect();
     if !lanes.is_empty() {
@@ -112,18 +118,19 @@ pub(super) async fn take(
     request: &ClaimRequest,
     recent: &Recent,
     found: &mut Vec<Found>,
+    steps: &Steps,
 ) -> Result<Result<Answer, StoreError>, PostgresError> {
     match request {
         ClaimRequest::TakeDue { kind, take } => {
             let given = [kind.as_str().into(), take.now.micros().into(), take_limit(take).into()];
-            take_all(session, session.query(&DUE, &given, agenda_with_id).await?, take).await
+            take_all(session, session.query(&DUE, &given, agenda_with_id).await?, take, steps).await
         }
         ClaimRequest::TakeReady { lane, limit, take } => {
             let left = left_by(session, lane, *limit, take).await?;
             let given = [lane.as_str().into(), left.into()];
             let rows = session.query(&READY, &given, agenda_with_id).await?;
             find(session, &rows, recent, found).await?;
-            take_all(session, rows, take).await
+            take_all(session, rows, take, steps).await
         }
         ClaimRequest::EndLeases { owners, now } => {
             let latest = now.plus_seconds(u64::from(Lease::BOUNDS_SECONDS.1));
@@ -180,9 +187,9 @@ async fn find(
     }
     for (id, view) in jobs? {
         let Ok(parsed) = RecordId::parse(&id) else { continue };
-        // One that cannot be read is no reason to take nothing: whoever begins it finds out.
-        let Ok(record) = decode_view(&parsed, &view) else { continue };
-        let Some(row) = unknown.get(id.as_str()) else { continue };
+        // One that cannot be read, or is not of the newest fact, is no reason to take nothing: whoever begins it finds out.
+        let Ok((record, head)) = decode_sealed_view(&parsed, &view) else { continue };
+        let Some(row) = unknown.get(id.as_str()).filter(|row| row.head == head) else { continue };
         let bodies = bodies_of.remove(&id).unwrap_or_default();
         let bodies = bodies.into_iter().filter_map(|body| body.of(&record)).collect();
         found.push(Found { id: parsed, loaded: Loaded { record, head: row.head, claim: None }, bodies });
@@ -209,7 +216,9 @@ impl KeptBody {
         let Record::Job(job) = record else { return None };
         let named =
             job.bodies.iter().find(|body| body.name.as_str() == self.name && body.sha256.0 == self.sha256);
-        named.map(|body| NewBody { body: *body, bytes: self.bytes })
+        // One that is damaged is left to whoever reads it, and is told.
+        let whole = named.filter(|body| sha256(&self.bytes) == body.sha256);
+        whole.map(|body| NewBody { body: *body, bytes: self.bytes })
     }
 }
 
@@ -217,7 +226,9 @@ async fn take_all(
     session: &Session,
     rows: Vec<(String, AgendaRow)>,
     take: &Take,
+    steps: &Steps,
 ) -> Result<Result<Answer, StoreError>, PostgresError> {
+    let now = steps.carried(take.now);
     let mut taken = Vec::with_capacity(rows.len());
     let mut changed = Vec::with_capacity(rows.len());
     for (id, mut row) in rows {
@@ -226,7 +237,7 @@ async fn take_all(
             return Ok(Err(StoreError::Broken(told)));
         };
         // A record that someone else holds is skipped, never waited for.
-        if let Ok(claim) = row.take(take.owner_after(taken.len()), take.now, take.lease) {
+        if let Ok(claim) = row.take(take.owner_after(taken.len()), now, take.lease) {
             taken.push(Taken { id: id.clone(), claim });
             changed.push((id, row));
         }

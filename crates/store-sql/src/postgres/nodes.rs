@@ -23,7 +23,8 @@ const FORGOTTEN_AFTER_MICROS: i64 = 3_600_000_000;
 /// What a pulse says, whoever asks: in the order of `read`. `$1` and `$2` are kinds of records, `$3` and `$4` bound the lanes that are pulled from.
 macro_rules! pulse {
     () => {
-        "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
+        "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint \
+         + coalesce((SELECT value FROM meta WHERE name = 'clock_correction'), 0), \
          (SELECT min(due_at) FROM agenda WHERE kind = $1::text AND due_at IS NOT NULL), \
          (SELECT min(due_at) FROM agenda WHERE kind = $2::text AND due_at IS NOT NULL), \
          LEAST((SELECT min(due_at) FROM agenda WHERE kind = 'event' AND due_at IS NOT NULL), \
@@ -36,11 +37,20 @@ macro_rules! pulse {
     };
 }
 
-const PULSE: &str = concat!("SELECT ", pulse!(), "(SELECT drains FROM nodes WHERE id = $5::text)");
+/// How the time of a pulse was corrected: the last columns.
+macro_rules! clock {
+    () => {
+        ", coalesce((SELECT value FROM meta WHERE name = 'clock_correction'), 0), \
+         coalesce((SELECT value FROM meta WHERE name = 'clock_revision'), 0)"
+    };
+}
+
+const PULSE: &str = concat!("SELECT ", pulse!(), "(SELECT drains FROM nodes WHERE id = $5::text)", clock!());
 
 // The time of a heartbeat is the database's: nodes are compared by it.
 const BEAT: &str = concat!(
-    "WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS at), beaten AS (\
+    "WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint \
+     + coalesce((SELECT value FROM meta WHERE name = 'clock_correction'), 0) AS at), beaten AS (\
      INSERT INTO nodes (id, name, url, version, schema_version, executors, started_at, heartbeat_at, attempts, polls, drains) \
      SELECT $5::text, $6::text, $7::text, $8::text, $9::bigint, $10::text, $11::bigint, at, $12::bigint, $13::bigint, 0 FROM clock \
      ON CONFLICT (id) DO UPDATE \
@@ -49,7 +59,8 @@ const BEAT: &str = concat!(
      DELETE FROM nodes USING clock WHERE heartbeat_at < clock.at - $14::bigint AND id <> $5::text) \
      SELECT ",
     pulse!(),
-    "(SELECT drains FROM beaten)"
+    "(SELECT drains FROM beaten)",
+    clock!()
 );
 
 /// A pulse, and the time as it was measured by it.
@@ -88,7 +99,8 @@ async fn ask(
     let row = rows.first().ok_or_else(|| Unfit::new(0, "the server says no time"))?;
     Versions::read(row, 6)?.check()?;
     let pulse = read(row)?;
-    Ok(Heard { pulse, time: StoreTime::measured(pulse.time, sent, answered) })
+    let time = StoreTime::measured(pulse.time, sent, answered).corrected(integer(row, 9)?, integer(row, 10)?);
+    Ok(Heard { pulse, time })
 }
 
 fn read(row: &Row) -> Result<Pulse, Unfit> {
@@ -148,5 +160,6 @@ pub(super) async fn shared_key(
 /// The database's time, for a batch.
 pub(super) fn measured(row: &Row, sent: Instant, answered: Instant) -> Result<StoreTime, PostgresError> {
     Versions::read(row, 1)?.check()?;
-    Ok(StoreTime::measured(Timestamp::from_micros(integer(row, 0)?), sent, answered))
+    let time = StoreTime::measured(Timestamp::from_micros(integer(row, 0)?), sent, answered);
+    Ok(time.corrected(integer(row, 3)?, integer(row, 4)?))
 }

@@ -17,8 +17,11 @@ pub(super) const FACT_IDS: &str = "SELECT stream, version, fact_id, position FRO
      JOIN UNNEST($1::text[], $2::bigint[]) AS asked (stream, version) USING (stream, version)";
 
 // With what the database has become: see `versions.rs`.
-pub(super) const STORE_TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
-     (SELECT value FROM meta WHERE name = 'schema'), (SELECT value FROM meta WHERE name = 'view_format')";
+pub(super) const STORE_TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint \
+     + coalesce((SELECT value FROM meta WHERE name = 'clock_correction'), 0), \
+     (SELECT value FROM meta WHERE name = 'schema'), (SELECT value FROM meta WHERE name = 'view_format'), \
+     coalesce((SELECT value FROM meta WHERE name = 'clock_correction'), 0), \
+     coalesce((SELECT value FROM meta WHERE name = 'clock_revision'), 0)";
 
 pub(super) const INSERT_JOBS: &str = concat!(
     "INSERT INTO jobs (",

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use domain::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
 
 /// What the database's clock said, and when that was by this node's monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,14 +12,30 @@ pub struct StoreTime {
     pub at: Timestamp,
     /// The middle between question and answer.
     pub heard_at: Instant,
+    /// The same by this machine's boot-time clock, in microseconds.
+    pub heard_at_boot: i64,
     /// It may be off by this much to either side.
     pub uncertainty: Duration,
+    /// The correction that is in it: store time minus what the server's clock says, in microseconds.
+    pub correction_micros: i64,
+    /// What the correction and the steps were as of.
+    pub revision: i64,
 }
 
 impl StoreTime {
     pub(super) fn measured(at: Timestamp, sent: Instant, answered: Instant) -> Self {
         let half = answered.duration_since(sent) / 2;
-        Self { at, heard_at: sent + half, uncertainty: half }
+        // Asked right after the answer: what it takes to get here is far below what matters.
+        let since_boot = clock_gettime(ClockId::Boottime);
+        let boot = since_boot.tv_sec.saturating_mul(1_000_000).saturating_add(since_boot.tv_nsec / 1_000);
+        let heard_at_boot = boot.saturating_sub(i64::try_from(half.as_micros()).unwrap_or(i64::MAX));
+        let heard_at = sent + half;
+        Self { at, heard_at, heard_at_boot, uncertainty: half, correction_micros: 0, revision: 0 }
+    }
+
+    /// With the correction that is in it.
+    pub(super) const fn corrected(self, correction_micros: i64, revision: i64) -> Self {
+        Self { correction_micros, revision, ..self }
     }
 
     /// The database's time at a later moment, by the monotonic clock.

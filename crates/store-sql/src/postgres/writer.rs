@@ -11,7 +11,7 @@ use store::{Loaded, Removal, StoreError};
 use tokio::sync::watch;
 
 use super::address::PostgresAddress;
-use super::batch::{self, Answers, Asked, Done, Undone};
+use super::batch::{self, Answers, Asked, Done, KnownSteps, Undone};
 use super::claims::Found;
 use super::failure::PostgresError;
 use super::figures::PostgresFigures;
@@ -44,6 +44,7 @@ pub(super) struct Writer {
     pub(super) ledger_lock: i64,
     pub(super) recent: Arc<Recent>,
     pub(super) session: Option<Session>,
+    pub(super) known_steps: KnownSteps,
 }
 
 /// Why a batch has no answers.
@@ -127,7 +128,8 @@ impl Writer {
             self.figures.connection();
         }
         let session = self.session.as_ref().expect("it was connected above");
-        match batch::transact(session, requests, asked, &self.recent, self.ledger_lock).await {
+        let known = &mut self.known_steps;
+        match batch::transact(session, requests, asked, &self.recent, self.ledger_lock, known).await {
             Ok(Done { answers, concerns_others, repeated, time, written, found }) => {
                 self.time.send_replace(Some(time));
                 self.figures.repeated(repeated);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::timeline::Steps;
 use domain::{Record, RecordId, RecordKind, Timestamp};
 use rusqlite::{Connection, params};
 use store::{AgendaRow, Change, Commit, Committed, Removal};
@@ -25,8 +26,10 @@ pub(crate) fn apply(
     prepared: &Prepared,
     rows: Vec<Option<AgendaRow>>,
     position: &mut u64,
+    steps: &Steps,
 ) -> rusqlite::Result<(Committed, Vec<AgendaRow>)> {
     let commit = &prepared.commit;
+    let now = steps.carried(commit.at);
     let mut written = Vec::with_capacity(rows.len());
     let mut wrote_facts = false;
     for ((change, text), row) in commit.changes.iter().zip(&prepared.texts).zip(rows) {
@@ -35,7 +38,7 @@ pub(crate) fn apply(
         let row = match row {
             None => {
                 insert_view(connection, &change.record, &change.id, &text.view)?;
-                let row = AgendaRow::new(text.head, change.agenda.clone(), commit.at, commit.lease);
+                let row = AgendaRow::new(text.head, change.agenda.clone(), now, commit.lease);
                 insert_agenda(connection, &change.id, &row)?;
                 row
             }
@@ -43,7 +46,7 @@ pub(crate) fn apply(
                 if !text.facts.is_empty() {
                     update_view(connection, &change.record, &change.id, &text.view)?;
                 }
-                row.commit(text.head, change.agenda.clone(), commit.at, commit.lease);
+                row.commit(text.head, change.agenda.clone(), now, commit.lease);
                 update_agenda(connection, &change.id, &row)?;
                 row
             }

@@ -1,5 +1,6 @@
 //! Taking, renewing and handing back: only the agenda row, never a fact. The rules are the row's own.
 
+use domain::timeline::Steps;
 use domain::{Lease, RecordId, RecordKind, Timestamp};
 use rusqlite::Connection;
 use store::{AgendaRow, StoreError, Take, Taken};
@@ -15,18 +16,21 @@ use crate::rows::agenda_with_id;
 pub(crate) fn carry_out(
     connection: &Connection,
     request: &ClaimRequest,
+    steps: &Steps,
 ) -> rusqlite::Result<Result<Answer, StoreError>> {
     match request {
-        ClaimRequest::TakeDue { kind, take } => take_all(connection, due(connection, *kind, take)?, take),
+        ClaimRequest::TakeDue { kind, take } => {
+            take_all(connection, due(connection, *kind, take)?, take, steps)
+        }
         ClaimRequest::TakeReady { lane, limit, take } => {
-            take_all(connection, ready(connection, lane, *limit, take)?, take)
+            take_all(connection, ready(connection, lane, *limit, take)?, take, steps)
         }
         ClaimRequest::Take { id, take } => change(connection, id, |row| {
-            let claim = row.take(&take.owner, take.now, take.lease)?;
+            let claim = row.take(&take.owner, steps.carried(take.now), take.lease)?;
             Ok(Answer::Taken(vec![Taken { id: id.clone(), claim }]))
         }),
         ClaimRequest::Renew { id, fence, now, lease } => change(connection, id, |row| {
-            let claim = row.renew(fence, *now, *lease)?;
+            let claim = row.renew(fence, steps.carried(*now), *lease)?;
             Ok(Answer::Taken(vec![Taken { id: id.clone(), claim }]))
         }),
         ClaimRequest::HandBack { id, fence, now, due_at } => change(connection, id, |row| {
@@ -56,7 +60,9 @@ fn take_all(
     connection: &Connection,
     rows: Vec<(String, AgendaRow)>,
     take: &Take,
+    steps: &Steps,
 ) -> rusqlite::Result<Result<Answer, StoreError>> {
+    let now = steps.carried(take.now);
     let mut taken = Vec::with_capacity(rows.len());
     for (id, mut row) in rows {
         let Ok(id) = RecordId::parse(&id) else {
@@ -65,7 +71,7 @@ fn take_all(
             ))));
         };
         // A record that someone else holds is skipped, never waited for.
-        if let Ok(claim) = row.take(take.owner_after(taken.len()), take.now, take.lease) {
+        if let Ok(claim) = row.take(take.owner_after(taken.len()), now, take.lease) {
             update_agenda(connection, &id, &row)?;
             taken.push(Taken { id, claim });
         }

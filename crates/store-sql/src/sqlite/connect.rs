@@ -25,6 +25,14 @@ const WRITER_CACHE_KIB: i64 = 65_536;
 
 /// Opens the connection that writes: brings schema and views up to date.
 pub(crate) fn writer(options: &SqliteOptions) -> Result<Connection, OpenError> {
+    checked_writer(options, |_| Ok(()))
+}
+
+/// The same; a store that does not pass the check is left as it is.
+pub(super) fn checked_writer(
+    options: &SqliteOptions,
+    check: impl FnOnce(&Connection) -> Result<(), OpenError>,
+) -> Result<Connection, OpenError> {
     let mut connection = open(
         &options.path,
         options.vfs.as_deref(),
@@ -35,6 +43,8 @@ pub(crate) fn writer(options: &SqliteOptions) -> Result<Connection, OpenError> {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         // Before the first table, or never.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    } else {
+        pass(&connection, check)?;
     }
     let mode = ask_for_wal(&connection)?;
     if mode != "wal" {
@@ -74,12 +84,34 @@ fn ask_for_wal(connection: &Connection) -> rusqlite::Result<String> {
     Ok(mode)
 }
 
+/// What does not pass keeps its log, which closing a connection would move into the file.
+fn pass(
+    connection: &Connection,
+    check: impl FnOnce(&Connection) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
+    let passed = check(connection);
+    if passed.is_err() {
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    }
+    passed
+}
+
 /// Opens a connection that only reads; the store must be there and up to date.
 pub(crate) fn reader(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenError> {
+    checked_reader(path, vfs, |_| Ok(()))
+}
+
+/// The same; a store that does not pass the check is left as it is.
+pub(super) fn checked_reader(
+    path: &Path,
+    vfs: Option<&str>,
+    check: impl FnOnce(&Connection) -> Result<(), OpenError>,
+) -> Result<Connection, OpenError> {
     let connection = open(path, vfs, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     if identify(&connection, path)? == Content::Nothing {
         return Err(OpenError::Missing { path: path.to_owned() });
     }
+    pass(&connection, check)?;
     connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
     let found = schema_version(&connection)?;
@@ -179,7 +211,7 @@ fn bring_views_up_to_date(connection: &mut Connection) -> Result<(), OpenError> 
     }
 }
 
-fn unreadable(path: &Path, error: rusqlite::Error) -> OpenError {
+pub(super) fn unreadable(path: &Path, error: rusqlite::Error) -> OpenError {
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             OpenError::NotADatabase { path: path.to_owned(), reason: error.to_string() }

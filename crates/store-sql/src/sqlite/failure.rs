@@ -55,7 +55,7 @@ impl From<rusqlite::Error> for Failure {
 
 /// A write without space is told as full; only the index of the log, which could not grow, is told as an I/O error. It is
 /// shared memory: nothing of it has to survive, and so nothing is lost.
-fn is_out_of_index_space(error: &rusqlite::Error) -> bool {
+pub(super) fn is_out_of_index_space(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
 }
 

@@ -1,7 +1,7 @@
 //! One daemon per file, and per data directory: a lock beside the database that names its holder.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::OpenError;
@@ -64,10 +64,20 @@ fn take(database: &Path, path: &Path) -> Result<File, OpenError> {
         }
         Err(TryLockError::Error(source)) => return Err(io(source)),
     }
-    file.set_len(0).map_err(io)?;
-    file.rewind().map_err(io)?;
-    write!(file, "{}", std::process::id()).map_err(io)?;
-    Ok(file)
+    match write_holder(&mut file) {
+        // Who has it is told to whoever is refused; the lock itself needs no room.
+        Err(source) if source.kind() == ErrorKind::StorageFull => Ok(file),
+        Err(source) => Err(io(source)),
+        Ok(()) => Ok(file),
+    }
+}
+
+/// Over what was there, which takes no room where there was something.
+fn write_holder(file: &mut File) -> std::io::Result<()> {
+    let pid = std::process::id().to_string();
+    file.rewind()?;
+    file.write_all(pid.as_bytes())?;
+    file.set_len(pid.len() as u64)
 }
 
 /// The name by the real path of its directory, so that it is one with the file's if it is no link.

@@ -8,20 +8,24 @@
 //! dies with the machine.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use domain::timeline::Steps;
 use rusqlite::Connection;
-use store::{AgendaRow, IdempotencyKey, KeptKey, Loaded, Removal, StoreError, failpoint};
+use store::{AgendaRow, Checksum, IdempotencyKey, KeptKey, Loaded, Removal, StoreError, failpoint};
 use tokio::sync::watch;
 
 use super::apply;
 use super::check::{self, Checked};
 use super::checkpoint::WakeUp;
 use super::claims;
+use super::connect::APPLICATION_ID;
 use super::counts::{Counts, Moved};
 use super::failure::{self, Failure};
+use super::watermark::MarkWriter;
 use crate::asks;
+use crate::clock;
 use crate::database::at_once;
 use crate::nodes;
 use crate::peers;
@@ -53,9 +57,15 @@ pub(crate) struct Writer {
     recent: Arc<Recent>,
     counts: Arc<Counts>,
     last_position: u64,
+    /// Where the time of the store has jumped.
+    steps: Steps,
     durability: Durability,
     /// Whether the connection syncs its next commit.
     syncs: bool,
+    /// What was acknowledged, for the next start; none where a test has another file layer.
+    mark: Option<Arc<Mutex<MarkWriter>>>,
+    /// Frames in the log after the last commit.
+    log_frames: Arc<AtomicU32>,
 }
 
 impl Writer {
@@ -68,14 +78,37 @@ impl Writer {
         counts: Arc<Counts>,
         checkpointer: WakeUp,
     ) -> rusqlite::Result<Self> {
-        connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages| {
+        let log_frames = Arc::new(AtomicU32::new(0));
+        let counted = log_frames.clone();
+        connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
+            counted.store(pages.unsigned_abs(), Ordering::Relaxed);
             checkpointer.log_has(pages);
             Ok(())
         }))?;
         let last_position = apply::last_position(&connection)?;
+        let steps = at_once(clock::clock(&connection))?.steps;
         let syncs = connection.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0))? >= FULL;
         let durability = if syncs { Durability::Full } else { Durability::Relaxed };
-        Ok(Self { connection, queue, stop, figures, recent, counts, last_position, durability, syncs })
+        Ok(Self {
+            connection,
+            queue,
+            stop,
+            figures,
+            recent,
+            counts,
+            last_position,
+            steps,
+            durability,
+            syncs,
+            mark: None,
+            log_frames,
+        })
+    }
+
+    /// The same, which writes down what it acknowledges.
+    pub(crate) fn marking(mut self, mark: Option<Arc<Mutex<MarkWriter>>>) -> Self {
+        self.mark = mark;
+        self
     }
 
     pub(crate) fn run(mut self) {
@@ -118,7 +151,8 @@ impl Writer {
         self.sync_if_needed(requests)?;
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut position = self.last_position;
-        let outcome = fill(&self.connection, &self.recent, requests, &mut position);
+        let mut steps = self.steps.clone();
+        let outcome = fill(&self.connection, &self.recent, requests, &mut position, &mut steps);
         let wrote = match &outcome {
             Ok(filled) => filled.wrote,
             Err(_) => false,
@@ -129,6 +163,10 @@ impl Writer {
             return outcome.map(|filled| filled.answers).map_err(Failure::from);
         }
         let filled = outcome?;
+        if let Err(error) = self.stamp() {
+            self.roll_back();
+            return Err(Failure::from(error));
+        }
         let mut tally = self.counts.lock();
         failpoint("commit.before");
         if let Err(error) = self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]))
@@ -143,8 +181,29 @@ impl Writer {
         tally.add(&filled.moved);
         drop(tally);
         self.last_position = position;
+        self.mark_acknowledged(filled.head);
+        self.steps = steps;
         self.remember(requests, filled.written, &filled.answers);
         Ok(filled.answers)
+    }
+
+    /// The first commit of a process writes the first page, and with it raises the file's counter: an earlier file is known by that.
+    fn stamp(&self) -> rusqlite::Result<()> {
+        let Some(mark) = &self.mark else { return Ok(()) };
+        if mark.lock().expect("no holder of the lock panics").is_opening() {
+            self.connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        }
+        Ok(())
+    }
+
+    /// Before anybody is answered. What was not synced is promised to nobody.
+    fn mark_acknowledged(&self, head: Option<Checksum>) {
+        let Some(mark) = &self.mark else { return };
+        if self.syncs || self.durability == Durability::Relaxed {
+            let frames = self.log_frames.load(Ordering::Relaxed);
+            let mut mark = mark.lock().expect("no holder of the lock panics");
+            mark.acknowledged(self.last_position, head, frames);
+        }
     }
 
     /// Between two transactions, because nothing else takes effect.
@@ -189,7 +248,9 @@ impl Writer {
                 (Request::Claim(ClaimRequest::HandBack { id, .. }), Ok(Answer::Done)) => {
                     self.recent.forget(id);
                 }
-                (Request::Claim(ClaimRequest::EndLeases { .. }), _) => self.recent.forget_all(),
+                (Request::Claim(ClaimRequest::EndLeases { .. }) | Request::Clock(_), _) => {
+                    self.recent.forget_all();
+                }
                 (
                     Request::Claim(_)
                     | Request::Commit(_)
@@ -241,6 +302,8 @@ impl Drop for Writer {
 }
 
 struct Filled {
+    /// The checksum of the last fact.
+    head: Option<Checksum>,
     answers: Vec<Result<Answer, StoreError>>,
     wrote: bool,
     /// The agenda rows that each written commit left.
@@ -255,6 +318,7 @@ fn fill(
     recent: &Recent,
     requests: &[Request],
     position: &mut u64,
+    steps: &mut Steps,
 ) -> rusqlite::Result<Filled> {
     let mut answers: Vec<Option<Result<Answer, StoreError>>> = requests.iter().map(|_| None).collect();
     let mut fitting: Vec<(usize, &Prepared, Vec<Option<AgendaRow>>)> = Vec::new();
@@ -287,11 +351,14 @@ fn fill(
     let mut wrote = false;
     let mut written = Vec::with_capacity(fitting.len());
     let mut moved = Moved::default();
+    let mut head = None;
     for (index, prepared, rows) in fitting {
+        let mut facts = prepared.texts.iter().flat_map(|text| &text.facts);
+        head = facts.next_back().map(|fact| fact.checksum).or(head);
         for (change, row) in prepared.commit.changes.iter().zip(&rows) {
             moved.note(connection, recent, change, row.as_ref())?;
         }
-        let (committed, rows) = apply::apply(connection, prepared, rows, position)?;
+        let (committed, rows) = apply::apply(connection, prepared, rows, position, steps)?;
         answers[index] = Some(Ok(Answer::Committed(committed)));
         written.push((index, rows));
         wrote = true;
@@ -300,17 +367,21 @@ fn fill(
     for (index, request) in requests.iter().enumerate() {
         let answer = match request {
             Request::Commit(_) => continue,
-            Request::Claim(request) => claims::carry_out(connection, request)?,
+            Request::Claim(request) => claims::carry_out(connection, request, steps)?,
             Request::Token(request) => at_once(tokens::carry_out(connection, request))?,
             Request::Node(request) => at_once(nodes::carry_out(connection, request))?,
             Request::Peer(request) => at_once(peers::carry_out(connection, request))?,
             Request::Ask(request) => at_once(asks::carry_out(connection, request))?,
+            Request::Clock(request) => {
+                *steps = at_once(clock::keep(connection, request))?;
+                Ok(Answer::Done)
+            }
         };
         wrote |= Answer::has_written(&answer);
         answers[index] = Some(answer);
     }
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
-    Ok(Filled { answers, wrote, written, moved })
+    Ok(Filled { head, answers, wrote, written, moved })
 }
 
 fn refuse(batch: Vec<Item>, error: &StoreError) {

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use domain::attention::{Attention, Holding, Retention, attention};
+use domain::timeline::Steps;
 use domain::{BodyRef, Record, Timestamp};
-use store::{AgendaRow, JobColumns, OperationColumns, RoutingColumns, encode_view};
+use store::{AgendaRow, JobColumns, OperationColumns, RoutingColumns, encode_view, seal_view};
 
 use super::pages::{StoredAgenda, StoredView};
 use crate::database::Value;
@@ -16,12 +17,12 @@ pub(super) type Bodies = BTreeSet<(String, [u8; 32])>;
 /// Says what is not as the facts say.
 pub(super) type Tell<'a> = &'a mut dyn FnMut(String);
 
-pub(super) fn view(record: &Record, found: &StoredView, differs: Tell<'_>) {
+pub(super) fn view(stream: &Stream, record: &Record, found: &StoredView, differs: Tell<'_>) {
     let columns = columns(record);
     if found.columns != columns {
         differs(format!("its columns are {:?}, the facts give {columns:?}", found.columns));
     }
-    let folded = encode_view(record);
+    let folded = seal_view(&stream.id, stream.head, encode_view(record));
     if found.view != folded {
         differs(format!("its view is {}, the facts give {folded}", found.view));
     }
@@ -87,7 +88,13 @@ pub(super) fn bodies(record: &Record, found: &Bodies, differs: Tell<'_>) {
     }
 }
 
-pub(super) fn agenda(stream: &Stream, record: &Record, found: &StoredAgenda, differs: Tell<'_>) {
+pub(super) fn agenda(
+    stream: &Stream,
+    record: &Record,
+    found: &StoredAgenda,
+    steps: &Steps,
+    differs: Tell<'_>,
+) {
     let row = &found.row;
     if found.kind != stream.id.kind().as_str() {
         differs(format!("its agenda row is of the kind {:?}", found.kind));
@@ -103,10 +110,23 @@ pub(super) fn agenda(stream: &Stream, record: &Record, found: &StoredAgenda, dif
         differs("it is ready and queues nowhere".to_owned());
     }
     // How long ended records are kept is a setting, not a fact.
-    if !record.is_over() && row.limit_at != asked.limit_at {
+    if !record.is_over() && row.limit_at != asked.limit_at && !is_moved(row.limit_at, asked.limit_at, steps) {
         differs(format!("its limit is {:?}, the facts say {:?}", row.limit_at, asked.limit_at));
     }
     due(record, &asked, row, differs);
+}
+
+/// Whether a limit has moved with the lease over the last steps of the clock (`AgendaRow::move_lease`): it stays so until the record is
+/// written again.
+fn is_moved(limit: Option<Timestamp>, asked: Option<Timestamp>, steps: &Steps) -> bool {
+    let (Some(limit), Some(asked)) = (limit, asked) else { return false };
+    let steps = steps.as_slice();
+    (0..steps.len()).any(|first| {
+        let moved = steps[first..]
+            .iter()
+            .fold(asked, |at, step| if at > step.from { at.plus_micros(step.by_micros()) } else { at });
+        moved == limit
+    })
 }
 
 fn due(record: &Record, asked: &Attention, row: &AgendaRow, differs: Tell<'_>) {

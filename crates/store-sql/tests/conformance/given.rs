@@ -69,6 +69,7 @@ pub fn dispatched(number: u32) -> Fact {
         number,
         owner: owner("node-a"),
         trigger: Trigger::Automatic,
+        holder: domain::job::Holder::Daemon,
     })
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use domain::attention::Retention;
-use domain::job::{Details, JobCommand, JobStateName, NewJob, Report, ResultRefs, Retryable, SubmitWord};
+use domain::job::{
+    Details, JobCommand, JobStateName, NewJob, Report, Reporter, ResultRefs, Retryable, SubmitWord,
+};
 use domain::limits::{
     MAX_BODIES, MAX_BODY_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES,
     MAX_SUMMARY_BYTES, MAX_TAGS, MAX_TITLE_BYTES,
@@ -295,6 +297,7 @@ fn report(change: impl FnOnce(&mut Details)) -> JobCommand {
         retryable: Retryable::No,
         jitter: Jitter(0),
         submit: SubmitWord::Unsaid,
+        by: Reporter::Daemon,
     }))
 }
 

@@ -1,10 +1,12 @@
 //! What only the store on a file promises.
 
+mod clock;
 mod corruption;
 mod counts;
 mod damage;
 mod file;
 mod ledger;
+mod losses;
 mod opening;
 mod rebuilding;
 mod verifying;

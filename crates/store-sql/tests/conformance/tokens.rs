@@ -1,7 +1,7 @@
 //! Access tokens: kept by digest, revoked once, bounded, and no part of the ledger.
 
 use domain::Digest;
-use store::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_BYTES, MAX_TOKENS, Store, StoreError, Token, sha256};
+use store::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_CHARS, MAX_TOKENS, Store, StoreError, Token, sha256};
 
 use crate::given::*;
 use crate::subject::on_every_store;
@@ -100,7 +100,7 @@ async fn token_over_the_limit_is_refused_and_only_revoked_ones_make_room() {
 #[tokio::test]
 async fn texts_of_a_token_are_bounded() {
     on_every_store(async |store| {
-        let long = "x".repeat(MAX_TOKEN_TEXT_BYTES + 1);
+        let long = "x".repeat(MAX_TOKEN_TEXT_CHARS + 1);
         let scopes = vec!["jobs:read".to_owned(); MAX_TOKEN_SCOPES + 1];
         for over in [
             Token { id: long.clone(), ..token("a", 0) },

@@ -16,4 +16,5 @@ mod on_disk;
 mod promises;
 mod syncs;
 mod upgrades;
+mod watermark;
 mod workshop;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use domain::attention::Retention;
 use domain::job::{
-    AfterExternal, Details, Dispatch, JobCommand, JobSpec, JobStateName, LeftBy, NewJob, Report, ResultRefs,
-    Retryable, SubmitWord, Trigger,
+    AfterExternal, Details, Dispatch, Holder, JobCommand, JobSpec, JobStateName, LeftBy, NewJob, Report,
+    Reporter, ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation, OperationCommand, Poll, PollAnswer};
 use domain::policy::{Hint, KindPolicy};
@@ -102,7 +102,12 @@ impl Workshop {
 
     pub async fn dispatch(&self, id: &JobId, fence: &Fence) -> Result<Vec<Promise>, EngineError> {
         let attempt_id = attempt_of(id);
-        let dispatch = Dispatch { attempt_id, owner: self.owner.clone(), trigger: Trigger::Automatic };
+        let dispatch = Dispatch {
+            attempt_id,
+            owner: self.owner.clone(),
+            trigger: Trigger::Automatic,
+            holder: Holder::Daemon,
+        };
         self.execute(order(id.clone(), JobCommand::Dispatch(dispatch)).under(fence.clone())).await
     }
 
@@ -120,6 +125,7 @@ impl Workshop {
             retryable: Retryable::No,
             jitter: Jitter(0),
             submit: SubmitWord::Unsaid,
+            by: Reporter::Daemon,
         };
         let mut order = order(id.clone(), JobCommand::Report(Box::new(report))).under(fence.clone());
         let body = NewBody { body: data, bytes: result };

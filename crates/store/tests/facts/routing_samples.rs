@@ -5,6 +5,8 @@ use domain::run::{Left, NewRun, Node, NodeKind, OnError, RunEnd, RunFact, Shape,
 use domain::{AttemptId, BodyName, EventId, JobId, Json, OwnerId, RunId};
 use store::body_ref;
 
+use super::samples::BY_MICROS;
+
 pub fn event(kind: &str) -> Vec<EventFact> {
     match kind {
         "event.published/1" => origins()
@@ -20,6 +22,7 @@ pub fn event(kind: &str) -> Vec<EventFact> {
                 .map(EventFact::Settled)
                 .to_vec()
         }
+        "event.timers_moved/1" => BY_MICROS.map(|by_micros| EventFact::TimersMoved { by_micros }).to_vec(),
         "event.retired/1" => vec![EventFact::Retired],
         other => panic!("no sample of {other}"),
     }
@@ -46,6 +49,7 @@ pub fn run(kind: &str) -> Vec<RunFact> {
             .to_vec(),
         "run.condemned/1" => vec![RunFact::Condemned { reason: "depth_exceeded".to_owned() }],
         "run.ended/1" => [RunEnd::Completed, RunEnd::Failed, RunEnd::Cancelled].map(RunFact::Ended).to_vec(),
+        "run.timers_moved/1" => BY_MICROS.map(|by_micros| RunFact::TimersMoved { by_micros }).to_vec(),
         "run.retired/1" => vec![RunFact::Retired],
         other => panic!("no sample of {other}"),
     }

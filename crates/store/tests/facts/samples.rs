@@ -2,9 +2,9 @@
 
 use domain::event::EventFact;
 use domain::job::{
-    AfterExternal, AnswerKept, CancelAnswer, CancelCause, Conclusion, Details, ExpiryCause as JobExpiry,
-    Intent, JobFact, JobSpec, JobStateName, NewJob, RequeueCause, Resubmit, ResultRefs, StaleReport, Trigger,
-    Unavailability,
+    AfterExternal, AnswerKept, Caller, CancelAnswer, CancelCause, Conclusion, Details,
+    ExpiryCause as JobExpiry, Holder, Intent, JobFact, JobSpec, JobStateName, NewJob, RequeueCause, Resubmit,
+    ResultRefs, StaleReport, Trigger, Unavailability,
 };
 use domain::operation::{
     Accepted, Cancelability, Ending, ExpiryCause, LatePolled, OperationFact, OperationLink, OperationStatus,
@@ -20,7 +20,7 @@ use store::body_ref;
 use crate::routing_samples;
 
 /// Every kind of fact that this release writes.
-pub const KINDS: [&str; 47] = [
+pub const KINDS: [&str; 52] = [
     "job.created/1",
     "job.dispatched/1",
     "job.delivered/1",
@@ -68,6 +68,11 @@ pub const KINDS: [&str; 47] = [
     "run.condemned/1",
     "run.ended/1",
     "run.retired/1",
+    "job.stale_reports_counted/1",
+    "job.timers_moved/1",
+    "operation.timers_moved/1",
+    "event.timers_moved/1",
+    "run.timers_moved/1",
 ];
 
 /// At least one fact of every kind.
@@ -109,7 +114,9 @@ pub fn place(fact: &Fact) -> usize {
             JobFact::StaleReportKept(_) => 19,
             JobFact::Purged => 20,
             JobFact::Retired => 21,
+            JobFact::TimersMoved { .. } => 48,
             JobFact::SubmitIntended(_) => 31,
+            JobFact::StaleReportsCounted { .. } => 47,
         },
         Fact::Operation(fact) => match fact {
             OperationFact::Dispatched(_) => 22,
@@ -121,6 +128,7 @@ pub fn place(fact: &Fact) -> usize {
             OperationFact::Expired { .. } => 28,
             OperationFact::Contradicted { .. } => 29,
             OperationFact::Retired => 30,
+            OperationFact::TimersMoved { .. } => 49,
             OperationFact::HandleLearned { .. } => 32,
             OperationFact::Settled(_) => 33,
             OperationFact::LatePolled(_) => 34,
@@ -129,6 +137,7 @@ pub fn place(fact: &Fact) -> usize {
             EventFact::Published(_) => 35,
             EventFact::Settled(_) => 36,
             EventFact::Retired => 37,
+            EventFact::TimersMoved { .. } => 50,
         },
         Fact::Run(fact) => match fact {
             RunFact::Started(_) => 38,
@@ -140,6 +149,7 @@ pub fn place(fact: &Fact) -> usize {
             RunFact::Condemned { .. } => 44,
             RunFact::Ended(_) => 45,
             RunFact::Retired => 46,
+            RunFact::TimersMoved { .. } => 51,
         },
     }
 }
@@ -149,14 +159,26 @@ fn job(kind: &str) -> Vec<JobFact> {
         "job.created/1" => {
             vec![JobFact::Created(Box::new(full_job())), JobFact::Created(Box::new(plain_job()))]
         }
-        "job.dispatched/1" => [Trigger::Automatic, Trigger::Run, Trigger::Retry]
-            .map(|trigger| JobFact::Dispatched {
-                attempt_id: attempt(),
-                number: 2,
-                owner: OwnerId::new("node-1/boot-7"),
-                trigger,
-            })
-            .to_vec(),
+        "job.dispatched/1" => [
+            (Trigger::Automatic, Holder::Bearer),
+            (Trigger::Run, Holder::Bearer),
+            (Trigger::Retry, Holder::Bearer),
+            (Trigger::Run, Holder::Daemon),
+            (Trigger::Automatic, Holder::Caller(Caller { token: "tok-1".to_owned(), peer: None })),
+            (
+                Trigger::Automatic,
+                Holder::Caller(Caller { token: "tok-1".to_owned(), peer: Some("joan".to_owned()) }),
+            ),
+        ]
+        .map(|(trigger, holder)| JobFact::Dispatched {
+            attempt_id: attempt(),
+            number: 2,
+            owner: OwnerId::new("node-1/boot-7"),
+            trigger,
+            holder,
+        })
+        .to_vec(),
+        "job.stale_reports_counted/1" => vec![JobFact::StaleReportsCounted { count: 40 }],
         "job.delivered/1" => vec![JobFact::Delivered],
         "job.started/1" => details().map(JobFact::Started).to_vec(),
         "job.input_awaited/1" => details().map(JobFact::InputAwaited).to_vec(),
@@ -216,11 +238,15 @@ fn job(kind: &str) -> Vec<JobFact> {
                 JobFact::StaleReportKept(StaleReport { attempt_id: attempt(), state, at: time(), details })
             })
             .to_vec(),
+        "job.timers_moved/1" => BY_MICROS.map(|by_micros| JobFact::TimersMoved { by_micros }).to_vec(),
         "job.purged/1" => vec![JobFact::Purged],
         "job.retired/1" => vec![JobFact::Retired],
         other => panic!("no sample of {other}"),
     }
 }
+
+/// By how much the clock steps: both ways.
+pub const BY_MICROS: [i64; 2] = [3_600_000_000, -259_200_000_000];
 
 fn operation(kind: &str) -> Vec<OperationFact> {
     match kind {
@@ -266,6 +292,9 @@ fn operation(kind: &str) -> Vec<OperationFact> {
         "operation.contradicted/1" => {
             OperationStatus::ALL.map(|status| OperationFact::Contradicted { status }).to_vec()
         }
+        "operation.timers_moved/1" => {
+            BY_MICROS.map(|by_micros| OperationFact::TimersMoved { by_micros }).to_vec()
+        }
         "operation.retired/1" => vec![OperationFact::Retired],
         "operation.handle_learned/1" => {
             [Cancelability::Cancelable, Cancelability::NotCancelable("no".to_owned())]
@@ -303,6 +332,7 @@ fn full_job() -> NewJob {
         label: None,
         priority: -7,
         retry: RetryPolicy { max_attempts: 3, backoff_seconds: 2, max_backoff_seconds: 60 },
+        retry_requested: false,
         timeout_seconds: Some(900),
         deadline_at: Some(time()),
         expires_at: Some(time().plus_seconds(60)),

@@ -5,6 +5,7 @@ use crate::job::command::{Dispatch, Retryable};
 use crate::job::details::Details;
 use crate::job::ends::{self, SUBMIT_OUTCOME_UNKNOWN, cancelled};
 use crate::job::fact::{CancelCause, Conclusion, JobFact, RequeueCause, Unavailability};
+use crate::job::holder::Reporter;
 use crate::job::intent::Resubmit;
 use crate::job::state::{Job, JobState, JobStateName};
 use crate::limits::{MAX_ID_BYTES, check_text};
@@ -15,6 +16,7 @@ use crate::{AttemptId, Decision, Jitter, Refusal, Timestamp};
 pub(super) fn dispatch(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<JobFact> {
     let checked = check_text("attempt_id", order.attempt_id.as_str(), MAX_ID_BYTES)
         .and_then(|()| check_text("owner", order.owner.as_str(), MAX_ID_BYTES))
+        .and_then(|()| order.holder.check())
         .and_then(|()| may_begin(job, order.trigger, now));
     if let Err(refusal) = checked {
         return refusal.into();
@@ -26,6 +28,7 @@ pub(super) fn dispatch(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<
         number,
         owner: order.owner.clone(),
         trigger: if job.resume_pending { Trigger::Continued } else { order.trigger },
+        holder: order.holder.clone(),
     })
 }
 
@@ -166,8 +169,8 @@ pub(super) fn deliver(job: &Job, attempt_id: &AttemptId) -> Decision<JobFact> {
 }
 
 /// Renewing the lease is the claim's business; on the record only the first heartbeat leaves a fact.
-pub(super) fn heartbeat(job: &Job, attempt_id: &AttemptId) -> Decision<JobFact> {
-    if let Err(refusal) = ends::current(job, attempt_id) {
+pub(super) fn heartbeat(job: &Job, attempt_id: &AttemptId, by: &Reporter) -> Decision<JobFact> {
+    if let Err(refusal) = ends::handed_to(job, attempt_id, by).and_then(|()| ends::current(job, attempt_id)) {
         return refusal.into();
     }
     match job.state {

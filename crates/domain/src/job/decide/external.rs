@@ -16,15 +16,18 @@ pub(super) fn defer(
     operation_id: &OperationId,
     operation: &NewOperation,
     then: AfterExternal,
-    left_by: LeftBy,
+    left_by: &LeftBy,
 ) -> Decision<JobFact> {
     let unwanted = |refusal| match left_by {
         LeftBy::Executor => orphaned(job, attempt_id, operation_id, operation, refusal),
-        LeftBy::Doer => {
+        LeftBy::Doer(_) => {
             let evidence = late_evidence(job, attempt_id);
             Decision::Refused { refusal, evidence, consequences: Vec::new() }
         }
     };
+    if let Err(refusal) = ends::handed_to(job, attempt_id, left_by.reporter()) {
+        return refusal.into();
+    }
     if let Err(refusal) = ends::current(job, attempt_id) {
         return unwanted(refusal);
     }

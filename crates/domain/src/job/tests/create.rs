@@ -43,7 +43,7 @@ fn every_other_command_needs_a_job() {
         JobCommand::QueueAgain { trigger: Trigger::Retry },
         JobCommand::Resume { attempt_id: attempt(1) },
         JobCommand::Deliver { attempt_id: attempt(1) },
-        JobCommand::Heartbeat { attempt_id: attempt(1) },
+        JobCommand::Heartbeat { attempt_id: attempt(1), by: Reporter::Daemon },
         patch(JobStateName::Running),
         defer(1, new_operation()),
         JobCommand::Answer { answer: body(BodyName::Answer, 1) },

@@ -82,7 +82,7 @@ fn stale_word_of_a_doer_leaves_evidence_and_no_orphan() {
     let given = [created(), dispatched(1), super::submit::lease_lost(), dispatched(2)];
     let mut late = defer(1, new_operation());
     let JobCommand::Defer { left_by, .. } = &mut late else { unreachable!("it is one") };
-    *left_by = LeftBy::Doer;
+    *left_by = LeftBy::Doer(Reporter::Daemon);
     let decided = decide(&job(&given), &late, NOW);
     let Decision::Refused { refusal, evidence, consequences } = decided else { panic!("{decided:?}") };
     assert_eq!((refusal, consequences.len()), (Refusal::StaleAttempt, 0));

@@ -43,7 +43,7 @@ fn attempt_before_the_one_that_was_asked_for_is_never_current_again() {
         let late = check_refusal(&given, reports(1, JobStateName::Completed));
         assert_eq!(late, Refusal::StaleAttempt);
         assert_eq!(
-            check_refusal(&given, JobCommand::Heartbeat { attempt_id: attempt(1) }),
+            check_refusal(&given, JobCommand::Heartbeat { attempt_id: attempt(1), by: Reporter::Daemon }),
             Refusal::StaleAttempt
         );
     }
@@ -60,7 +60,13 @@ fn work_of_an_executor_does_not_wait_for_pullers_nor_does_run_of_what_names_nobo
     let retry = JobCommand::QueueAgain { trigger: Trigger::Retry };
     check(&failed(nobodys.clone()), retry.clone(), Decision::refuse(refusal));
     let (attempt_id, owner) = (attempt(1), OwnerId::outside("press-1"));
-    let handed = JobFact::Dispatched { attempt_id, number: 1, owner, trigger: Trigger::Automatic };
+    let handed = JobFact::Dispatched {
+        attempt_id,
+        number: 1,
+        owner,
+        trigger: Trigger::Automatic,
+        holder: Holder::Daemon,
+    };
     let had_it = [nobodys, handed, JobFact::Failed(Details::default())];
     check(&had_it, retry, Decision::fact(asked_again()));
 }

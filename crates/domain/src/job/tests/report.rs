@@ -12,7 +12,7 @@ fn deliver(number: u32) -> JobCommand {
 }
 
 fn heartbeat(number: u32) -> JobCommand {
-    JobCommand::Heartbeat { attempt_id: attempt(number) }
+    JobCommand::Heartbeat { attempt_id: attempt(number), by: Reporter::Daemon }
 }
 
 fn stale(number: u32, state: JobStateName) -> Decision<JobFact> {
@@ -150,7 +150,9 @@ fn a_stale_report_changes_nothing_and_is_kept_as_evidence() {
         check(&given, reports(1, JobStateName::Completed), stale(1, JobStateName::Completed)).unwrap();
     let kept = &after.evidence[0];
     assert_eq!((kept.state, kept.at, &kept.attempt_id), (JobStateName::Completed, NOW, &attempt(1)));
-    assert_eq!(Job { evidence: Vec::new(), updated_at: before.updated_at, ..after }, before);
+    assert_eq!(after.stale_reports, 1);
+    let same = Job { evidence: Vec::new(), stale_reports: 0, updated_at: before.updated_at, ..after };
+    assert_eq!(same, before);
 }
 
 #[test]
@@ -178,6 +180,11 @@ fn evidence_is_kept_up_to_its_limit_and_refused_without_a_trace_after_it() {
     let one_more = reports(1, JobStateName::Failed);
     let job = check(&given, one_more, Decision::refuse(Refusal::StaleAttempt)).unwrap();
     assert_eq!(job.evidence.len(), KEPT_EVIDENCE);
+    assert!(job.counts_stale_report(&attempt(1)) && !job.counts_stale_report(&attempt(9)));
+    let counted = JobFact::StaleReportsCounted { count: 40 };
+    let count = JobCommand::CountStaleReports { count: 40 };
+    let job = check(&given, count, Decision::fact(counted)).unwrap();
+    assert_eq!((job.stale_reports, job.evidence.len()), (60, KEPT_EVIDENCE));
 }
 
 // conforms: R42
@@ -269,6 +276,21 @@ fn reason_and_phase_are_those_of_the_newest_report_progress_stays_until_replaced
     assert_eq!((job.state_reason, job.phase), (None, None));
     assert_eq!(job.notes[0].phase.as_deref(), Some("warming up"));
     assert_eq!(job.progress, Some(Json::parse("{\"pages\":1}").unwrap()));
+}
+
+#[test]
+fn empty_report_of_the_same_state_clears_reason_and_phase() {
+    let said = Details { phase: Some("warming up".to_owned()), ..Details::because("executor_busy") };
+    let given = [created(), dispatched(1), JobFact::Started(said.clone())];
+    let then = Decision::fact(JobFact::Noted(Details::default()));
+    let job = check(&given, reports_with(1, JobStateName::Running, Details::default()), then).unwrap();
+    assert_eq!((job.state_reason, job.phase), (None, None));
+    let given = [&given[..], &[JobFact::Noted(Details::default())]].concat();
+    check(&given, reports_with(1, JobStateName::Running, Details::default()), Decision::Nothing);
+    let over = [created(), dispatched(1), JobFact::Started(Details::default()), JobFact::Completed(said)];
+    check(&over, reports_with(1, JobStateName::Completed, Details::default()), Decision::Nothing);
+    let stopping = [created(), dispatched(1), started(), cancel_requested()];
+    check(&stopping, reports_with(1, JobStateName::Running, Details::default()), Decision::Nothing);
 }
 
 #[test]

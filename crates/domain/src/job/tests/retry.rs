@@ -37,9 +37,8 @@ fn the_failure_of_the_last_attempt_is_final() {
 
 #[test]
 fn work_that_waits_for_a_person_and_fails_is_not_tried_again_by_itself() {
-    for paused in [JobFact::InputAwaited(Details::default()), JobFact::Blocked(Details::default())] {
-        check(&[created(), dispatched(1), paused], fails(1, Retryable::Yes), Decision::fact(failed()));
-    }
+    let blocked = JobFact::Blocked(Details::default());
+    check(&[created(), dispatched(1), blocked], fails(1, Retryable::Yes), Decision::fact(failed()));
 }
 
 #[test]

@@ -198,6 +198,7 @@ fn work_that_is_given_away_anew_leaves_the_open_request_to_the_orphan_ledger() {
 /// The end of the first attempt, as its reporter knows it.
 fn ended(state: JobStateName, submit: SubmitWord) -> JobCommand {
     JobCommand::Report(Box::new(Report {
+        by: Reporter::Daemon,
         attempt_id: Some(attempt(1)),
         state,
         details: Details::default(),

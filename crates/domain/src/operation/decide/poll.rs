@@ -3,7 +3,8 @@
 use super::{Decision, conclude, conclusion, expired_after, give_up, late};
 use crate::job::{OperationEnding, ResultRefs, Retryable};
 use crate::limits::{
-    MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional, check_text,
+    MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional,
+    check_optional_bytes, check_text,
 };
 use crate::operation::command::{Poll, PollAnswer, PollError, PollHints};
 use crate::operation::fact::{Ending, ExpiryCause, OperationFact, Polled, Settlement};
@@ -228,7 +229,7 @@ fn check_answer(answer: &PollAnswer) -> Result<(), Refusal> {
     match answer {
         PollAnswer::Open(_, hints) => {
             check_optional("progress_hint", hints.progress_hint.as_deref(), MAX_NOTE_BYTES)?;
-            check_optional("progress", hints.progress.as_ref().map(Json::as_str), MAX_PROGRESS_BYTES)
+            check_optional_bytes("progress", hints.progress.as_ref().map(Json::as_str), MAX_PROGRESS_BYTES)
         }
         PollAnswer::Completed(result) => check_result(result),
         PollAnswer::Failed {

@@ -324,3 +324,19 @@ fn every_limited_part_of_a_poll_is_taken_at_its_limit_and_refused_over_it() {
     let refusal = Refusal::TooLarge { what: "poll error message", limit: MAX_NOTE_BYTES };
     check(&[accepted()], poll_error(long), Decision::refuse(refusal));
 }
+
+#[test]
+fn last_poll_tells_whether_the_service_hung() {
+    let failed = |code: &str| {
+        let error = Some(PollError { code: code.to_owned(), message: String::new() });
+        OperationFact::Polled(Polled { error, ..polled_again_in(5) })
+    };
+    let history = |facts: &[OperationFact]| operation(facts).poll_history();
+    assert_eq!(history(&[accepted()]), PollHistory::NeverPolled);
+    for code in [POLL_TIMED_OUT, "timed_out"] {
+        assert_eq!(history(&[accepted(), failed(code)]), PollHistory::Hung, "{code}");
+        assert_eq!(history(&[accepted(), failed(code), running()]), PollHistory::Answered, "{code}");
+    }
+    assert_eq!(history(&[accepted(), failed("bad_answer")]), PollHistory::Answered);
+    assert_eq!(history(&[accepted(), running()]), PollHistory::Answered);
+}

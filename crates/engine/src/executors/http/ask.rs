@@ -32,6 +32,10 @@ impl HttpConnector {
             }
             Asked::Answered => {}
         }
+        if let Some(named) = reading.names_other_work(&handle.remote_id, &self.connector.submit) {
+            let message = format!("the answer is about other work ({named:?}) than was asked for");
+            return Err(error("status_of_other_work", self.masked(message)));
+        }
         let state = reading.state(&self.connector.states)?;
         if let Some(open) = interpret::open(state) {
             return Ok(Polled::Open(open, reading.hints()));

@@ -120,7 +120,23 @@ impl<'a> Reading<'a> {
 
     /// The service's own id.
     pub(super) fn id(&self) -> Option<Value> {
-        match self.find(self.call.read.id.as_ref()) {
+        self.id_at(self.call.read.id.as_ref())
+    }
+
+    /// The id of other work that a status answer names, if it names one. The file says where the id is in this answer; else it is
+    /// looked for where `submit` found it. An address is compared only where the file says so: it may point to what comes next.
+    pub(super) fn names_other_work(&self, ours: &Value, submit: &Call) -> Option<String> {
+        let ours = plain_text(ours).filter(|ours| !ours.is_empty())?;
+        let named = match &self.call.read.id {
+            Some(_) => self.id(),
+            None if ours.contains("://") => None,
+            None => self.id_at(submit.read.id.as_ref()),
+        };
+        plain_text(&named?).filter(|named| *named != ours)
+    }
+
+    fn id_at(&self, template: Option<&Template>) -> Option<Value> {
+        match self.find(template) {
             Found::Value(id @ (Value::String(_) | Value::Number(_)))
                 if plain_text(&id) != Some(String::new()) =>
             {

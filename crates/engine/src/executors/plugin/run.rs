@@ -3,6 +3,7 @@
 //! The process runs under the same supervisor as every command: nothing that it starts outlives the attempt.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,7 +116,8 @@ impl PluginExecutor {
 
     async fn attempt(&self, assignment: Assignment, prepared: Prepared, link: Link) -> Produced {
         let Prepared { command, request, workspace } = prepared;
-        let collected = match self.start(&assignment, &command, request, link).await {
+        let files = workspace.path().to_owned();
+        let collected = match self.start(&assignment, &command, request, files, link).await {
             Ok(collected) => collected,
             Err(failure) => return Produced::Failed(failure),
         };
@@ -151,7 +153,8 @@ impl PluginExecutor {
         }
         let state = self.state().await.map_err(|told| Failure::transient("state_unavailable", told))?;
         let named = input.workspace_dir.as_deref();
-        let workspace = Workspace::of(&self.workspaces, &*self.store, assignment, named).await?;
+        let run_as = settings.run_as.as_ref();
+        let workspace = Workspace::of(&self.workspaces, &*self.store, assignment, named, run_as).await?;
         let workspace_dir = workspace.path().to_str().ok_or_else(|| {
             Failure::permanent("workspace_unavailable", "the path of the workspace is not UTF-8")
         })?;
@@ -180,9 +183,10 @@ impl PluginExecutor {
         assignment: &Assignment,
         command: &str,
         request: Vec<u8>,
+        files: PathBuf,
         link: Link,
     ) -> Result<Collected, Failure> {
-        let Plugin { entrypoint, settings, .. } = &*self.plugin;
+        let Plugin { entrypoint, directory, settings, .. } = &*self.plugin;
         let Some(program) = entrypoint.to_str() else {
             let told = format!("{} is not UTF-8", entrypoint.display());
             return Err(Failure::permanent("spawn_error", told));
@@ -190,6 +194,9 @@ impl PluginExecutor {
         let process = ProcessSettings {
             inherited: settings.inherited(),
             time_limit: Some(settings.time_limit(command)),
+            sandbox: settings.sandbox,
+            run_as: settings.run_as.clone(),
+            own_paths: vec![files, directory.clone()],
             ..ProcessSettings::new(Program::Fixed(vec![program.to_owned()]), ".")
         };
         let limits =

@@ -8,6 +8,7 @@ use domain::breaker::BreakerPolicy;
 use serde_json::{Map, Value};
 
 use super::super::http::SecretSource;
+use super::super::process::{RunAs, SandboxPolicy};
 
 /// What plugins have from the daemon's environment.
 const INHERITED: [&str; 19] = [
@@ -55,6 +56,10 @@ pub struct PluginSettings {
     pub env_passthrough: Vec<String>,
     /// What an answer of an older era is.
     pub strictness: Strictness,
+    /// Whether it may run without a sandbox.
+    pub sandbox: SandboxPolicy,
+    /// Who it runs as; none: the daemon's user.
+    pub run_as: Option<RunAs>,
 }
 
 /// Whether jobs may name a plugin.
@@ -113,6 +118,8 @@ impl Default for PluginSettings {
             breaker: BreakerPolicy::default(),
             env_passthrough: Vec::new(),
             strictness: Strictness::default(),
+            sandbox: SandboxPolicy::default(),
+            run_as: None,
         }
     }
 }

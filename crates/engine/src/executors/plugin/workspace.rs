@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use store::{ArtifactName, Store};
 
 use super::super::http::Mask;
-use super::super::process::{Artifacts, KeptFile, is_name};
+use super::super::process::{Artifacts, KeptFile, RunAs, is_name};
 use crate::workspaces::{NewFile, OpenWorkspace, WorkspaceError, media_type, new_files};
 use crate::{Assignment, Failure, Reach, Workspaces};
 
@@ -56,6 +56,7 @@ impl Workspace {
         store: &dyn Store,
         assignment: &Assignment,
         named: Option<&str>,
+        run_as: Option<&RunAs>,
     ) -> Result<Self, Failure> {
         if let Some(named) = named {
             return allowed(named, workspaces).map(Self::Named);
@@ -63,11 +64,17 @@ impl Workspace {
         let began_with = began_with(workspaces, store, &assignment.job).await?;
         let open = workspaces.open(&assignment.attempt_id).map_err(failure)?;
         if began_with.is_empty() {
+            if let Some(user) = run_as {
+                open.hand_to(user).map_err(failure)?;
+            }
             return Ok(Self::Own { open, began_with });
         }
+        let run_as = run_as.cloned();
         // Whoever is dropped meanwhile leaves the copy to its own end.
         let filled = tokio::task::spawn_blocking(move || {
-            open.fill(&began_with).map(|()| Self::Own { open, began_with })
+            open.fill(&began_with)?;
+            run_as.iter().try_for_each(|user| open.hand_to(user))?;
+            Ok::<_, WorkspaceError>(Self::Own { open, began_with })
         });
         filled.await.map_err(|error| failure(io::Error::other(error).into()))?.map_err(failure)
     }

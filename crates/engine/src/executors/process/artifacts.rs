@@ -20,7 +20,7 @@ use store::{
 };
 use tokio::io::AsyncReadExt;
 
-use crate::CommitWatch;
+use crate::{CommitWatch, mount_points};
 
 /// Removals that may wait; more are done by whoever asks.
 const REMOVALS_WAITING: usize = 4_096;
@@ -246,7 +246,8 @@ fn remove_now(dir: &Path, job_id: &JobId) {
     if !is_segment(job_id.as_str()) {
         return;
     }
-    match fs::remove_dir_all(dir.join(job_id.as_str())) {
+    let files = dir.join(job_id.as_str());
+    match mount_points::check_none_in(&files).and_then(|()| fs::remove_dir_all(&files)) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => tracing::warn!(job = %job_id, "artifacts not removed: {error}"),

@@ -3,15 +3,16 @@
 //! An input that names no command is refused here for good, before anything is started.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use serde_json::value::RawValue;
 
-use super::sweep::{ATTEMPT_ID, DATA_DIR};
+use super::sweep::{ATTEMPT_ID, DAEMON_ID, daemon_id};
 use super::{ProcessHost, ProcessSettings, Program};
 use crate::{Assignment, Failure};
 
+const HOME: &str = "HOME";
 const JOB_ID: &str = "LONGHAUL_JOB_ID";
 const ATTEMPT_NUMBER: &str = "LONGHAUL_ATTEMPT_NUMBER";
 /// Names that no setting and no job may give.
@@ -31,10 +32,9 @@ pub(super) struct CommandLine {
 
 /// What an end that the command brought on itself means: an exit code, a crash, a time limit. An end that came from outside
 /// is always worth another attempt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OwnEnd {
     /// Another attempt may help, as the job's retry policy says.
-    #[default]
     MayBeTriedAgain,
     /// No attempt follows.
     Final,
@@ -47,7 +47,7 @@ struct Asked {
     cwd: Option<PathBuf>,
     env: BTreeMap<String, String>,
     stdin: Vec<u8>,
-    own_end: OwnEnd,
+    own_end: Option<OwnEnd>,
 }
 
 impl CommandLine {
@@ -57,6 +57,7 @@ impl CommandLine {
         settings: &ProcessSettings,
         assignment: &Assignment,
     ) -> Result<Self, Failure> {
+        host.check_sandbox(settings)?;
         let asked = match &settings.program {
             Program::Fixed(argv) => {
                 Asked { argv: argv.clone(), stdin: assignment.input.clone(), ..Asked::default() }
@@ -80,6 +81,12 @@ impl CommandLine {
                 environment.insert(OsString::from(name), value);
             }
         }
+        // The home of the daemon's user is not that of another.
+        if let Some(home) = settings.run_as.as_ref().and_then(|user| user.home.clone())
+            && environment.contains_key(OsStr::new(HOME))
+        {
+            environment.insert(HOME.into(), home.into());
+        }
         for (name, value) in settings.environment.iter().chain(&asked.env) {
             environment.insert(name.into(), value.into());
         }
@@ -92,13 +99,18 @@ impl CommandLine {
             environment.insert(name.into(), value.into());
         }
         environment.extend(settings.own.iter().map(|(name, value)| (name.into(), value.into())));
-        environment.insert(DATA_DIR.into(), host.data_dir.clone().into());
+        environment.insert(DAEMON_ID.into(), daemon_id(&host.data_dir).into());
         Ok(Self {
             argv: asked.argv,
             working_directory,
             environment,
             stdin: asked.stdin,
-            own_end: asked.own_end,
+            own_end: asked.own_end.unwrap_or_else(|| match settings.program {
+                // The operator says how often it is tried.
+                Program::Fixed(_) => OwnEnd::MayBeTriedAgain,
+                Program::FromJob if assignment.job.spec.retry_requested => OwnEnd::MayBeTriedAgain,
+                Program::FromJob => OwnEnd::Final,
+            }),
         })
     }
 }
@@ -128,7 +140,7 @@ impl Asked {
                 "final_exit" => {
                     let is_final: bool = serde_json::from_str(text)
                         .map_err(|_| "final_exit must be true or false".to_owned())?;
-                    asked.own_end = if is_final { OwnEnd::Final } else { OwnEnd::MayBeTriedAgain };
+                    asked.own_end = Some(if is_final { OwnEnd::Final } else { OwnEnd::MayBeTriedAgain });
                 }
                 other => {
                     return Err(format!(

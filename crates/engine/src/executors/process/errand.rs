@@ -22,6 +22,10 @@ pub(super) struct Errand {
     /// Between TERM and KILL.
     pub grace: Duration,
     pub working_directory: PathBuf,
+    /// The user and the group that it runs as; none: those of the daemon.
+    pub run_as: Option<(u32, u32)>,
+    /// What it may reach although the sandbox protects what is around it.
+    pub own_paths: Vec<PathBuf>,
     /// The program and its arguments.
     pub argv: Vec<OsString>,
     /// All of it: nothing is inherited.
@@ -58,6 +62,12 @@ impl Errand {
         };
         put(&[self.grace.as_millis().to_string().as_ref()])?;
         put(&[self.working_directory.as_os_str()])?;
+        let run_as = self.run_as.map(|(uid, gid)| format!("{uid}:{gid}")).unwrap_or_default();
+        put(&[run_as.as_ref()])?;
+        put(&[self.own_paths.len().to_string().as_ref()])?;
+        for path in &self.own_paths {
+            put(&[path.as_os_str()])?;
+        }
         put(&[self.argv.len().to_string().as_ref()])?;
         for word in &self.argv {
             put(&[word])?;
@@ -74,17 +84,26 @@ impl Errand {
         let text = |part: &[u8]| OsString::from_vec(part.to_vec());
         let grace = Duration::from_millis(number(parts.next()?)?);
         let working_directory = PathBuf::from(text(parts.next()?));
-        let count = usize::try_from(number(parts.next()?)?).ok()?;
-        let argv: Vec<OsString> = parts.by_ref().take(count).map(text).collect();
-        if argv.len() < count {
-            return None;
-        }
+        let run_as = match std::str::from_utf8(parts.next()?).ok()? {
+            "" => None,
+            both => {
+                let (uid, gid) = both.split_once(':')?;
+                Some((uid.parse().ok()?, gid.parse().ok()?))
+            }
+        };
+        let mut list = || {
+            let count = usize::try_from(number(parts.next()?)?).ok()?;
+            let texts: Vec<OsString> = parts.by_ref().take(count).map(text).collect();
+            (texts.len() == count).then_some(texts)
+        };
+        let own_paths = list()?.into_iter().map(PathBuf::from).collect();
+        let argv = list()?;
         let variable = |part: &[u8]| {
             let at = part.iter().position(|byte| *byte == b'=')?;
             Some((text(&part[..at]), text(&part[at + 1..])))
         };
         let environment = parts.map(variable).collect::<Option<_>>()?;
-        Some(Self { grace, working_directory, argv, environment })
+        Some(Self { grace, working_directory, run_as, own_paths, argv, environment })
     }
 }
 
@@ -96,6 +115,8 @@ mod tests {
         Errand {
             grace: Duration::from_secs(5),
             working_directory: PathBuf::from(OsString::from_vec(vec![b'/', 0xff])),
+            run_as: Some((1_000, 0)),
+            own_paths: vec![PathBuf::from("/srv/a b")],
             argv: argv.iter().map(OsString::from).collect(),
             environment: environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
         }

@@ -112,7 +112,7 @@ pub(super) async fn follow(
         Some(writer) if said == LastWord::TreeEnded && !stopping => {
             let reader = lines.into_inner().into_inner().into_inner();
             if let Ok(socket) = reader.reunite(writer) {
-                host.supervisors.keep(Supervisor { process, socket }, &settings.limits);
+                host.supervisors.keep(Supervisor { process, socket }, host, settings);
             }
         }
         open => {

@@ -43,9 +43,11 @@ impl Process {
         (self.pid, self.started)
     }
 
-    /// Whether it runs for the same user as we do.
+    /// Whether it runs for the same user as we do, or for one of those whom root may have run something.
     pub(super) fn is_ours(&self) -> bool {
-        fs::metadata(format!("/proc/{}", self.pid)).is_ok_and(|metadata| metadata.uid() == geteuid().as_raw())
+        let user = geteuid();
+        let is_of_user = |metadata: fs::Metadata| metadata.uid() == user.as_raw();
+        user.is_root() || fs::metadata(format!("/proc/{}", self.pid)).is_ok_and(is_of_user)
     }
 
     /// Whether its environment, as it was given at its start, has all these entries.

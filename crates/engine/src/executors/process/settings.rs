@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::sandbox::{RunAs, SandboxPolicy};
+
 /// Variables that a command has from the daemon if nothing else is said.
 const INHERITED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"];
 /// Between TERM and KILL.
@@ -32,6 +34,12 @@ pub struct ProcessSettings {
     pub output_limit_bytes: u64,
     /// What the kernel keeps a command to.
     pub limits: Limits,
+    /// Whether it may run without a sandbox.
+    pub sandbox: SandboxPolicy,
+    /// Who it runs as; none: the daemon's user.
+    pub run_as: Option<RunAs>,
+    /// What it works with, which it may reach also where that lies in the data directory.
+    pub own_paths: Vec<PathBuf>,
 }
 
 /// What the kernel keeps a command, and each process that it starts, to. What is left out is as the daemon has it.
@@ -81,6 +89,9 @@ impl ProcessSettings {
             grace: GRACE,
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
             limits: Limits::default(),
+            sandbox: SandboxPolicy::default(),
+            run_as: None,
+            own_paths: Vec::new(),
         }
     }
 }

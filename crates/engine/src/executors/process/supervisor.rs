@@ -22,6 +22,7 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use super::errand::Errand;
 use super::progress_lines::PROGRESS_DESCRIPTOR;
 use super::report::{Exit, Report};
+use super::sandbox::{ExposedPaths, Sandbox, SandboxSettings, hide_from_tracers};
 use super::settings::Limits;
 pub(super) use descriptors::Descriptors;
 use descriptors::inherit_progress;
@@ -34,20 +35,39 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How long killing may take: what is left then hangs in the kernel, and dies when it comes out.
 pub(super) const KILL_LIMIT: Duration = Duration::from_secs(10);
 
+/// What a supervisor is started with.
+#[derive(Clone, Debug)]
+pub struct SupervisorSettings {
+    /// What the kernel keeps its commands to.
+    pub limits: Limits,
+    /// What its commands are kept in, if they are.
+    pub sandbox: Option<SandboxSettings>,
+}
+
+/// Finds out whether the sandbox of these settings can be had here.
+pub fn try_sandbox(settings: &SupervisorSettings) -> io::Result<()> {
+    let Some(sandbox) = &settings.sandbox else { return Ok(()) };
+    settings.limits.set()?;
+    Sandbox::enter(sandbox)?.try_out()
+}
+
 /// Runs commands one after the other, each to the end of its tree. The daemon's socket is standard input; commands come over it.
-pub fn supervise(limits: &Limits) -> io::Result<()> {
+pub fn supervise(settings: &SupervisorSettings) -> io::Result<()> {
     descriptors::close_inherited()?;
+    // The lowest number stays free for what each message brings first.
+    let lowest = io::stdin().as_fd().try_clone_to_owned()?;
+    // While there is one thread. Whoever sends a command hears of it if there is no sandbox.
+    let sandbox = settings.sandbox.as_ref().map(Sandbox::enter).transpose();
+    hide_from_tracers()?;
     // Refused to the leader of a process group: then the sweep after a killed supervisor has only the marks to go by.
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;
-    // The lowest number stays free for what each message brings first.
-    let lowest = io::stdin().as_fd().try_clone_to_owned()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut watch = runtime.block_on(async { Watch::new() })?;
     drop(lowest);
     runtime.block_on(async {
         while let Some(descriptors) = watch.descriptors().await? {
-            match attend(descriptors, limits, &mut watch).await? {
+            match attend(descriptors, &settings.limits, &sandbox, &mut watch).await? {
                 After::Another => {}
                 After::Nothing => break,
             }
@@ -64,7 +84,12 @@ enum After {
 }
 
 /// One command, from its start to the end of its tree.
-async fn attend(descriptors: Descriptors, limits: &Limits, watch: &mut Watch) -> io::Result<After> {
+async fn attend(
+    descriptors: Descriptors,
+    limits: &Limits,
+    sandbox: &io::Result<Option<Sandbox>>,
+    watch: &mut Watch,
+) -> io::Result<After> {
     if watch.daemon_is_gone() {
         return Ok(After::Nothing);
     }
@@ -74,11 +99,12 @@ async fn attend(descriptors: Descriptors, limits: &Limits, watch: &mut Watch) ->
         let mut command = command(&errand)?;
         command.env(PROGRESS_DESCRIPTOR, inherit_progress(&progress)?.to_string());
         command.stdin(stdin).stdout(stdout).stderr(stderr);
-        Ok(Pid::from_child(&command.spawn()?))
+        start(command, &errand, sandbox)
     });
     drop(progress);
-    let main = match started {
-        Ok(main) => main,
+    // What the command owns stays within its reach until the tree has ended.
+    let (main, _exposed) = match started {
+        Ok(started) => started,
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or_default();
             watch.report(&Report::NotStarted { errno, message: error.to_string() }).await;
@@ -123,6 +149,20 @@ async fn attend(descriptors: Descriptors, limits: &Limits, watch: &mut Watch) ->
     })
 }
 
+/// Starts the command, in the sandbox if there is to be one.
+fn start<'a>(
+    mut command: Command,
+    errand: &Errand,
+    sandbox: &'a io::Result<Option<Sandbox>>,
+) -> io::Result<(Pid, Option<ExposedPaths<'a>>)> {
+    let (child, exposed) = match sandbox {
+        Ok(Some(sandbox)) => sandbox.start(command, &errand.own_paths)?,
+        Ok(None) => (command.spawn()?, None),
+        Err(error) => return Err(io::Error::new(error.kind(), error.to_string())),
+    };
+    Ok((Pid::from_child(&child), exposed))
+}
+
 /// Why the tree has to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
@@ -138,6 +178,10 @@ fn command(errand: &Errand) -> io::Result<Command> {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(errand.environment.iter().map(|(name, value)| (name, value)));
     command.current_dir(&errand.working_directory).process_group(0);
+    if let Some((uid, gid)) = errand.run_as {
+        // The other groups of root go with it.
+        command.uid(uid).gid(gid);
+    }
     Ok(command)
 }
 

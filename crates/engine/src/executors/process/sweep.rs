@@ -1,7 +1,7 @@
 //! Ends what is left of attempts that nobody supervises any more, found by the marks in their environment.
 //!
-//! Two cases: a supervisor was killed, and the daemon before this one was. Only processes of our own user that name our data directory are
-//! touched, with what descends from them. A process that took the marks from its own environment and left its session is not found.
+//! Two cases: a supervisor was killed, and the daemon before this one was. Only processes of our own user (of any, if we are root) that name our
+//! daemon are touched, with what descends from them. A process that took the marks from its own environment and left its session is not found.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
@@ -15,8 +15,9 @@ use super::processes::{self, Process};
 
 /// Which attempt a process belongs to.
 pub(super) const ATTEMPT_ID: &str = "LONGHAUL_ATTEMPT_ID";
-/// Whose attempt it is.
-pub(super) const DATA_DIR: &str = "LONGHAUL_DATA_DIR";
+/// Whose attempt it is: says nothing of where the data is.
+pub(super) const DAEMON_ID: &str = "LONGHAUL_DAEMON_ID";
+const DAEMON_ID_DIGITS: usize = 32;
 /// That it is a supervisor, which has the commands of many attempts one after the other.
 pub(super) const SUPERVISOR: &str = "LONGHAUL_SUPERVISOR";
 /// Looks before giving up on processes that do not end.
@@ -27,7 +28,7 @@ const BETWEEN_ROUNDS: Duration = Duration::from_millis(5);
 /// Ends all processes of earlier daemons on this data directory, and says how many there were. To be called at the start, before any attempt.
 pub fn sweep_leftovers(data_dir: &Path) -> usize {
     let Ok(data_dir) = data_dir.canonicalize() else { return 0 };
-    let ours = [entry(DATA_DIR, data_dir.as_os_str().as_bytes())];
+    let ours = [entry(DAEMON_ID, daemon_id(&data_dir).as_bytes())];
     end_all(|process| {
         let at_work = || process.has_variable(ATTEMPT_ID) || process.has_variable(SUPERVISOR);
         process.is_ours() && process.has_entries(&ours) && at_work()
@@ -37,8 +38,15 @@ pub fn sweep_leftovers(data_dir: &Path) -> usize {
 /// Ends what is left of one attempt whose supervisor is gone; `session` is the supervisor's, as long as it has not been waited for.
 pub(super) fn sweep_attempt(data_dir: &Path, attempt_id: &AttemptId, session: Option<i32>) -> usize {
     let ours =
-        [entry(DATA_DIR, data_dir.as_os_str().as_bytes()), entry(ATTEMPT_ID, attempt_id.as_str().as_bytes())];
+        [entry(DAEMON_ID, daemon_id(data_dir).as_bytes()), entry(ATTEMPT_ID, attempt_id.as_str().as_bytes())];
     end_all(|process| process.is_ours() && (session == Some(process.session) || process.has_entries(&ours)))
+}
+
+/// What stands for a data directory, given its full path, in the environment of what runs for its daemon.
+pub(super) fn daemon_id(data_dir: &Path) -> String {
+    let mut digits = store::sha256(data_dir.as_os_str().as_bytes()).to_string();
+    digits.truncate(DAEMON_ID_DIGITS);
+    digits
 }
 
 fn entry(name: &str, value: &[u8]) -> Vec<u8> {

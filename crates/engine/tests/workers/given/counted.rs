@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex};
 use domain::ask::{Ask, Closing};
 use domain::job::JobStateName;
 use domain::peer::{Peer, Sighting};
+use domain::timeline::{Anchor, Step};
 use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use futures::FutureExt;
 use store::{
-    AskQuery, AskStore, Commit, Committed, IdempotencyKey, JobQuery, KeptKey, KeptPluginFact, Lane, Loaded,
-    MemoryStore, Node, Page, PeerPage, PeerQuery, PeerStore, PluginState, PluginStore, Reply, RoutingPage,
-    RoutingQuery, RoutingStore, Store, StoreError, StoredFact, Take, Taken, Taking, Token,
+    AskQuery, AskStore, ClockStore, Commit, Committed, DuePlace, IdempotencyKey, JobQuery, KeptKey,
+    KeptPluginFact, Lane, Loaded, MemoryStore, Node, Page, PeerPage, PeerQuery, PeerStore, PluginState,
+    PluginStore, Reply, RoutingPage, RoutingQuery, RoutingStore, Store, StoreClock, StoreError, StoredFact,
+    Take, Taken, Taking, Token,
 };
 use tokio::sync::Notify;
 
@@ -111,6 +113,29 @@ impl Counted {
 
     fn count(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl ClockStore for Counted {
+    fn clock(&self) -> Reply<'_, StoreClock> {
+        self.count();
+        self.inner.clock()
+    }
+
+    fn keep_clock(&self, anchor: Anchor, step: Option<Step>) -> Reply<'_, ()> {
+        self.count();
+        self.inner.keep_clock(anchor, step)
+    }
+
+    fn due_between(
+        &self,
+        kind: RecordKind,
+        after: DuePlace,
+        until: Timestamp,
+        limit: usize,
+    ) -> Reply<'_, Vec<(Timestamp, RecordId)>> {
+        self.count();
+        self.inner.due_between(kind, after, until, limit)
     }
 }
 

@@ -116,8 +116,9 @@ fn recorded(client: &Client, id: &str, attempt_id: &str, stream: Stream) -> Resu
     let JobResult::End(end) = result else { return Ok(None) };
     let artifacts: Vec<serde_json::Value> = serde_json::from_str(end.artifacts.get())?;
     let mut recorded = artifacts.into_iter().filter_map(|one| serde_json::from_value::<Recorded>(one).ok());
-    let is_asked_for =
-        |one: &Recorded| one.name == stream.name() && one.path.split('/').any(|part| part == attempt_id);
+    // The path has the attempt's id; whoever did not make the attempt knows it by its alias.
+    let is_named = |part: &str| part == attempt_id || server::attempt_alias(part) == attempt_id;
+    let is_asked_for = |one: &Recorded| one.name == stream.name() && one.path.split('/').any(is_named);
     Ok(recorded.find(is_asked_for))
 }
 

@@ -11,8 +11,8 @@ use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
 use domain::policy::Hint;
 use domain::{Json, Timestamp};
 use engine::{
-    Approval, Assignment, CancelReply, Contract, Deferral, Failure, Gated, Link, ModeSupport, Modes, Output,
-    Outside, Polled, Produced, Schema, SignedWebhook, Specialist, verify_webhook,
+    Approval, Assignment, CancelReply, Contract, Deferral, Failure, ForeignWork, Gated, Link, ModeSupport,
+    Modes, Output, Outside, Polled, Produced, Schema, SignedWebhook, Specialist, verify_webhook,
 };
 use serde_json::{Value, json};
 
@@ -154,6 +154,10 @@ impl Specialist for Defers {
             deferral.cancelability = Cancelability::NotCancelable("the press has no brake".to_owned());
         }
         Box::pin(std::future::ready(Produced::Deferred(deferral)))
+    }
+
+    fn adopt(&self, _: &Assignment, work: ForeignWork) -> Result<Deferral, String> {
+        Ok(Deferral::new(json!({ "polls": 9, "id": work.id }).to_string().into_bytes()))
     }
 
     fn poll(&self, outside: Outside) -> Pin<Box<dyn Future<Output = Result<Polled, PollError>> + Send + '_>> {

@@ -48,7 +48,8 @@ pub(super) async fn read(session: &Session, requests: &[&Request]) -> Result<Rea
             Request::Claim(request) => {
                 rows.extend(claims::record_of(request).map(|id| (id.clone(), Held::default())));
             }
-            Request::Token(_) | Request::Node(_) | Request::Peer(_) | Request::Ask(_) => {}
+            Request::Token(_) | Request::Node(_) | Request::Peer(_) | Request::Ask(_) | Request::Clock(_) => {
+            }
         }
     }
     let [lock_rows, kept_keys, store_time] = [
@@ -65,14 +66,18 @@ pub(super) async fn read(session: &Session, requests: &[&Request]) -> Result<Rea
         let row = rows.first().ok_or_else(|| Unfit::new(0, "the server says no time"))?;
         nodes::measured(row, sent, answered)
     };
-    let locked =
-        async { if rows.is_empty() { Ok(Vec::new()) } else { session.rows(&lock_rows, &ids).await } };
+    // Whoever takes names no row, and locks the table all the same: no step of the clock is adopted until the end.
+    let takes = requests.iter().any(|request| matches!(request, Request::Claim(_)));
+    let locked = async {
+        if rows.is_empty() && !takes { Ok(Vec::new()) } else { session.rows(&lock_rows, &ids).await }
+    };
     let kept = async {
         if keys.is_empty() { Ok(Vec::new()) } else { session.rows(&kept_keys, &keys.parameters()).await }
     };
     let begin =
         if requests.iter().all(|request| request.stands_on_next_commit()) { UNSYNCED } else { SYNCED };
-    let (begun, time, locked, kept) = futures::join!(session.run(begin), time, locked, kept);
+    // The time last, when the rows are locked: a step of the clock that was adopted before that is known then.
+    let (begun, locked, kept, time) = futures::join!(session.run(begin), locked, kept, time);
     begun?;
     let time = time?;
     let (locked, found) = (locked?, kept?);

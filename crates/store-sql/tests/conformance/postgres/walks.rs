@@ -1,7 +1,8 @@
 //! Verify, rebuild and export on the server: the same code as on a file, on a session.
 
+use domain::BodyName;
 use domain::attention::Retention;
-use store::{Store, StoreError};
+use store::{Store, StoreError, body_ref};
 
 use super::database::Database;
 use crate::given::*;
@@ -115,4 +116,27 @@ async fn export_gives_every_fact_and_every_claim_in_order() {
     let claims = ledger.claims_after("").await.unwrap();
     let named: Vec<&str> = claims.iter().map(|line| line.id.as_str()).collect();
     assert_eq!(named, ["op-press", "work-done", "work-lost", "work-outside", "work-running"]);
+}
+
+#[tokio::test]
+async fn damaged_or_missing_body_of_a_database_is_told() {
+    let input = body_ref(BodyName::Input, b"queued");
+    let place = "WHERE record_id = 'work-queued'";
+    for statement in [
+        format!("UPDATE bodies SET bytes = 'queuee' {place}"),
+        format!("UPDATE bodies SET sha256 = set_byte(sha256, 0, (get_byte(sha256, 0) + 1) % 256) {place}"),
+        format!("UPDATE bodies SET record_id = 'work-queuee' {place}"),
+        format!("DELETE FROM bodies {place}"),
+    ] {
+        let database = Database::lived_in().await;
+        database.tamper(&statement, 1).await;
+        let store = database.open().await;
+        let told = store.body(&job("queued"), input).await.unwrap_err();
+        assert_eq!(told.code(), "body_damaged", "{statement}: {told}");
+        // Nor does a worker get it with the job that it takes.
+        let ready = store.take_ready(LANE.into(), take("node-b", at(101), 10)).await.unwrap();
+        assert_eq!(ids(&ready), ["work-queued"]);
+        let at_hand = store.remembered(&job("queued")).map(|remembered| remembered.bodies);
+        assert!(at_hand.unwrap_or_default().is_empty(), "{statement}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Rows that nobody can have written: the store says that it is broken, and goes on with the rest.
 
-use domain::RecordKind;
-use store::{JobFilter, JobQuery, Store, StoreError};
+use domain::{BodyName, RecordKind};
+use store::{JobFilter, JobQuery, Store, StoreError, body_ref};
 
 use super::file::File;
 use crate::given::*;
@@ -108,4 +108,40 @@ async fn key_that_cannot_be_read_is_told_and_not_given_again() {
         broken(store.commit(again).await, change);
         assert_eq!(store.load(&job("again")).await, Ok(None));
     }
+}
+
+#[tokio::test]
+async fn damaged_or_missing_body_is_told_and_none_of_it_given() {
+    let input = body_ref(BodyName::Input, b"done");
+    let place = "WHERE record_id = 'work-done' AND name = 'input'";
+    for statement in [
+        format!("UPDATE bodies SET bytes = CAST('dons' AS BLOB) {place}"),
+        format!("UPDATE bodies SET bytes = CAST('don' AS BLOB) {place}"),
+        format!("UPDATE bodies SET sha256 = CAST(x'00' || substr(sha256, 2) AS BLOB) {place}"),
+        format!("UPDATE bodies SET name = 'inpuu' {place}"),
+        format!("UPDATE bodies SET record_id = 'work-dond' {place}"),
+        format!("DELETE FROM bodies {place}"),
+    ] {
+        let before = store::damaged_body_reads();
+        let (_file, store) = store_after(&statement).await;
+        let told = store.body(&job("done"), input).await.unwrap_err();
+        assert_eq!(told.code(), "body_damaged", "{statement}: {told}");
+        assert!(told.to_string().contains("the input of work-done"), "{told}");
+        assert!(told.to_string().contains(&input.sha256.to_string()), "{told}");
+        assert!(store::damaged_body_reads() > before);
+        // The others are as they were.
+        let result = body_ref(BodyName::Result, b"{\"pages\":12}");
+        assert!(store.body(&job("done"), result).await.unwrap().is_some());
+    }
+}
+
+#[tokio::test]
+async fn record_whose_view_is_lost_or_old_is_not_taken_for_missing() {
+    let (_file, store) = store_after("DELETE FROM jobs WHERE id = 'work-done'").await;
+    broken(store.load(&job("done")).await, "view");
+    let (_file, store) = store_after("DELETE FROM agenda WHERE record_id = 'work-done'").await;
+    broken(store.load(&job("done")).await, "agenda");
+    let older = "UPDATE agenda SET version = version - 1 WHERE record_id = 'work-done'";
+    let (_file, store) = store_after(older).await;
+    broken(store.load(&job("done")).await, "head");
 }

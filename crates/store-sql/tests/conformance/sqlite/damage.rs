@@ -28,7 +28,7 @@ const UNTOLD: [&str; 8] =
     ["position", "owner", "lease_expires_at", "heartbeat_at", "claim_version", "held", "due_at", "limit_at"];
 
 /// Numbers from a seed (`SplitMix64`).
-struct Chance(u64);
+pub struct Chance(pub u64);
 
 impl Chance {
     fn next(&mut self) -> u64 {
@@ -39,11 +39,11 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    fn byte(&mut self) -> u8 {
+    pub fn byte(&mut self) -> u8 {
         self.next().to_le_bytes()[0]
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 

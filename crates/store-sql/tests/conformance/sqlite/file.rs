@@ -50,8 +50,14 @@ impl File {
         raw
     }
 
+    /// Without its watermark: what is lost shows only in what is there.
+    pub fn remove_mark(&self) {
+        let _ = fs::remove_file(self.path().with_extension("sqlite.mark"));
+    }
+
     /// A statement that the store would never make, past its triggers, on exactly so many rows.
     pub fn tamper(&self, statement: &str, rows: usize) {
+        self.remove_mark();
         let raw = self.raw();
         raw.execute_batch("DROP TRIGGER facts_are_never_changed; DROP TRIGGER facts_go_only_when_retired")
             .unwrap();

@@ -40,6 +40,7 @@ fn refusals(file: &File) -> [&'static str; 3] {
 #[tokio::test]
 async fn migrations_lead_up_down_and_up_again_to_the_same_schema() {
     let file = File::lived_in().await;
+    file.remove_mark();
     let mut raw = file.raw();
     let up = schema(&raw);
     assert!(up.len() > 10);

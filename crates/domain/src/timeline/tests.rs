@@ -1,0 +1,157 @@
+//! The rules of stepping: glitches, steps both ways, suspends, restarts; and what they mean for timers.
+
+use super::*;
+
+const SECOND: i64 = 1_000_000;
+const HOUR: i64 = 3_600 * SECOND;
+const DAY: i64 = 24 * HOUR;
+/// The wall clock when the boot-time clock says zero.
+const EPOCH: i64 = 1_000_000 * SECOND;
+
+/// A machine whose wall clock is off by what the test says.
+struct Machine {
+    timeline: Timeline,
+    boot: i64,
+    off_by: i64,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let timeline = Timeline::start(0, Timestamp::from_micros(EPOCH), Timestamp::default(), None);
+        Self { timeline, boot: 0, off_by: 0 }
+    }
+
+    fn after(&mut self, micros: i64) -> Reading {
+        self.boot += micros;
+        self.timeline.observe(self.boot, Timestamp::from_micros(EPOCH + self.boot + self.off_by))
+    }
+
+    /// Store time minus what a right clock would say.
+    fn ahead(&self, reading: Reading) -> i64 {
+        reading.now.micros() - EPOCH - self.boot
+    }
+}
+
+#[test]
+fn glitch_of_days_that_goes_away_leaves_no_trace() {
+    for off_by in [3 * DAY, -3 * DAY, 6 * SECOND, -6 * SECOND] {
+        let mut machine = Machine::new();
+        machine.off_by = off_by;
+        let glitch = machine.after(SECOND);
+        assert_eq!((machine.ahead(glitch), glitch.news), (0, Some(News::Departed(off_by))));
+        assert_eq!(machine.after(SECOND).news, None, "it is said once");
+        machine.off_by = 0;
+        let back = machine.after(SECOND);
+        assert_eq!((machine.ahead(back), back.news), (0, Some(News::Returned(off_by))));
+        assert_eq!(machine.timeline.departure(), None);
+    }
+}
+
+#[test]
+fn step_is_adopted_when_it_has_lasted_and_not_before() {
+    for off_by in [HOUR, -HOUR] {
+        let mut machine = Machine::new();
+        machine.off_by = off_by;
+        machine.after(0);
+        assert_eq!(machine.after(299 * SECOND).adopt, None);
+        let lasted = machine.after(SECOND);
+        let step = lasted.adopt.expect("it has lasted");
+        assert_eq!((machine.ahead(lasted), step.by_micros()), (0, off_by));
+        machine.timeline.adopt(step);
+        let after = machine.after(SECOND);
+        assert_eq!((machine.ahead(after), after.news, after.adopt), (off_by, None, None));
+    }
+}
+
+#[test]
+fn another_step_before_the_first_was_adopted_waits_anew() {
+    let mut machine = Machine::new();
+    machine.off_by = HOUR;
+    machine.after(0);
+    machine.off_by = 2 * HOUR;
+    assert_eq!(machine.after(200 * SECOND).news, Some(News::Departed(2 * HOUR)));
+    assert_eq!(machine.after(200 * SECOND).adopt, None);
+    assert!(machine.after(100 * SECOND).adopt.is_some());
+}
+
+#[test]
+fn suspend_is_time_passing_because_both_clocks_advance() {
+    let mut machine = Machine::new();
+    let resumed = machine.after(8 * HOUR);
+    assert_eq!((machine.ahead(resumed), resumed.news, resumed.adopt), (0, None, None));
+}
+
+#[test]
+fn small_differences_are_followed_and_time_never_goes_back() {
+    let mut machine = Machine::new();
+    machine.off_by = 4 * SECOND;
+    let forward = machine.after(SECOND);
+    assert_eq!((machine.ahead(forward), forward.news), (4 * SECOND, None));
+    machine.off_by = 0;
+    let mut last = forward.now;
+    for _ in 0..9 {
+        let reading = machine.after(SECOND);
+        assert!(reading.now >= last && reading.news.is_none());
+        last = reading.now;
+    }
+    assert_eq!(last.micros(), EPOCH + machine.boot, "it was slowed down until it fits");
+}
+
+#[test]
+fn restart_in_the_same_boot_does_not_believe_a_glitch() {
+    let mut machine = Machine::new();
+    machine.after(SECOND);
+    let anchor = machine.timeline.anchor(7);
+    let wall = Timestamp::from_micros(EPOCH + 2 * SECOND + 3 * DAY);
+    let mut restarted = Timeline::start(2 * SECOND, wall, Timestamp::default(), Some(anchor));
+    let reading = restarted.observe(2 * SECOND, wall);
+    assert_eq!(reading.now.micros(), EPOCH + 2 * SECOND);
+    assert_eq!(reading.news, Some(News::Departed(3 * DAY)));
+}
+
+#[test]
+fn store_from_the_future_goes_on_and_waits_for_an_operator() {
+    let wall = Timestamp::from_micros(EPOCH);
+    let newest_fact = wall.plus_micros(3 * DAY);
+    let mut timeline = Timeline::start(0, wall, newest_fact, None);
+    for second in 0..1_000 {
+        let reading = timeline.observe(second * SECOND, wall.plus_micros(second * SECOND));
+        assert_eq!((reading.now, reading.adopt), (newest_fact.plus_micros(second * SECOND), None));
+    }
+    assert!(timeline.is_ahead_at_start());
+    // Also after a restart, which knows only the anchor.
+    let anchor = timeline.anchor(7);
+    let mut again = Timeline::start(1_000 * SECOND, wall, newest_fact, Some(anchor)).adopting_after(1);
+    for second in 1_000..1_010 {
+        assert_eq!(again.observe(second * SECOND, wall.plus_micros(second * SECOND)).adopt, None);
+    }
+    let step = again.step_to_wall().expect("it is off");
+    again.adopt(step);
+    let right = again.observe(1_010 * SECOND, wall.plus_micros(1_010 * SECOND));
+    assert_eq!((right.now, right.news), (wall.plus_micros(1_010 * SECOND), None));
+}
+
+#[test]
+fn timers_set_before_a_step_are_moved_and_later_ones_are_not() {
+    let at = Timestamp::from_seconds;
+    let step = |from, to| Step { from: at(from), to: at(to) };
+    let steps = Steps::new([step(1_000, 4_600), step(5_000, 5_100)]);
+    for (set_at, by) in [(500, 3_700), (1_001, 3_700), (4_600, 100), (5_099, 100), (5_100, 0), (9_000, 0)] {
+        assert_eq!(steps.since(at(set_at), at(9_000)), by * SECOND, "{set_at}");
+        assert_eq!(steps.carried(at(set_at)), at(set_at + by), "{set_at}");
+    }
+}
+
+#[test]
+fn timers_set_before_a_step_back_are_brought_back_and_no_others() {
+    let at = Timestamp::from_seconds;
+    let step = |from, to| Step { from: at(from), to: at(to) };
+    let steps = Steps::new([step(1_000, 9_000), step(9_500, 1_500)]);
+    assert_eq!(steps.as_slice().len(), 1, "what lies behind a step back says nothing any more");
+    for (set_at, now, by) in
+        [(9_400, 1_500, -8_000), (9_505, 1_500, -8_005), (1_400, 1_500, 0), (1_600, 1_700, 0)]
+    {
+        assert_eq!(steps.since(at(set_at), at(now)), by * SECOND, "{set_at}");
+    }
+    assert_eq!(steps.carried(at(1_600)), at(1_600));
+}

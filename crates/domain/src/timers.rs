@@ -1,0 +1,115 @@
+//! Which times of a record measure time that passed, and are moved when store time jumps by a step of the clock.
+//!
+//! Moved: the end of an operation's life, its next poll and its next try to cancel; the time limit of an attempt and of a cancel; the wait
+//! before another attempt. Not moved: what a caller gave as a time of day (a deadline, an expiry, a due time), which means the wall clock,
+//! and what has happened.
+
+use crate::event::{EventCommand, EventFact};
+use crate::job::{Job, JobCommand, JobFact, JobState};
+use crate::operation::{Operation, OperationCommand, OperationFact};
+use crate::planted::{Bug, planted};
+use crate::run::{RunCommand, RunFact};
+use crate::timeline::Steps;
+use crate::{Command, Fact, Record, Timestamp};
+
+/// The command that moves the timers of a record over the steps since its last change; none if it needs none.
+///
+/// After a step back every open record is moved: its last change lies ahead of it, and time goes back in its stream here and nowhere else.
+pub fn to_move(record: &Record, steps: &Steps, now: Timestamp) -> Option<Command> {
+    let by_micros = steps.since(record.updated_at(), now);
+    let moves = match record {
+        Record::Job(job) => by_micros < 0 && !record.is_over() || by_micros > 0 && job.has_timers(),
+        Record::Operation(operation) => by_micros != 0 && operation.has_timers(),
+        Record::Event(_) | Record::Run(_) => by_micros < 0 && !record.is_over(),
+    };
+    moves.then(|| match record {
+        Record::Job(_) => JobCommand::MoveTimers { by_micros }.into(),
+        Record::Operation(_) => OperationCommand::MoveTimers { by_micros }.into(),
+        Record::Event(_) => EventCommand::MoveTimers { by_micros }.into(),
+        Record::Run(_) => RunCommand::MoveTimers { by_micros }.into(),
+    })
+}
+
+/// Whether a command is such a move.
+pub const fn is_move(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Job(JobCommand::MoveTimers { .. })
+            | Command::Operation(OperationCommand::MoveTimers { .. })
+            | Command::Event(EventCommand::MoveTimers { .. })
+            | Command::Run(RunCommand::MoveTimers { .. })
+    )
+}
+
+/// Whether a fact says that time went back: the only one that may be older than the fact before it.
+pub const fn is_move_back(fact: &Fact) -> bool {
+    match fact {
+        Fact::Job(JobFact::TimersMoved { by_micros })
+        | Fact::Operation(OperationFact::TimersMoved { by_micros })
+        | Fact::Event(EventFact::TimersMoved { by_micros })
+        | Fact::Run(RunFact::TimersMoved { by_micros }) => *by_micros < 0,
+        Fact::Job(_) | Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => false,
+    }
+}
+
+impl Job {
+    /// A job under a lease always has some: its agenda row, whose limits move with its lease, is written anew with the fact.
+    fn has_timers(&self) -> bool {
+        match self.state {
+            JobState::Queued { due_at } => self.waits_to_try_again(due_at) || self.cancel.is_some(),
+            JobState::Dispatching | JobState::Delivered | JobState::Running => true,
+            JobState::AwaitingInput | JobState::AwaitingExternal { .. } | JobState::Blocked => {
+                self.cancel.is_some()
+            }
+            JobState::Completed
+            | JobState::Failed
+            | JobState::Cancelled
+            | JobState::Expired
+            | JobState::Unavailable { .. } => false,
+        }
+    }
+
+    /// Whether a queued job waits because an attempt was made, and not because its caller said so.
+    fn waits_to_try_again(&self, due_at: Timestamp) -> bool {
+        !self.attempts.is_empty() && due_at > self.updated_at
+    }
+
+    pub(crate) fn move_timers(&mut self, by_micros: i64) {
+        if let JobState::Queued { due_at } = self.state {
+            // After a step back what was due already lies ahead.
+            let was_due = due_at <= self.updated_at && by_micros < 0;
+            if was_due || self.waits_to_try_again(due_at) {
+                self.state = JobState::Queued { due_at: due_at.plus_micros(by_micros) };
+            }
+        }
+        if let Some(cancel) = &mut self.cancel {
+            cancel.limit_at = cancel.limit_at.plus_micros(by_micros);
+        }
+        if let Some(attempt) = self.attempts.last_mut().filter(|attempt| attempt.end.is_none()) {
+            attempt.moved_micros = attempt.moved_micros.saturating_add(by_micros);
+        }
+    }
+}
+
+impl Operation {
+    fn has_timers(&self) -> bool {
+        let asks_to_stop = self.cancel.as_ref().is_some_and(|cancel| cancel.next_try_at.is_some());
+        self.ended.is_none() || asks_to_stop || self.late_poll_at().is_some()
+    }
+
+    pub(crate) fn move_timers(&mut self, by_micros: i64) {
+        let moved = |at: Timestamp| at.plus_micros(by_micros);
+        if self.ended.is_none() {
+            if !planted(Bug::LivesNotMoved) {
+                self.expires_at = moved(self.expires_at);
+            }
+            self.next_poll_at = moved(self.next_poll_at);
+        }
+        if let Some(cancel) = &mut self.cancel {
+            cancel.next_try_at = cancel.next_try_at.map(moved);
+        }
+        if let Some(aftermath) = &mut self.aftermath {
+            aftermath.next_poll_at = aftermath.next_poll_at.map(moved);
+        }
+    }
+}

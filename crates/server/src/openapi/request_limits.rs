@@ -1,0 +1,467 @@
+//! What the daemon checks of the fields of a request, said in their schemas: lengths, ranges, words, patterns. From the constants that it
+//! checks with.
+//!
+//! A limit in bytes of JSON (progress, metadata, a whole body) cannot be said in a schema: it is refused with `too_large`.
+
+use std::collections::BTreeSet;
+
+use api::limits::{MAX_BATCH_JOBS, MAX_KEY_CHARS};
+use domain::ask::{MAX_ASK_BYTES, MAX_TTL_SECONDS};
+use domain::event::{MAX_DEDUPE_KEY_BYTES, MAX_TYPE_BYTES};
+use domain::job::{JobStateName, MAX_PRIORITY, RESERVED_LANES};
+use domain::limits::{
+    MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_SUMMARY_BYTES, MAX_TAGS, MAX_TITLE_BYTES,
+};
+use domain::peer::MAX_PEER_LABELS;
+use domain::{Lease, MAX_ATTEMPTS, MAX_BACKOFF_SECONDS};
+use serde_json::{Map, Value, json};
+use store::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_CHARS};
+
+use crate::authorise::SCOPES;
+use crate::claims::{MAX_OWNER_CHARS, RESOURCE_TYPES};
+use crate::deferred::OWN_SOURCES;
+use crate::pulled::MAX_NAMES;
+
+/// Any text that can be stored: everything but U+0000.
+pub(super) const TEXT: &str = r"^[^\u0000]*$";
+/// Text that people can read: not empty, no control characters.
+const PRINTABLE: &str = r"^[^\u0000-\u001F\u007F-\u009F]+$";
+/// What can stand in an address.
+pub(super) const PEER_ID: &str = "^[A-Za-z0-9._:@-]+$";
+/// The names of the components that these rules need.
+pub(super) const JSON_VALUE: &str = "JsonValue";
+const CAUSAL_CONTEXT: &str = "CausalContext";
+
+const PROCESS_SCOPES: [&str; 3] = ["per_fire", "per-fire", "persistent"];
+const CONTINUITIES: [&str; 2] = ["resume", "fresh"];
+
+/// What is checked of one field.
+enum Rule {
+    /// A text of so many characters.
+    Text { min: usize, max: usize },
+    /// A readable text of 1 to so many characters.
+    Printable { max: usize },
+    /// A text that is part of the key of an index; see `domain::limits::check_indexed`.
+    Indexed { min: usize, max: usize },
+    /// A readable one of these.
+    PrintableIndexed { max: usize },
+    /// A peer's own id.
+    PeerId,
+    /// A lane or an executor, which cannot have a name of the daemon's own.
+    Lane,
+    /// RFC 3339.
+    Time,
+    /// One of these words.
+    Words(Vec<&'static str>),
+    /// None of these words.
+    NotWords(Vec<&'static str>),
+    /// A number in this range.
+    Integer { min: i64, max: u64 },
+    /// A list of at most so many of these.
+    Items { min: usize, max: usize, each: Option<Box<Rule>> },
+    /// Any JSON, whatever the type says.
+    AnyItems,
+    /// Only `null`.
+    Null,
+    /// This schema, or `null` where that is allowed.
+    Schema(Value),
+}
+
+fn text(max: usize) -> Rule {
+    Rule::Text { min: 0, max }
+}
+
+fn items(max: usize, each: Rule) -> Rule {
+    Rule::Items { min: 0, max, each: Some(Box::new(each)) }
+}
+
+/// Every field of a request that has a limit of its own. What is not here is any text, number or JSON of its type.
+fn rules() -> Vec<(&'static str, &'static str, Rule)> {
+    let key = || Rule::Text { min: 1, max: MAX_KEY_CHARS };
+    let owner = || Rule::Text { min: 1, max: MAX_OWNER_CHARS };
+    let (shortest, longest) = Lease::BOUNDS_SECONDS;
+    let lease = || Rule::Integer { min: i64::from(shortest), max: u64::from(longest) };
+    let states = || Rule::Words(JobStateName::ALL.iter().map(|state| state.as_str()).collect());
+    let causal_context = || Rule::Schema(reference(CAUSAL_CONTEXT));
+    vec![
+        ("CreateJob", "title", text(MAX_TITLE_BYTES)),
+        ("CreateJob", "kind", text(MAX_LABEL_BYTES)),
+        ("CreateJob", "created_by_peer_id", text(MAX_ID_BYTES)),
+        ("CreateJob", "owner_peer_id", text(MAX_ID_BYTES)),
+        ("CreateJob", "assigned_peer_id", text(MAX_ID_BYTES)),
+        ("CreateJob", "repowire_session_id", text(MAX_ID_BYTES)),
+        ("CreateJob", "correlation_id", text(MAX_ID_BYTES)),
+        ("CreateJob", "circle", text(MAX_LABEL_BYTES)),
+        ("CreateJob", "source_kind", Rule::NotWords(OWN_SOURCES.to_vec())),
+        ("CreateJob", "source_id", text(MAX_ID_BYTES)),
+        ("CreateJob", "scope", text(MAX_LABEL_BYTES)),
+        ("CreateJob", "visibility", text(MAX_LABEL_BYTES)),
+        ("CreateJob", "request", Rule::Schema(request())),
+        ("CreateJob", "deadline_at", Rule::Time),
+        ("CreateJob", "expires_at", Rule::Time),
+        ("CreateJob", "due_at", Rule::Time),
+        ("CreateJob", "prompt_file", Rule::Null),
+        ("CreateJob", "cron", Rule::Null),
+        ("CreateJob", "path", Rule::Indexed { min: 0, max: MAX_TITLE_BYTES }),
+        ("CreateJob", "process_scope", Rule::Words(PROCESS_SCOPES.to_vec())),
+        ("CreateJob", "continuity", Rule::Words(CONTINUITIES.to_vec())),
+        ("CreateJob", "executor", Rule::Lane),
+        ("CreateJob", "lane", Rule::Lane),
+        ("CreateJob", "label", text(MAX_LABEL_BYTES)),
+        (
+            "CreateJob",
+            "priority",
+            Rule::Integer { min: i64::from(-MAX_PRIORITY), max: u64::from(MAX_PRIORITY.unsigned_abs()) },
+        ),
+        ("CreateJob", "idempotency_key", key()),
+        ("CreateJob", "tags", items(MAX_TAGS, text(MAX_LABEL_BYTES))),
+        ("Retry", "max_attempts", Rule::Integer { min: 1, max: u64::from(MAX_ATTEMPTS) }),
+        ("Retry", "backoff_seconds", Rule::Integer { min: 0, max: u64::from(MAX_BACKOFF_SECONDS) }),
+        ("Retry", "max_backoff_seconds", Rule::Integer { min: 0, max: u64::from(MAX_BACKOFF_SECONDS) }),
+        ("CreateBatch", "jobs", Rule::Items { min: 1, max: MAX_BATCH_JOBS, each: None }),
+        ("UpdateJob", "state", states()),
+        ("UpdateJob", "attempt_id", text(MAX_ID_BYTES)),
+        ("UpdateJob", "state_reason", text(MAX_LABEL_BYTES)),
+        ("UpdateJob", "phase", text(MAX_LABEL_BYTES)),
+        ("UpdateJob", "progress_note", text(MAX_NOTE_BYTES)),
+        ("UpdateJob", "result_summary", text(MAX_SUMMARY_BYTES)),
+        ("UpdateJob", "artifacts", Rule::AnyItems),
+        ("UnderClaim", "owner_id", owner()),
+        ("CancelJob", "requested_by_peer_id", text(MAX_LABEL_BYTES)),
+        ("CancelJob", "reason", text(MAX_NOTE_BYTES)),
+        ("PullJob", "worker_id", owner()),
+        ("PullJob", "peer_id", text(MAX_LABEL_BYTES)),
+        ("PullJob", "lanes", items(MAX_NAMES, text(MAX_LABEL_BYTES))),
+        ("PullJob", "labels", items(MAX_NAMES, text(MAX_LABEL_BYTES))),
+        ("PullJob", "paths", items(MAX_NAMES, text(MAX_TITLE_BYTES))),
+        ("HeartbeatJob", "phase", text(MAX_LABEL_BYTES)),
+        ("HeartbeatJob", "progress_note", text(MAX_NOTE_BYTES)),
+        ("CompleteJob", "attempt_id", text(MAX_ID_BYTES)),
+        ("CompleteJob", "summary", text(MAX_SUMMARY_BYTES)),
+        ("CompleteJob", "artifacts", Rule::AnyItems),
+        ("FailJob", "attempt_id", text(MAX_ID_BYTES)),
+        ("FailJob", "reason", text(MAX_LABEL_BYTES)),
+        ("AskInput", "attempt_id", text(MAX_ID_BYTES)),
+        ("DeferJob", "attempt_id", text(MAX_ID_BYTES)),
+        ("DeferJob", "progress_hint", text(MAX_NOTE_BYTES)),
+        ("AcquireClaim", "resource_type", Rule::Words(RESOURCE_TYPES.to_vec())),
+        ("AcquireClaim", "owner_id", owner()),
+        ("AcquireClaim", "lease_seconds", lease()),
+        ("SwapClaim", "owner_id", owner()),
+        ("SwapClaim", "lease_seconds", lease()),
+        ("RegisterPeer", "peer_id", Rule::PeerId),
+        ("RegisterPeer", "display_name", Rule::Printable { max: MAX_LABEL_BYTES }),
+        ("RegisterPeer", "circle", Rule::Printable { max: MAX_LABEL_BYTES }),
+        ("RegisterPeer", "labels", items(MAX_PEER_LABELS, Rule::Printable { max: MAX_LABEL_BYTES })),
+        ("RegisterPeer", "capabilities", items(MAX_PEER_LABELS, Rule::Printable { max: MAX_LABEL_BYTES })),
+        ("RegisterPeer", "path", Rule::PrintableIndexed { max: MAX_TITLE_BYTES }),
+        ("RegisterPeer", "backend", Rule::Printable { max: MAX_LABEL_BYTES }),
+        ("CreateAsk", "from_peer", text(MAX_ID_BYTES)),
+        ("CreateAsk", "text", Rule::Text { min: 1, max: MAX_ASK_BYTES }),
+        ("CreateAsk", "circle", text(MAX_LABEL_BYTES)),
+        ("CreateAsk", "ttl_seconds", Rule::Integer { min: 1, max: MAX_TTL_SECONDS }),
+        ("AckAsk", "message", text(MAX_ASK_BYTES)),
+        ("RetryCancel", "reason", text(MAX_NOTE_BYTES)),
+        ("SettleOrphan", "note", text(MAX_NOTE_BYTES)),
+        ("Invoke", "deadline_at", Rule::Time),
+        ("Invoke", "idempotency/key", key()),
+        ("Invoke", "correlation/id", text(MAX_ID_BYTES)),
+        ("Invoke", "causal/context", causal_context()),
+        ("Timing", "timeout_ms", Rule::Integer { min: 1, max: u64::from(u32::MAX) }),
+        ("Directive", "causal/context", causal_context()),
+        ("OperationNamed", "reason", text(MAX_NOTE_BYTES)),
+        ("CreateToken", "name", text(MAX_TOKEN_TEXT_CHARS)),
+        ("CreateToken", "scopes", items(MAX_TOKEN_SCOPES, Rule::Words(SCOPES.to_vec()))),
+        ("CreateToken", "circle", Rule::Text { min: 1, max: MAX_TOKEN_TEXT_CHARS }),
+        ("CreateToken", "peer_id", Rule::Text { min: 1, max: MAX_TOKEN_TEXT_CHARS }),
+        ("PublishEvent", "type", Rule::Printable { max: MAX_TYPE_BYTES }),
+        ("PublishEvent", "dedupe_key", Rule::Indexed { min: 1, max: MAX_DEDUPE_KEY_BYTES }),
+        ("PublishEvent", "circle", text(MAX_LABEL_BYTES)),
+        ("StartPipeline", "circle", text(MAX_LABEL_BYTES)),
+        ("CancelRun", "reason", text(MAX_NOTE_BYTES)),
+    ]
+}
+
+/// The creator's request: what of `execution` is understood has a form, the rest is any JSON.
+fn request() -> Value {
+    let part = |properties: Value| json!({ "type": "object", "properties": properties });
+    // What is no text is kept with the request and not understood.
+    let no_text = json!({ "type": ["null", "boolean", "number", "array", "object"], "items": {} });
+    let if_text = |schema: Value| json!({ "anyOf": [schema, no_text] });
+    let path = json!({ "type": "string", "pattern": indexed(0, MAX_TITLE_BYTES, ANY_OF_WIDTH) });
+    json!({
+        "type": "object",
+        "properties": { "execution": part(json!({
+            "target": part(json!({ "path": if_text(path) })),
+            "schedule": part(json!({ "due_at": if_text(json!({ "type": "string", "format": "date-time" })) })),
+            "delivery": part(json!({})),
+            "process_scope": if_text(json!({ "enum": PROCESS_SCOPES })),
+            "continuity": if_text(json!({ "enum": CONTINUITIES })),
+        })) },
+    })
+}
+
+/// What is true of a request as a whole, and not of one field.
+fn together() -> Vec<(&'static str, Value)> {
+    let is_text = json!({ "type": "string" });
+    vec![
+        // A job is pulled from its lane or by its label.
+        (
+            "CreateJob",
+            json!({ "not": {
+                "required": ["lane", "label"],
+                "properties": { "lane": is_text, "label": is_text, "executor": { "type": "null" } },
+            } }),
+        ),
+        (
+            "DeferJob",
+            json!({ "anyOf": [
+                { "required": ["id"], "properties": { "id": { "not": { "type": "null" } } } },
+                { "required": ["location"], "properties": { "location": is_text } },
+            ] }),
+        ),
+        // A token for a peer or an agent needs the circle that it works in.
+        (
+            "CreateToken",
+            json!({ "anyOf": [
+                { "properties": { "role": { "enum": ["admin", "operator", "viewer"] } } },
+                { "required": ["circle"], "properties": { "circle": is_text } },
+            ] }),
+        ),
+    ]
+}
+
+/// Puts the limits into the schemas of requests, and adds what they refer to.
+pub(super) fn apply(schemas: &mut Map<String, Value>, requests: &BTreeSet<String>) {
+    if let Some(directive) = schemas.get_mut("Directive") {
+        *directive = published(include_str!("../../../../docs/schemas/sensorium-directive.v1.schema.json"));
+    }
+    schemas.insert(
+        CAUSAL_CONTEXT.to_owned(),
+        published(include_str!("../../../../docs/schemas/causal-context.v1.schema.json")),
+    );
+    // A job of a batch that does not fit is refused by itself, and the batch is accepted.
+    schemas["CreateBatch"]["properties"]["jobs"]["items"] =
+        json!({ "anyOf": [reference("CreateJob"), reference(JSON_VALUE)] });
+    for (schema, field, rule) in rules() {
+        let schema = schemas.get_mut(schema);
+        if let Some(property) = schema.and_then(|schema| schema["properties"].get_mut(field)) {
+            limit(property, &rule);
+        }
+    }
+    for (schema, whole) in together() {
+        if let (Some(Value::Object(schema)), Value::Object(whole)) = (schemas.get_mut(schema), whole) {
+            schema.extend(whole);
+        }
+    }
+    for name in requests.iter().map(String::as_str).chain([CAUSAL_CONTEXT]) {
+        if let Some(schema) = schemas.get_mut(name) {
+            complete(schema);
+        }
+    }
+    schemas.insert(JSON_VALUE.to_owned(), any_json());
+}
+
+/// A schema of `docs/schemas` as a component.
+fn published(text: &str) -> Value {
+    let mut schema: Value = serde_json::from_str(text).expect("the schema is JSON");
+    if let Value::Object(members) = &mut schema {
+        members.retain(|name, _| !name.starts_with('$') && name != "title");
+    }
+    schema
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+/// JSON that can be stored. How deep it may be nested, and how large it may be, no schema can say.
+fn any_json() -> Value {
+    json!({
+        "description": format!(
+            "Any JSON without U+0000, nested at most {} deep in its body.", api::limits::MAX_NESTING
+        ),
+        "anyOf": [
+            { "type": ["null", "boolean", "number"] },
+            { "type": "string", "pattern": TEXT },
+            { "type": "array", "items": reference(JSON_VALUE) },
+            { "type": "object", "propertyNames": { "pattern": TEXT }, "additionalProperties": reference(JSON_VALUE) },
+        ],
+    })
+}
+
+/// Puts one rule into the schema of a field, which may also be `null`.
+fn limit(property: &mut Value, rule: &Rule) {
+    let is_nullable = property["type"].as_array().is_some_and(|types| types.contains(&json!("null")));
+    match rule {
+        Rule::Text { min, max } => length(property, *min, *max, TEXT),
+        Rule::Printable { max } => length(property, 1, *max, PRINTABLE),
+        Rule::Indexed { min, max } => {
+            length(property, *min, *max, TEXT);
+            property["pattern"] = indexed(*min, *max, ANY_OF_WIDTH).into();
+        }
+        Rule::PrintableIndexed { max } => {
+            length(property, 1, *max, TEXT);
+            property["pattern"] = indexed(1, *max, PRINTABLE_OF_WIDTH).into();
+        }
+        Rule::PeerId => length(property, 1, MAX_ID_BYTES, PEER_ID),
+        Rule::Lane => {
+            length(property, 0, MAX_LABEL_BYTES, &format!(r"^(?!{})[^\u0000]*$", RESERVED_LANES.join("|")));
+        }
+        Rule::Time => property["format"] = "date-time".into(),
+        Rule::Words(words) => {
+            let null = is_nullable.then_some(Value::Null);
+            property["enum"] = words.iter().map(|word| json!(word)).chain(null).collect();
+        }
+        Rule::NotWords(words) => {
+            length(property, 0, MAX_LABEL_BYTES, TEXT);
+            property["not"] = json!({ "enum": words });
+        }
+        Rule::Integer { min, max } => {
+            property["minimum"] = json!(min);
+            property["maximum"] = json!(max);
+        }
+        Rule::Items { min, max, each } => {
+            if *min > 0 {
+                property["minItems"] = json!(min);
+            }
+            property["maxItems"] = json!(max);
+            if let Some(each) = each {
+                limit(&mut property["items"], each);
+            }
+        }
+        Rule::AnyItems => property["items"] = json!({}),
+        Rule::Null => property["type"] = "null".into(),
+        Rule::Schema(schema) => {
+            let description = property["description"].take();
+            *property =
+                if is_nullable { json!({ "oneOf": [schema, { "type": "null" }] }) } else { schema.clone() };
+            if !description.is_null() {
+                property["description"] = description;
+            }
+        }
+    }
+}
+
+fn length(property: &mut Value, min: usize, max: usize, pattern: &str) {
+    if min > 0 {
+        property["minLength"] = json!(min);
+    }
+    property["maxLength"] = json!(max);
+    property["pattern"] = pattern.into();
+}
+
+/// Characters of one, two, three and four bytes: all of them but U+0000.
+const ANY_OF_WIDTH: [&str; 4] = [r"\u0001-\u007F", r"\u0001-\u07FF", r"\u0001-\uFFFF", r"^\u0000"];
+/// The same, of readable text.
+const PRINTABLE_OF_WIDTH: [&str; 4] = [
+    r"\u0020-\u007E",
+    r"\u0020-\u007E\u00A0-\u07FF",
+    r"\u0020-\u007E\u00A0-\uFFFF",
+    r"^\u0000-\u001F\u007F-\u009F",
+];
+
+/// The pattern of a text whose characters count as much as the widest of them.
+fn indexed(min: usize, max: usize, of_width: [&str; 4]) -> String {
+    let choices =
+        of_width.iter().zip(1..).map(|(class, width)| format!("[{class}]{{{min},{}}}", max / width));
+    format!("^(?:{})$", choices.collect::<Vec<_>>().join("|"))
+}
+
+/// Says what is true of every text, number and JSON of a request.
+fn complete(schema: &mut Value) {
+    let Value::Object(members) = schema else { return };
+    let says_what = [
+        "type",
+        "$ref",
+        "oneOf",
+        "anyOf",
+        "allOf",
+        "enum",
+        "const",
+        "not",
+        "required",
+        "properties",
+        "pattern",
+    ];
+    if !says_what.iter().any(|keyword| members.contains_key(*keyword)) {
+        members.insert("$ref".to_owned(), reference(JSON_VALUE)["$ref"].take());
+        return;
+    }
+    let is_a = |kind: &str| match members.get("type") {
+        Some(Value::String(only)) => only == kind,
+        Some(Value::Array(kinds)) => kinds.iter().any(|one| one == kind),
+        _ => false,
+    };
+    let (is_text, is_integer, is_object) = (is_a("string"), is_a("integer"), is_a("object"));
+    if is_text && !["enum", "pattern", "format"].iter().any(|keyword| members.contains_key(*keyword)) {
+        members.insert("pattern".to_owned(), TEXT.into());
+    }
+    if is_integer {
+        // Formats of integers are signed, and ours are not: the range says it.
+        let most = match members.remove("format").as_ref().and_then(Value::as_str) {
+            Some("int32") => u64::from(u32::MAX),
+            _ => u64::MAX,
+        };
+        members.entry("maximum").or_insert_with(|| json!(most));
+    }
+    if is_object && !members.contains_key("additionalProperties") {
+        members.insert("propertyNames".to_owned(), json!({ "pattern": TEXT }));
+        members.insert("additionalProperties".to_owned(), reference(JSON_VALUE));
+    }
+    for keyword in ["oneOf", "anyOf", "allOf"] {
+        if let Some(Value::Array(choices)) = members.get_mut(keyword) {
+            choices.iter_mut().for_each(complete_part);
+        }
+    }
+    if let Some(items) = members.get_mut("items") {
+        complete(items);
+    }
+    if let Some(Value::Object(properties)) = members.get_mut("properties") {
+        properties.values_mut().for_each(complete);
+    }
+}
+
+/// A choice within a schema: only one that says its type is completed, the others only narrow what stands around them.
+fn complete_part(schema: &mut Value) {
+    if schema.get("type").is_some() {
+        complete(schema);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_about_a_field_of_a_request() {
+        let document = super::super::document();
+        for (schema, field, _) in rules() {
+            let property = &document["components"]["schemas"][schema]["properties"][field];
+            assert!(property.is_object(), "{schema}.{field}");
+        }
+    }
+
+    #[test]
+    fn patterns_say_what_the_domain_checks() {
+        let is_match = |pattern: &str, text: &str| {
+            let schema = json!({ "type": "string", "pattern": pattern });
+            jsonschema::is_valid(&schema, &json!(text))
+        };
+        let path = indexed(0, MAX_TITLE_BYTES, ANY_OF_WIDTH);
+        let repeated = |one: &str, count: usize| one.repeat(count);
+        for one in ["x", "\u{e9}", "\u{20ac}", "\u{1f600}"] {
+            for count in [1, 256, 257, 341, 342, 512, 513, 1_024, 1_025] {
+                let text = repeated(one, count);
+                let fits = domain::limits::check_indexed("path", Some(&text), MAX_TITLE_BYTES).is_ok();
+                assert_eq!(is_match(&path, &text), fits, "{count} times {one}");
+            }
+        }
+        assert!(!is_match(&path, "a\0"));
+        assert!(is_match(&indexed(1, 8, PRINTABLE_OF_WIDTH), "caf\u{e9}"));
+        for control in ["\u{7}", "\u{85}", "\u{7f}", "a\u{1f}\u{20ac}"] {
+            assert!(!is_match(&indexed(1, 64, PRINTABLE_OF_WIDTH), control), "{control:?}");
+            assert!(!is_match(PRINTABLE, control), "{control:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+"""What the generator must know about longhaul: ids that are there, waits that are cut short, and which refusals are about more than form.
+
+`LONGHAUL_OPENAPI_SEEDS` is a JSON object: for each path, the values of its parameters that name something that is there.
+"""
+
+import atexit
+import collections
+import json
+import os
+import zlib
+
+import schemathesis
+from schemathesis.core.parameters import ParameterLocation
+
+REFUSED = collections.Counter()
+SEEDS = json.loads(os.environ.get("LONGHAUL_OPENAPI_SEEDS", "{}"))
+
+# Refusals with 400 or 422 of requests that fit the document, and why no schema can say them. By code:
+CODES = {
+    "async_only": "the operator says how a capability may be called",
+    "attempt_required": "only a job that was dispatched has attempts",
+    "deadline_elapsed": "the deadline has passed",
+    "invalid_policy": "a first wait that is longer than the longest: two fields are compared",
+    "sync_only": "the operator says how a capability may be called",
+    "terminal": "the job is over",
+    "too_deep": "no schema counts how deep JSON is nested",
+    "too_large": "JSON is counted in bytes",
+}
+# By the field that is wrong:
+FIELDS = {
+    ("body", "backend"): "the host has no such backend",
+    ("body", "executor"): "the host has no such executor",
+    ("body", "input"): "every executor has a schema of its own for its input",
+    ("query", "peer_id"): "a token that speaks for a peer need not name it",
+}
+# By what is said, where there is no code (Ductile's own form):
+WORDS = {
+    "no plugin is named": "the host has no such plugin",
+    "has no command": "the plugin has no such command",
+}
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    name_what_is_there(case)
+    cut_waits_short(case)
+    avoid_the_obvious(case)
+
+
+def name_what_is_there(case):
+    """Half of the requests name something that is there: the other half would only ever be told 404."""
+    meta = case.meta
+    known = SEEDS.get(case.path)
+    if not known or (meta is not None and meta.is_negative_at(ParameterLocation.PATH)):
+        return
+    drawn = zlib.crc32(repr((case.path_parameters, case.query, case.body)).encode())
+    if drawn % 2 == 0:
+        case.path_parameters = dict(known[drawn // 2 % len(known)])
+
+
+def cut_waits_short(case):
+    """Nobody waits for something that does not come."""
+    if isinstance(case.body, dict):
+        for field in ("wait_seconds", "timeout_seconds"):
+            if isinstance(case.body.get(field), int) and case.path != "/jobs":
+                case.body = {**case.body, field: 0}
+        if case.path == "/jobs/next" and case.body.get("wait_seconds", None) is None:
+            case.body = {**case.body, "wait_seconds": 0}
+        if case.path == "/asks/{id}/wait" and case.body.get("timeout_seconds", None) is None:
+            case.body = {**case.body, "timeout_seconds": 0}
+    if case.query and str(case.query.get("wait_seconds", "")).isdigit():
+        case.query = {**case.query, "wait_seconds": 0}
+
+
+def avoid_the_obvious(case):
+    """Most of the good requests would be refused for their deadline, their backend or two keys, and nothing else of them be looked at."""
+    if case.meta is None or not case.meta.generation.mode.is_positive or not isinstance(case.body, dict):
+        return
+    drawn = zlib.crc32(repr(case.body).encode())
+    if drawn % 8 == 0:
+        return
+    better = {}
+    for field in ("deadline_at", "expires_at"):
+        if isinstance(case.body.get(field), str):
+            better[field] = "2100-01-01T00:00:00Z"
+    if isinstance(case.body.get("backend"), str) and case.path in ("/jobs", "/work"):
+        better["backend"] = "codex"
+    for field in ("idempotency_key", "idempotency/key"):
+        if isinstance(case.body.get(field), str):
+            case.headers = {name: value for name, value in (case.headers or {}).items() if name != "Idempotency-Key"}
+    case.body = {**case.body, **better}
+
+
+@schemathesis.hook
+def filter_failure(context, failure, case, response):
+    """Whether a failure counts: a refusal of a good request does unless it is about more than its form."""
+    if type(failure).__name__ != "RejectedPositiveData":
+        return True
+    try:
+        reason = more_than_form(response.json())
+    except ValueError:
+        return True
+    REFUSED[reason] += 1
+    return reason is None
+
+
+def more_than_form(refusal):
+    """Why a good request was refused, if it was not for its form."""
+    if refusal.get("schema") == "sensorium-directive-result.v1":
+        return "a directive that was rejected, and has its record"
+    if refusal.get("code") in CODES:
+        return refusal["code"]
+    if refusal.get("code") == "invalid_idempotency_key" and not refusal.get("errors"):
+        return "two different idempotency keys, in the header and in the body"
+    for error in refusal.get("errors", []):
+        if tuple(error["loc"][:2]) in FIELDS:
+            return FIELDS[tuple(error["loc"][:2])]
+    return next((reason for words, reason in WORDS.items() if words in refusal.get("error", "")), None)
+
+
+@atexit.register
+def tell():
+    told = ", ".join(f"{reason} ({count})" for reason, count in REFUSED.most_common() if reason)
+    if told:
+        print(f"Refused for what no schema can say: {told}")
