@@ -20,18 +20,25 @@ CODES = {
     "async_only": "the operator says how a capability may be called",
     "attempt_required": "only a job that was dispatched has attempts",
     "deadline_elapsed": "the deadline has passed",
-    "invalid_policy": "a first wait that is longer than the longest: two fields are compared",
     "sync_only": "the operator says how a capability may be called",
     "terminal": "the job is over",
     "too_deep": "no schema counts how deep JSON is nested",
-    "too_large": "JSON is counted in bytes",
 }
-# By the field that is wrong:
+# By the mistake and the field, where fields are named; each of them must be here:
 FIELDS = {
-    ("body", "backend"): "the host has no such backend",
-    ("body", "executor"): "the host has no such executor",
-    ("body", "input"): "every executor has a schema of its own for its input",
-    ("query", "peer_id"): "a token that speaks for a peer need not name it",
+    ("invalid_policy", "body", "retry"): "a first wait that is longer than the longest: two fields are compared",
+    ("invalid_value", "body", "executor"): "the host has no such executor",
+    ("value_error", "query", "peer_id"): "a token that speaks for a peer need not name it",
+    ("literal_error", "body", "backend"): "the host has no such backend",
+    ("schema", "body", "input"): "every executor has a schema of its own for its input",
+}
+# By the diagnostics of a directive that was rejected and has its record; each of them must be here:
+DIRECTIVES = {
+    "action-not-allowlisted": "the host has no such action",
+    "async-only": "the operator says how an action may be called",
+    "deadline-elapsed": "the deadline has passed",
+    "parameters-schema-invalid": "every action has a schema of its own for its parameters",
+    "sync-only": "the operator says how an action may be called",
 }
 # By what is said, where there is no code (Ductile's own form):
 WORDS = {
@@ -105,17 +112,28 @@ def filter_failure(context, failure, case, response):
 
 
 def more_than_form(refusal):
-    """Why a good request was refused, if it was not for its form."""
+    """Why a good request was refused, if nothing of that is about its form."""
     if refusal.get("schema") == "sensorium-directive-result.v1":
-        return "a directive that was rejected, and has its record"
-    if refusal.get("code") in CODES:
-        return refusal["code"]
-    if refusal.get("code") == "invalid_idempotency_key" and not refusal.get("errors"):
+        return common(DIRECTIVES.get(found.get("code")) for found in refusal.get("diagnostics", []))
+    if refusal.get("errors"):
+        return common(excuse(error) for error in refusal["errors"])
+    if refusal.get("code") == "invalid_idempotency_key":
         return "two different idempotency keys, in the header and in the body"
-    for error in refusal.get("errors", []):
-        if tuple(error["loc"][:2]) in FIELDS:
-            return FIELDS[tuple(error["loc"][:2])]
+    if refusal.get("code") in CODES:
+        return CODES[refusal["code"]]
     return next((reason for words, reason in WORDS.items() if words in refusal.get("error", "")), None)
+
+
+def excuse(error):
+    """Why one field was refused, if not for its form."""
+    kind, place = error.get("type"), tuple(error.get("loc", [])[:2])
+    return FIELDS.get((kind, *place)) or CODES.get(kind)
+
+
+def common(reasons):
+    """All reasons in one, if there is a reason for each."""
+    reasons = list(reasons)
+    return "; ".join(sorted(set(reasons))) if reasons and None not in reasons else None
 
 
 @atexit.register

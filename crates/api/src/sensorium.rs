@@ -156,7 +156,17 @@ pub struct DirectiveOutcome {
     pub correlation_id: Option<String>,
     /// Where what happened to it is written down.
     #[serde(rename = "audit/store")]
-    pub audit_store: String,
+    pub audit_store: AuditStore,
+}
+
+/// Where what happened to a directive is written down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct AuditStore {
+    /// The kind of store; always `ledger`.
+    pub kind: String,
+    /// The path of its facts on this host.
+    pub href: String,
 }
 
 /// What was decided of a directive.

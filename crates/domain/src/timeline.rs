@@ -227,9 +227,8 @@ impl Steps {
         })
     }
 
-    /// Adds the newest. Time goes over what lies behind a step back once more: earlier steps there say nothing any more.
+    /// Adds the newest.
     pub fn push(&mut self, step: Step) {
-        self.0.retain(|earlier| earlier.to <= step.to);
         if self.0.len() >= MAX_STEPS {
             self.0.remove(0);
         }
@@ -243,27 +242,55 @@ impl Steps {
 
     /// By how much a timer has to be moved that was set at a time, so that it measures time that passed. Zero if nothing jumped since.
     ///
-    /// What was set before a step forward has a time before the step's end. What was set before a step back has a time that has not come
-    /// yet: it is brought back no further than to now.
+    /// It is moved by every step since, both ways. What lies ahead of now is brought back at least to now.
     pub fn since(&self, set_at: Timestamp, now: Timestamp) -> i64 {
-        let mut at = set_at;
-        for step in &self.0 {
-            let by = step.by_micros();
-            if by > 0 && at < step.to {
-                at = at.plus_micros(by);
-            } else if by < 0 && at.micros().saturating_sub(now.micros()) > FOLLOWED_MICROS {
-                at = at.plus_micros(by).min(now);
-            }
-        }
-        at.micros().saturating_sub(set_at.micros())
+        let by = sum(&self.0[self.adopted_before(set_at, now)..]);
+        let ahead = set_at.micros().saturating_sub(now.micros());
+        if ahead > 0 && by < 0 { by.min(ahead.saturating_neg()) } else { by }
+    }
+
+    /// The sum of the steps that were adopted since somebody looked.
+    pub fn not_in(&self, seen: &Self) -> i64 {
+        let new = self.0.iter().filter(|step| !seen.0.contains(step));
+        new.fold(0, |by: i64, step| by.saturating_add(step.by_micros()))
     }
 
     /// A time that was read off the clock before a step forward and is used after it.
     #[must_use]
     pub fn carried(&self, read_at: Timestamp) -> Timestamp {
-        let forward = self.0.iter().filter(|step| step.by_micros() > 0);
-        forward.fold(read_at, |at, step| if at < step.to { at.plus_micros(step.by_micros()) } else { at })
+        // Time goes over what lies behind a step back once more: earlier steps say nothing of a time there.
+        let forward = self.0.rsplit(|step| step.by_micros() < 0).next().unwrap_or_default();
+        forward
+            .iter()
+            .fold(read_at, |at, step| if at < step.to { at.plus_micros(step.by_micros()) } else { at })
     }
+
+    /// How many of the steps had been adopted when a time was read off the clock.
+    ///
+    /// After a step, time runs from the step's end to the start of the next, and after the newest one to now. After a step back it goes over
+    /// a stretch once more: a time there counts as the newer of the two, because what had the older one is moved as soon as the step is
+    /// adopted (`engine/src/timekeeper.rs`).
+    fn adopted_before(&self, at: Timestamp, now: Timestamp) -> usize {
+        let Some(newest) = self.0.last() else { return 0 };
+        let has_begun = |adopted: usize| adopted == 0 || self.0[adopted - 1].to <= at;
+        // Another node may be a little ahead, but not by more than what has passed since the step.
+        let passed = now.micros().saturating_sub(newest.to.micros());
+        let ahead = passed.clamp(0, FOLLOWED_MICROS);
+        let newest = self.0.len();
+        if has_begun(newest) && at <= now.plus_micros(ahead) {
+            return newest;
+        }
+        let older = || (0..newest).rev().filter(|adopted| has_begun(*adopted));
+        let is_within = |adopted: &usize| at <= self.0[*adopted].from.plus_micros(FOLLOWED_MICROS);
+        let found = older().find(is_within).or_else(|| older().next()).unwrap_or_default();
+        // A time ahead of now was read before a step back, or by somebody who knows of a step that is not known here.
+        let explains = at <= now || sum(&self.0[found..]) < 0;
+        if explains { found } else { newest }
+    }
+}
+
+fn sum(steps: &[Step]) -> i64 {
+    steps.iter().fold(0, |by, step| by.saturating_add(step.by_micros()))
 }
 
 fn seconds(seconds: u64) -> i64 {

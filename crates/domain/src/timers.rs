@@ -14,13 +14,15 @@ use crate::{Command, Fact, Record, Timestamp};
 
 /// The command that moves the timers of a record over the steps since its last change; none if it needs none.
 ///
-/// After a step back every open record is moved: its last change lies ahead of it, and time goes back in its stream here and nowhere else.
+/// After a step back every open record whose last change lies ahead is moved, whether it has timers or not: time goes back in its stream
+/// here and nowhere else.
 pub fn to_move(record: &Record, steps: &Steps, now: Timestamp) -> Option<Command> {
     let by_micros = steps.since(record.updated_at(), now);
+    let goes_back = by_micros < 0 && record.updated_at() > now && !record.is_over();
     let moves = match record {
-        Record::Job(job) => by_micros < 0 && !record.is_over() || by_micros > 0 && job.has_timers(),
+        Record::Job(job) => goes_back || by_micros != 0 && job.has_timers(),
         Record::Operation(operation) => by_micros != 0 && operation.has_timers(),
-        Record::Event(_) | Record::Run(_) => by_micros < 0 && !record.is_over(),
+        Record::Event(_) | Record::Run(_) => goes_back,
     };
     moves.then(|| match record {
         Record::Job(_) => JobCommand::MoveTimers { by_micros }.into(),
@@ -53,13 +55,14 @@ pub const fn is_move_back(fact: &Fact) -> bool {
 }
 
 impl Job {
-    /// A job under a lease always has some: its agenda row, whose limits move with its lease, is written anew with the fact.
+    /// A job under a lease always has some: its agenda row, whose limits move with its lease, is written anew with the fact. So has one
+    /// that waits in the middle of an attempt: the time limit of the attempt runs on.
     fn has_timers(&self) -> bool {
         match self.state {
             JobState::Queued { due_at } => self.waits_to_try_again(due_at) || self.cancel.is_some(),
             JobState::Dispatching | JobState::Delivered | JobState::Running => true,
             JobState::AwaitingInput | JobState::AwaitingExternal { .. } | JobState::Blocked => {
-                self.cancel.is_some()
+                self.cancel.is_some() || self.attempts.last().is_some_and(|attempt| attempt.end.is_none())
             }
             JobState::Completed
             | JobState::Failed
@@ -111,5 +114,66 @@ impl Operation {
         if let Some(aftermath) = &mut self.aftermath {
             aftermath.next_poll_at = aftermath.next_poll_at.map(moved);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Details, Holder, JobSpec, NewJob, Trigger, apply};
+    use crate::timeline::Step;
+    use crate::{AttemptId, JobId, OwnerId, RetryPolicy};
+
+    const SECOND: i64 = 1_000_000;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    /// Work that someone outside has pulled at 1000 s, and what came then.
+    fn pulled(facts: &[JobFact]) -> Job {
+        let new = NewJob { spec: JobSpec::plain(None, RetryPolicy::ONCE), due_at: None, bodies: Vec::new() };
+        let mut job = Job::new(JobId::new("work-1"), &new, at(1_000));
+        let dispatched = JobFact::Dispatched {
+            attempt_id: AttemptId::new("attempt-1"),
+            number: 1,
+            owner: OwnerId::new("node-1"),
+            trigger: Trigger::Automatic,
+            holder: Holder::Daemon,
+        };
+        for fact in [dispatched].iter().chain(facts) {
+            apply(&mut job, fact, at(1_000)).expect("it fits");
+        }
+        job
+    }
+
+    fn moved_by(job: &Job, steps: &Steps, now: Timestamp) -> Option<i64> {
+        match to_move(&Record::Job(Box::new(job.clone())), steps, now)? {
+            Command::Job(JobCommand::MoveTimers { by_micros }) => Some(by_micros),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn time_of_an_attempt_is_moved_while_its_job_waits_in_the_middle_of_it() {
+        let ahead = Steps::new([Step { from: at(1_100), to: at(4_700) }]);
+        let back = Steps::new([Step { from: at(1_300), to: at(1_100) }]);
+        for waits in [JobFact::Blocked(Details::default()), JobFact::InputAwaited(Details::default())] {
+            let mut job = pulled(std::slice::from_ref(&waits));
+            assert_eq!(moved_by(&job, &ahead, at(4_700)), Some(3_600 * SECOND), "{waits:?}");
+            assert_eq!(moved_by(&job, &back, at(1_100)), Some(-200 * SECOND), "{waits:?}");
+            apply(&mut job, &JobFact::TimersMoved { by_micros: 3_600 * SECOND }, at(4_700)).expect("it fits");
+            assert_eq!(job.attempts[0].moved_micros, 3_600 * SECOND);
+            assert_eq!(moved_by(&job, &ahead, at(4_700)), None, "once");
+        }
+    }
+
+    #[test]
+    fn job_without_timers_is_moved_only_if_its_last_change_lies_ahead() {
+        let new = NewJob { spec: JobSpec::plain(None, RetryPolicy::ONCE), due_at: None, bodies: Vec::new() };
+        let job = Job::new(JobId::new("work-1"), &new, at(1_000));
+        let back_to = |seconds: i64| Steps::new([Step { from: at(1_300), to: at(seconds) }]);
+        assert_eq!(moved_by(&job, &back_to(1_100), at(1_100)), None);
+        assert_eq!(moved_by(&job, &back_to(900), at(900)), Some(-400 * SECOND));
     }
 }

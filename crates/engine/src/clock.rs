@@ -112,14 +112,29 @@ pub const fn rounded_seconds(micros: i64) -> i64 {
 }
 
 /// Waits for an amount of time to pass that began at a time and would end at another, over every jump of the clock.
+///
+/// Each jump moves the end once. Where the beginning lies says nothing later on: after a step back time comes by it again.
 pub async fn sleep_through(timer: &dyn Timer, began: Timestamp, ends_at: Timestamp) {
+    let (mut seen, mut now) = one_look(timer);
+    let mut ends_at = ends_at.plus_micros(seen.since(began, now));
+    while now < ends_at {
+        timer.sleep_until(ends_at).await;
+        let (steps, then) = one_look(timer);
+        ends_at = ends_at.plus_micros(steps.not_in(&seen));
+        (seen, now) = (steps, then);
+    }
+}
+
+/// The jumps and the time after them: nothing has jumped in between.
+fn one_look(timer: &dyn Timer) -> (Steps, Timestamp) {
+    let mut steps = timer.steps();
     loop {
         let now = timer.now();
-        let ends_at = ends_at.plus_micros(timer.steps().since(began, now));
-        if ends_at <= now {
-            return;
+        let after = timer.steps();
+        if after == steps {
+            return (steps, now);
         }
-        timer.sleep_until(ends_at).await;
+        steps = after;
     }
 }
 
@@ -216,4 +231,72 @@ fn boot_id() -> i64 {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
     u64::from_str_radix(&digits, 16).unwrap_or_default().cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::timeline::Step;
+    use futures::FutureExt;
+
+    use super::*;
+
+    /// A clock that jumps when the test says so. It wakes whoever sleeps at every change: they look again.
+    struct Jumping(watch::Sender<(i64, Steps)>);
+
+    impl Jumping {
+        fn pass(&self, seconds: i64) {
+            self.0.send_modify(|(now, _)| *now += seconds);
+        }
+
+        fn jump_to(&self, seconds: i64) {
+            self.0.send_modify(|(now, steps)| {
+                let (from, to) = (Timestamp::from_seconds(*now), Timestamp::from_seconds(seconds));
+                steps.push(Step { from, to });
+                *now = seconds;
+            });
+        }
+    }
+
+    impl Clock for Jumping {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_seconds(self.0.borrow().0)
+        }
+
+        fn steps(&self) -> Steps {
+            self.0.borrow().1.clone()
+        }
+    }
+
+    impl Timer for Jumping {
+        fn sleep_until(&self, _: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+            let mut changes = self.0.subscribe();
+            Box::pin(async move {
+                let _ = changes.changed().await;
+            })
+        }
+    }
+
+    #[test]
+    fn sleep_is_as_long_as_the_time_that_passes_also_when_time_comes_by_its_beginning_again() {
+        let timer = Jumping(watch::Sender::new((10_000, Steps::default())));
+        let at = Timestamp::from_seconds;
+        let mut sleep = Box::pin(sleep_through(&timer, at(10_000), at(10_900)));
+        let mut is_over = || (&mut sleep).now_or_never().is_some();
+        assert!(!is_over());
+        timer.pass(300);
+        assert!(!is_over());
+        // Back to before the beginning, and past it again: 300 s and 450 s have passed.
+        timer.jump_to(9_700);
+        assert!(!is_over());
+        timer.pass(450);
+        assert!(!is_over());
+        // An hour ahead, and 40 min of it back.
+        timer.jump_to(13_750);
+        assert!(!is_over());
+        timer.jump_to(11_350);
+        timer.pass(149);
+        assert!(!is_over());
+        timer.pass(1);
+        assert!(is_over());
+    }
 }

@@ -16,6 +16,7 @@ use store::{SharedStore, Store, StoreError, Taking};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::commit_log::CommitLog;
 use crate::membership::{Member, give_up_correction};
 use crate::pipelines::Routes;
 use crate::{
@@ -116,7 +117,8 @@ impl Daemon {
             .signalling(router.clone())
             .watched_by(wakes.clone())
             .watched_by(changes.clone())
-            .watched_by(asks.clone());
+            .watched_by(asks.clone())
+            .watched_by(Arc::new(CommitLog));
         for watch in executors.watches() {
             base = base.watched_by(watch.clone());
         }

@@ -7,6 +7,7 @@ mod asks_watched;
 mod attempts;
 mod changes;
 mod clock;
+mod commit_log;
 mod driver;
 mod early;
 mod engine;

@@ -47,7 +47,8 @@ async fn answer(mut stream: TcpStream) -> Result<()> {
             let id = NEXT.fetch_add(1, Ordering::Relaxed);
             ("202 Accepted", format!(r#"{{"id":"w-{id}","state":"queued"}}"#))
         } else {
-            ("200 OK", r#"{"id":"w-1","state":"done","ok":true,"path":"out/0001.png"}"#.to_owned())
+            let id = last_segment(&received);
+            ("200 OK", format!(r#"{{"id":"{id}","state":"done","ok":true,"path":"out/0001.png"}}"#))
         };
         received.drain(..length);
         let head = format!(
@@ -56,6 +57,14 @@ async fn answer(mut stream: TcpStream) -> Result<()> {
         );
         stream.write_all(head.as_bytes()).await?;
     }
+}
+
+/// The end of the path of a request: which work it is about.
+fn last_segment(request: &[u8]) -> String {
+    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let path = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+    let segment = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    String::from_utf8_lossy(segment).into_owned()
 }
 
 /// How long the first request is, if all of it is there.

@@ -250,6 +250,14 @@ pub const ROUTES: &[Route] = &[
         Access::Needs(May::Read),
         Body::None,
     ),
+    // The router prefers a written-out path: without this row a plugin's own command `state` could not be called.
+    route(
+        Verb::Post,
+        "/plugin/{id}/state",
+        Op::TriggerPlugin,
+        Access::Needs(May::Create),
+        Body::Json(MAX_REQUEST_BYTES),
+    ),
     route(Verb::Get, "/plugin/{id}/state", Op::ReadPluginState, Access::Needs(May::ManageNodes), Body::None),
     route(Verb::Get, "/skills", Op::ListSkills, Access::Needs(May::Read), Body::None),
     route(

@@ -278,7 +278,7 @@ async fn admit(
         operation: route.operation,
         principal,
         id,
-        name: part(1),
+        name: path.iter().nth(1).map_or_else(|| last_segment(route.path), |(_, name)| name.to_owned()),
         query: head.uri.query().unwrap_or_default().to_owned(),
         key: match route.body {
             Body::Json(_) | Body::Optional(_) => key_of(&head.headers)?,
@@ -289,6 +289,11 @@ async fn admit(
         body,
         raw,
     })
+}
+
+/// The end of a path, for routes that write out the name instead of taking it: `/plugin/{id}/state`.
+fn last_segment(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 /// Who shows the token of the request.

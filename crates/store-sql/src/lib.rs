@@ -52,8 +52,8 @@ pub use postgres::{
 pub use rebuild::Rebuilt;
 pub use rows::FactLine;
 pub use sqlite::{
-    AcceptedLoss, BootId, FileLock, Filled, LogContent, LogPlace, LogScan, Loss, Phase, SqliteOptions,
-    SqliteStore, Watermark, WriterFigures, accepted_loss, claims_after, facts_after, filled, judge,
-    open_for_reading, open_for_rebuilding, rebuild, scan_log, sqlite_version, verify, verify_since,
+    AcceptedLoss, BootId, FileHeader, FileLock, Filled, LogContent, LogPlace, LogScan, Loss, Phase,
+    SqliteOptions, SqliteStore, Watermark, WriterFigures, accepted_loss, claims_after, facts_after, filled,
+    judge, open_for_reading, open_for_rebuilding, rebuild, scan_log, sqlite_version, verify, verify_since,
 };
 pub use verify::{Difference, Verified};

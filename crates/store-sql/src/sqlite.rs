@@ -60,7 +60,7 @@ pub use blank::{Filled, filled};
 pub(crate) use connect::{APPLICATION_ID as STORE_APPLICATION_ID, writer};
 pub use lock::FileLock;
 pub use log_scan::{LogContent, LogScan, scan_log};
-pub use losses::{Loss, judge};
+pub use losses::{FileHeader, Loss, judge};
 pub(crate) use watermark::mark_of;
 pub use watermark::{BootId, LogPlace, Phase, Watermark};
 pub use writer::WriterFigures;
@@ -130,6 +130,7 @@ pub fn open_for_rebuilding(path: &Path) -> Result<(rusqlite::Connection, impl Si
     let lock = FileLock::acquire(path)?;
     let examined = losses::examine_locked(path)?;
     examined.refuse(path)?;
+    accepted_loss::sync_file(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
     connect::check_has_tables(path)?;
     let options = SqliteOptions::at(path);
     let check = |connection: &rusqlite::Connection| {

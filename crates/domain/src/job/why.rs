@@ -183,19 +183,22 @@ pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
 pub(crate) fn waiting_outside(operation: &Operation) -> Reason {
     let OperationLink { kind, .. } = &operation.link;
     let mut told =
-        format!("it waits for {kind}, where it goes on as {}; it is asked next at this time", operation.id);
+        format!("it waits for {kind}, where it goes on as {}; it is polled next at this time", operation.id);
     match (operation.polls, &operation.last_error) {
-        (0, _) => told.push_str("; it was not asked yet"),
+        (0, _) => told.push_str("; it was not polled yet"),
         (polls, Some(error)) => {
             let in_row = operation.errors_in_row;
-            let _ =
-                write!(told, "; asked {polls} times, the last {in_row} without an answer: {}", error.code);
+            let _ = write!(
+                told,
+                "; polled {polls} times, the last {in_row} without a usable status: {}",
+                error.code
+            );
             if !error.message.is_empty() {
                 let _ = write!(told, ": {}", error.message);
             }
         }
         (polls, None) => {
-            let _ = write!(told, "; asked {polls} times, last answer: {}", operation.status());
+            let _ = write!(told, "; polled {polls} times, last answer: {}", operation.status());
         }
     }
     if let Some(hint) = &operation.progress_hint {

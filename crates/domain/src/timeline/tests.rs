@@ -143,15 +143,75 @@ fn timers_set_before_a_step_are_moved_and_later_ones_are_not() {
 }
 
 #[test]
-fn timers_set_before_a_step_back_are_brought_back_and_no_others() {
+fn timers_set_before_a_step_back_are_brought_back_and_later_ones_are_not() {
     let at = Timestamp::from_seconds;
     let step = |from, to| Step { from: at(from), to: at(to) };
     let steps = Steps::new([step(1_000, 9_000), step(9_500, 1_500)]);
-    assert_eq!(steps.as_slice().len(), 1, "what lies behind a step back says nothing any more");
-    for (set_at, now, by) in
-        [(9_400, 1_500, -8_000), (9_505, 1_500, -8_005), (1_400, 1_500, 0), (1_600, 1_700, 0)]
-    {
+    for (set_at, now, by) in [
+        // Between the two steps.
+        (9_400, 1_500, -8_000),
+        (9_505, 1_500, -8_005),
+        // Before both: they cancel out.
+        (900, 1_500, 0),
+        // After both.
+        (1_500, 1_500, 0),
+        (1_600, 1_700, 0),
+        (1_701, 1_700, 0),
+    ] {
         assert_eq!(steps.since(at(set_at), at(now)), by * SECOND, "{set_at}");
     }
     assert_eq!(steps.carried(at(1_600)), at(1_600));
+}
+
+#[test]
+fn timer_that_is_older_than_a_step_back_is_long_is_moved_by_it() {
+    let at = Timestamp::from_seconds;
+    let steps = Steps::new([Step { from: at(9_500), to: at(9_300) }]);
+    for (set_at, now, by) in [
+        (9_000, 9_300, -200),
+        (9_000, 9_900, -200),
+        // Between the end of the step and its start: moved at once, while now has not come by yet.
+        (9_301, 9_300, -200),
+        (9_400, 9_300, -200),
+        // Time has come by: it was set after the step.
+        (9_400, 9_410, 0),
+    ] {
+        assert_eq!(steps.since(at(set_at), at(now)), by * SECOND, "{set_at} at {now}");
+    }
+}
+
+#[test]
+fn step_back_over_a_part_of_a_step_forward_leaves_the_rest_of_it() {
+    let at = Timestamp::from_seconds;
+    let step = |from, to| Step { from: at(from), to: at(to) };
+    // An hour ahead and, 100 s later, 40 min back.
+    let mut steps = Steps::new([step(10_000, 13_600), step(13_700, 11_300)]);
+    for (set_at, by) in [(5_000, 1_200), (9_999, 1_200), (13_650, -2_400), (11_300, 0)] {
+        assert_eq!(steps.since(at(set_at), at(11_300)), by * SECOND, "{set_at}");
+    }
+    // And further back than it had gone ahead: to where the first timers were set.
+    steps.push(step(11_310, 9_000));
+    for (set_at, by) in [(5_000, -1_110), (9_900, -1_110), (11_305, -2_310), (9_000, 0)] {
+        assert_eq!(steps.since(at(set_at), at(9_000)), by * SECOND, "{set_at}");
+    }
+}
+
+#[test]
+fn time_ahead_of_now_is_never_moved_ahead() {
+    let at = Timestamp::from_seconds;
+    let steps = Steps::new([Step { from: at(1_000), to: at(4_600) }]);
+    // Somebody knows of a step back that is not known here yet.
+    assert_eq!(steps.since(at(5_000), at(4_700)), 0);
+}
+
+#[test]
+fn steps_that_are_new_are_told_from_those_that_were_seen() {
+    let at = Timestamp::from_seconds;
+    let mut steps =
+        Steps::new((1..=MAX_STEPS as i64).map(|n| Step { from: at(n * 100), to: at(n * 100 + 10) }));
+    let seen = steps.clone();
+    assert_eq!(steps.not_in(&seen), 0);
+    steps.push(Step { from: at(9_000), to: at(8_000) });
+    assert_eq!(steps.as_slice().len(), MAX_STEPS);
+    assert_eq!(steps.not_in(&seen), -1_000 * SECOND, "also when the oldest was forgotten");
 }

@@ -74,6 +74,8 @@ pub struct ProcessHost {
     artifacts: Arc<Artifacts>,
     /// What commands are kept in, or why there is nothing.
     sandbox: Result<SandboxSettings, String>,
+    /// What that sandbox leaves within their reach although it should not.
+    sandbox_gaps: Vec<String>,
     /// What counts for every command, whatever its own settings say.
     policy: Option<SandboxPolicy>,
 }
@@ -88,10 +90,12 @@ impl ProcessHost {
         let data_dir = data_dir.as_ref().canonicalize()?;
         // What lies in it may be a link to elsewhere.
         let parts = [artifacts.dir().to_owned(), data_dir.join(WORKSPACES_DIR)];
-        let parts = parts.iter().filter_map(|part| part.canonicalize().ok());
-        let protected: Vec<PathBuf> = std::iter::once(data_dir.clone()).chain(parts).collect();
-        let sandbox = sandbox::probe(&supervisor, &protected);
-        Ok(Self { supervisor, supervisors: Arc::default(), data_dir, artifacts, sandbox, policy: None })
+        let protected = sandbox::ProtectedPaths::resolve(&data_dir, &parts);
+        let sandbox = sandbox::probe(&supervisor, &protected.paths);
+        let sandbox_gaps =
+            sandbox.as_ref().map(|settings| protected.gaps(settings.method)).unwrap_or_default();
+        let supervisors = Arc::default();
+        Ok(Self { supervisor, supervisors, data_dir, artifacts, sandbox, sandbox_gaps, policy: None })
     }
 
     /// The same, with a policy that counts for every command.
@@ -104,6 +108,11 @@ impl ProcessHost {
         self.sandbox.as_ref().map(|settings| settings.method).map_err(String::as_str)
     }
 
+    /// What links in the data directory lead to and the sandbox cannot protect, in words for the operator.
+    pub fn sandbox_gaps(&self) -> &[String] {
+        &self.sandbox_gaps
+    }
+
     /// The sandbox of a command, if it has one.
     fn sandbox_of(&self, settings: &ProcessSettings) -> Option<&SandboxSettings> {
         match self.policy.unwrap_or(settings.sandbox) {
@@ -112,15 +121,16 @@ impl ProcessHost {
         }
     }
 
-    /// Refuses a command that must not run without the sandbox that this system does not have.
+    /// Refuses a command that must not run without a sandbox, if there is none here or one with gaps.
     fn check_sandbox(&self, settings: &ProcessSettings) -> Result<(), Failure> {
-        match (self.policy.unwrap_or(settings.sandbox), &self.sandbox) {
-            (SandboxPolicy::Required, Err(why)) => Err(Failure::transient(
-                "sandbox_unavailable",
-                format!("the command was not started: {why}; say `sandbox: preferred` to run it without"),
-            )),
-            (SandboxPolicy::Required, Ok(_)) | (SandboxPolicy::Preferred | SandboxPolicy::Off, _) => Ok(()),
-        }
+        let (why, remedy) = match (self.policy.unwrap_or(settings.sandbox), &self.sandbox) {
+            (SandboxPolicy::Preferred | SandboxPolicy::Off, _) => return Ok(()),
+            (SandboxPolicy::Required, Ok(_)) if self.sandbox_gaps.is_empty() => return Ok(()),
+            (SandboxPolicy::Required, Ok(_)) => (self.sandbox_gaps.join("; "), "run it all the same"),
+            (SandboxPolicy::Required, Err(why)) => (why.clone(), "run it without"),
+        };
+        let message = format!("the command was not started: {why}; say `sandbox: preferred` to {remedy}");
+        Err(Failure::transient("sandbox_unavailable", message))
     }
 
     /// What attempts leave to be read.

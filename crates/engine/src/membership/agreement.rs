@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use domain::Timestamp;
 use domain::timeline::{FOLLOWED_MICROS, Step};
 use store::{Correction, StoreClock};
 
@@ -75,7 +76,7 @@ impl Member {
         let correction = Correction {
             revision: known.revision,
             micros,
-            since: known.corrected_since.unwrap_or(status.store_time),
+            since: since(&known, micros, status.store_time),
             ahead_at_start: !status.adopted_by_itself && micros > 0,
             step: None,
         };
@@ -102,6 +103,12 @@ impl Member {
         self.wakes.look_again();
         Ok(())
     }
+}
+
+/// Since when a correction is in force: one that is changed by more than what is followed has to last anew.
+fn since(known: &StoreClock, micros: i64, now: Timestamp) -> Timestamp {
+    let apart = micros.saturating_sub(known.correction_micros).saturating_abs();
+    known.corrected_since.filter(|_| apart <= FOLLOWED_MICROS).unwrap_or(now)
 }
 
 /// Makes store time what the server's clock says, if they disagree; the step that did it.
@@ -138,4 +145,28 @@ pub(crate) async fn give_up_correction(
     move_timers_or_say(engine, step).await;
     look_again_later(engine, step);
     Ok(Some(step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn correction_that_changes_has_to_last_anew() {
+        let (then, now) = (Timestamp::from_seconds(1_000), Timestamp::from_seconds(1_290));
+        let known = StoreClock {
+            correction_micros: 600_000_000,
+            corrected_since: Some(then),
+            ..StoreClock::default()
+        };
+        for (micros, expected) in [
+            (600_000_000, then),
+            (600_000_000 + FOLLOWED_MICROS, then),
+            (600_000_001 + FOLLOWED_MICROS, now),
+            (-3_000_000_000, now),
+        ] {
+            assert_eq!(since(&known, micros, now), expected, "{micros}");
+        }
+        assert_eq!(since(&StoreClock::default(), 600_000_000, now), now, "the first one begins now");
+    }
 }

@@ -17,8 +17,9 @@ const FIRST_GUESS_MICROS: i64 = 20_000;
 const SHORTEST_WAIT_MICROS: i64 = 20_000;
 /// Nothing is put off for longer than this for want of a slot.
 const LONGEST_WAIT_MICROS: i64 = 60_000_000;
-/// What is known to answer is put off for no longer than this: its slots become free quickly.
-const LONGEST_WAIT_OF_ANSWERING_MICROS: i64 = 500_000;
+/// Beside a poll that hangs, operations that answer come back this soon after each other: 50 of them within half a second. A limit
+/// for each of them instead would let thousands come back at once.
+const LONGEST_TURN_BESIDE_HUNG_MICROS: i64 = 10_000;
 /// A poll that takes longer may be one that hangs.
 const SLOW_MICROS: i64 = 300_000;
 /// For how long a service is known to have operations that answer.
@@ -138,14 +139,15 @@ impl Service {
     }
 
     /// When somebody who is put off may hope for a slot. Those of the same history queue up behind each other, each as long as a slot of
-    /// theirs takes to become free.
+    /// theirs takes to become free: as many come back as can be polled.
     pub(super) fn put_off(&mut self, history: PollHistory, limit: usize, now: Timestamp) -> Timestamp {
-        let turn = self.turn_micros(history, limit, now);
+        let mut turn = self.turn_micros(history, limit, now);
+        if history == PollHistory::Answered && self.is_held_up(now) {
+            // The age of a poll that hangs says nothing about when a slot is free for those that answer.
+            turn = turn.min(LONGEST_TURN_BESIDE_HUNG_MICROS);
+        }
         let earliest = now.plus_micros(SHORTEST_WAIT_MICROS);
-        let latest = now.plus_micros(match history {
-            PollHistory::Answered => LONGEST_WAIT_OF_ANSWERING_MICROS,
-            PollHistory::NeverPolled | PollHistory::Hung => LONGEST_WAIT_MICROS,
-        });
+        let latest = now.plus_micros(LONGEST_WAIT_MICROS);
         let queue = self.queue(history);
         queue.next_slot_at = queue.next_slot_at.plus_micros(turn).clamp(earliest, latest);
         queue.wanted_until = Some(queue.next_slot_at.plus_micros(WANTED_FOR_MICROS));
@@ -181,6 +183,15 @@ impl Service {
         let is_slow = |queue: &Queue| queue.under_way.iter().any(slow);
         let hangs = !self.queues[index(PollHistory::Hung)].under_way.is_empty();
         self.knows_answering(now) && (hangs || self.queues.iter().any(is_slow))
+    }
+
+    /// Whether a slot is held by a poll that hung last time, or takes far longer than those that answer.
+    fn is_held_up(&self, now: Timestamp) -> bool {
+        let typical = self.queues[index(PollHistory::Answered)].took_micros;
+        let slow_after = SLOW_MICROS.max(typical.saturating_mul(2));
+        let is_slow = |began: &Timestamp| now.micros() - began.micros() > slow_after;
+        let hangs = !self.queues[index(PollHistory::Hung)].under_way.is_empty();
+        hangs || self.queues.iter().any(|queue| queue.under_way.iter().any(is_slow))
     }
 
     fn knows_answering(&self, now: Timestamp) -> bool {
@@ -339,6 +350,66 @@ mod tests {
         assert!(first.max(later) <= TIMEOUT_MICROS + 1_000_000, "{first} and {later} µs late");
         let (honest, hanging) = (outcome.honest_polls, outcome.hanging_polls);
         assert!(honest > 90 && hanging >= 1, "{honest} and {hanging} polls");
+    }
+
+    /// What came of very many answering operations at a service with four slots and answers that take a second.
+    struct Crowd {
+        polls: usize,
+        /// How often an operation was put off, after the first ten seconds: until then all come once, and the service is not known.
+        put_offs: usize,
+    }
+
+    /// So many operations that answered before and so many that hang, all due at once, for so many seconds.
+    fn crowd(answering: usize, hanging: usize, seconds: i64) -> Crowd {
+        const SLOTS: usize = 4;
+        const SLOW_ANSWER_MICROS: i64 = 1_000_000;
+        let at = |micros: i64| Timestamp::from_seconds(1_000).plus_micros(micros);
+        let mut service = Service::new(at(0));
+        // When each comes for a slot, or its poll ends.
+        let mut comes_at = vec![0; answering + hanging];
+        let mut polled_since = vec![None; answering + hanging];
+        let mut outcome = Crowd { polls: 0, put_offs: 0 };
+        for now in (0..seconds * 1_000_000).step_by(usize::try_from(STEP_MICROS).unwrap()) {
+            for number in 0..comes_at.len() {
+                if comes_at[number] > now {
+                    continue;
+                }
+                let (history, takes) = if number < answering {
+                    (PollHistory::Answered, SLOW_ANSWER_MICROS)
+                } else {
+                    (PollHistory::Hung, TIMEOUT_MICROS)
+                };
+                if let Some(began) = polled_since[number].take() {
+                    service.free(history, began, at(now));
+                    comes_at[number] = now + INTERVAL_MICROS;
+                } else if service.take(history, SLOTS, at(now)) {
+                    polled_since[number] = Some(at(now));
+                    comes_at[number] = now + takes;
+                    outcome.polls += usize::from(history == PollHistory::Answered);
+                } else {
+                    comes_at[number] = service.put_off(history, SLOTS, at(now)).micros() - at(0).micros();
+                    outcome.put_offs += usize::from(now >= 10_000_000);
+                }
+            }
+        }
+        outcome
+    }
+
+    #[test]
+    fn two_thousand_due_operations_come_back_by_their_turn() {
+        let seconds = 310;
+        let Crowd { polls, put_offs } = crowd(2_000, 0, seconds);
+        // Each comes at least once in the longest wait, and as many more as the service can answer.
+        let each_minute = put_offs / 5;
+        assert!(each_minute <= 2_400, "{each_minute} put off each minute");
+        assert!(polls >= 1_000, "{polls} polls in {seconds} seconds, of 1,240");
+    }
+
+    #[test]
+    fn two_thousand_due_operations_beside_a_hung_one_come_back_slowly() {
+        let Crowd { polls, put_offs } = crowd(2_000, 1, 70);
+        assert!(put_offs <= 60 * 110, "{put_offs} put off in a minute");
+        assert!(polls >= 180, "{polls} polls in 70 seconds");
     }
 
     #[test]

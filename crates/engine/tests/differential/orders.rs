@@ -323,7 +323,7 @@ fn new_job(chance: &mut Chance, now: Timestamp) -> NewJob {
         0 => spec.retry.max_attempts = 0,
         1 => spec.deadline_at = Some(now),
         // Work that someone outside pulls, and may take a while for.
-        6..=7 => {
+        6..=10 => {
             spec.lane = spec.executor.take();
             spec.timeout_seconds = chance.pick(&[None, Some(1), Some(1)]);
         }

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Command, ValueEnum};
 
+use crate::show::say;
+
 const EXAMPLES: &str = "Examples:
   longhaul completions bash > ~/.local/share/bash-completion/completions/longhaul
   longhaul completions zsh > ~/.zfunc/_longhaul
@@ -33,6 +35,6 @@ pub fn run(completions: &Completions, mut command: Command) -> Result<ExitCode> 
         Shell::Zsh => generate(shells::Zsh, &mut command, "longhaul", &mut text),
         Shell::Fish => generate(shells::Fish, &mut command, "longhaul", &mut text),
     }
-    print!("{}", String::from_utf8(text)?);
+    say(format_args!("{}", String::from_utf8(text)?.trim_end()));
     Ok(ExitCode::SUCCESS)
 }

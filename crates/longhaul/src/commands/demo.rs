@@ -117,7 +117,8 @@ fn guide(data_dir: &Path) -> Result<()> {
     let client = connection.client()?;
     let open = open_jobs(&client)?;
     if let Some(count) = NonZero::new(open.len()) {
-        println!("\n{count} jobs of the time before go on.");
+        let jobs = if count.get() == 1 { "1 job goes on".to_owned() } else { format!("{count} jobs go on") };
+        println!("\n{jobs} from before the restart.");
     }
     let first = submit(&client)?;
     let followed = open.into_iter().next().unwrap_or(first);

@@ -97,13 +97,14 @@ pub fn claims(location: &Location) -> Result<ExitCode> {
 }
 
 fn write_claim(out: &mut impl Write, line: &ClaimLine) -> Result<()> {
+    let resource_type = match line.id.kind() {
+        RecordKind::Job => "WORKORDER",
+        RecordKind::Event => "EVENT",
+        // The claim record of the contract knows no other kind; these claims are the daemon's own business.
+        RecordKind::Operation | RecordKind::Run => return Ok(()),
+    };
     let record = ClaimRecord {
-        resource_type: match line.id.kind() {
-            RecordKind::Job => "WORKORDER",
-            RecordKind::Operation => "OPERATION",
-            RecordKind::Event => "EVENT",
-            RecordKind::Run => "RUN",
-        },
+        resource_type,
         resource_id: line.id.as_str(),
         owner_id: line.claim.owner.as_str(),
         lease_expires_at: rfc3339(line.claim.lease_expires_at)?,
@@ -166,5 +167,32 @@ fn stopped_reading(error: anyhow::Error) -> Result<ExitCode> {
     match error.downcast_ref::<std::io::Error>() {
         Some(broken) if broken.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Some(_) | None => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{Claim, OwnerId, RecordId};
+
+    use super::*;
+
+    #[test]
+    fn only_work_orders_and_events_are_exported_as_claims() {
+        for (id, resource_type) in
+            [("work-1", Some("WORKORDER")), ("event-1", Some("EVENT")), ("op-1", None), ("run-1", None)]
+        {
+            let at = Timestamp::from_micros(0);
+            let claim = Claim {
+                owner: OwnerId::new("worker"),
+                lease_expires_at: at,
+                heartbeat_at: at,
+                claim_version: 1,
+            };
+            let mut out = Vec::new();
+            write_claim(&mut out, &ClaimLine { id: RecordId::parse(id).unwrap(), claim }).unwrap();
+            let line: Option<serde_json::Value> = serde_json::from_slice(&out).ok();
+            let found = line.as_ref().map(|line| line["resource_type"].as_str().unwrap());
+            assert_eq!(found, resource_type, "{id}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use store_sql::{PostgresLedger, accepted_loss, open_for_reading, verify, verify_since};
 
 use crate::database::{Location, Place};
+use crate::show::say;
 
 const EXAMPLES: &str = "Examples:
   longhaul verify --data-dir ./longhaul-data
@@ -38,12 +39,12 @@ pub fn run(Verify { location, since }: &Verify) -> Result<ExitCode> {
             };
             let verified = verified.with_context(|| format!("cannot read {}", path.display()))?;
             if let Some(loss) = accepted_loss(&connection)? {
-                println!(
+                say(format_args!(
                     "note: lost commits were accepted at {}: the ledger ended at position {}, commits up to position {} were acknowledged",
                     super::export::rfc3339(loss.at)?,
                     loss.position,
                     loss.acknowledged
-                );
+                ));
             }
             verified
         }
@@ -57,18 +58,18 @@ pub fn run(Verify { location, since }: &Verify) -> Result<ExitCode> {
         })?,
     };
     for difference in &verified.differences {
-        println!("differs: {difference}");
+        say(format_args!("differs: {difference}"));
     }
     let untold = verified.difference_count - verified.differences.len() as u64;
     if untold > 0 {
-        println!("... and {untold} more");
+        say(format_args!("... and {untold} more"));
     }
-    println!(
+    say(format_args!(
         "{} facts, {} records, {} differences",
         verified.facts, verified.records, verified.difference_count
-    );
+    ));
     if let Some(position) = since {
-        println!("what was touched after position {position}, up to position {}", verified.position);
+        say(format_args!("what was touched after position {position}, up to position {}", verified.position));
     }
     Ok(if verified.difference_count == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

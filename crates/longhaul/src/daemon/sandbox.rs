@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::process::{Artifacts, ProcessHost, SandboxMethod, SandboxPolicy, is_root};
+use engine::process::{Artifacts, ProcessHost, SandboxMethod, SandboxPolicy};
 
 use super::DaemonOptions;
 use crate::config::SandboxWord;
@@ -33,13 +33,37 @@ pub(super) fn host(
         (SandboxPolicy::Required, Err(why)) => {
             say!("longhaul: no command, plugin or backend is started: {why}");
         }
-        (SandboxPolicy::Required | SandboxPolicy::Preferred, Ok(SandboxMethod::Siblings)) if is_root() => {
-            say!(
-                "longhaul: {} cannot be covered for commands: they can create nothing beside it",
-                data_dir.display()
-            );
+        (policy, Ok(method)) => {
+            report_method(method, data_dir);
+            report_gaps(host.sandbox_gaps(), policy);
         }
-        (SandboxPolicy::Required | SandboxPolicy::Preferred, Ok(_)) => {}
     }
     Ok(Arc::new(host))
+}
+
+/// Says what Landlock alone does not do.
+fn report_method(method: SandboxMethod, data_dir: &Path) {
+    match method {
+        SandboxMethod::Cover | SandboxMethod::UserNamespace => {}
+        SandboxMethod::Siblings => say!(
+            "longhaul: {} cannot be covered for commands: they can create nothing beside it, and they can change \
+             permissions, owners and times of files in it, but not their content (docs/sandbox.md, \"Landlock alone\")",
+            data_dir.display()
+        ),
+    }
+}
+
+/// Says what links lead to and the sandbox does not protect.
+fn report_gaps(gaps: &[String], policy: SandboxPolicy) {
+    if gaps.is_empty() {
+        return;
+    }
+    let gaps = gaps.join("; ");
+    match policy {
+        SandboxPolicy::Required => say!("longhaul: no command, plugin or backend is started: {gaps}"),
+        SandboxPolicy::Preferred | SandboxPolicy::Off => say!(
+            "longhaul: the sandbox does not protect everything: {gaps}; \
+             or refuse commands until then (`sandbox: required`)"
+        ),
+    }
 }

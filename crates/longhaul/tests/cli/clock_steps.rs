@@ -159,7 +159,8 @@ fn store_that_is_ahead_is_set_right_and_goes_on() {
     // What ran goes on and ends, what is new is done, a time of day stays what it is.
     ended(dir.path(), &before, "completed");
     let after = create(dir.path(), &["after", "--executor", "noop"]);
-    let done = ended(dir.path(), &after, "completed");
+    ended(dir.path(), &after, "completed");
+    let done = show(dir.path(), &after);
     let created: jiff::Timestamp = done["created_at"].as_str().unwrap().parse().unwrap();
     assert!(created < jiff::Timestamp::now() + jiff::SignedDuration::from_secs(60), "{done}");
     assert_eq!(show(dir.path(), &early)["state"], "queued");

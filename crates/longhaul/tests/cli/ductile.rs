@@ -14,7 +14,7 @@ const PLUGIN: &str = r#"#!/usr/bin/env bash
 request=$(cat)
 jq -c '{status: "ok", result: ("saw " + .command), events: [{type: "seen", payload: (.event.payload // .payload // {})}]}' <<< "$request"
 "#;
-const MANIFEST: &str = "name: eye\nprotocol: 2\nentrypoint: run\ncommands: [{ name: poll, type: read }, { name: handle, type: write }]\n";
+const MANIFEST: &str = "name: eye\nprotocol: 2\nentrypoint: run\ncommands: [{ name: poll, type: read }, { name: handle, type: write }, { name: state, type: read }]\n";
 const PIPELINES: &str = "
 pipelines:
 - name: look
@@ -79,6 +79,9 @@ fn plugin_and_pipeline_are_started_as_ductiles_clients_do() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = daemon(dir.path());
     let payload = json!({ "payload": { "n": 1 } });
+    // A command may have the name of one of our own reads.
+    let (status, asked) = call(dir.path(), "/plugin/eye/state", &payload);
+    assert_eq!((status, &asked["command"]), (202, &json!("state")), "{asked}");
     let (status, asked) = call(dir.path(), "/plugin/eye/poll", &payload);
     assert_eq!((status, &asked["status"]), (202, &json!("queued")), "{asked}");
     let path = format!("/job/{}", asked["job_id"].as_str().unwrap());

@@ -53,6 +53,8 @@ fn young_file_without_its_log_is_no_empty_store() {
     let id = killed(dir.path());
     std::fs::remove_file(dir.path().join("longhaul.sqlite-wal")).unwrap();
     all_refused("log_damaged", dir.path());
+    // The daemon looks at its directory first.
+    refused("other_store", &serve(dir.path(), &[]));
     // Without the watermark nobody knows that there was more.
     std::fs::remove_file(dir.path().join("longhaul.sqlite.mark")).unwrap();
     all_refused("store_missing", dir.path());

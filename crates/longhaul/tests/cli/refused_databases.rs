@@ -5,7 +5,7 @@ use std::process::Output;
 
 use test_postgres::{Cluster, client};
 
-use crate::given::{Daemon, binary, create, expect, longhaul, show, stderr};
+use crate::given::{Daemon, binary, create, expect, longhaul, show, stderr, within};
 
 /// Carries out statements on a database.
 pub fn sql(address: &str, statements: &str) {
@@ -141,10 +141,15 @@ fn database_that_becomes_read_only_refuses_work_serves_reads_and_takes_work_agai
         expect(1, &longhaul(dir.path(), &["jobs", "create", "refused"]));
     }
     assert_eq!(show(dir.path(), &id)["state"], "queued");
+    let newest_heartbeat = "SELECT max(heartbeat_at) FROM nodes";
+    let last_heartbeat = number(&database, newest_heartbeat);
     // Nobody drops the connections this time.
     sql(&cluster.address(), "ALTER DATABASE work RESET default_transaction_read_only");
     for _ in 0..OFTEN {
         create(dir.path(), &["accepted"]);
     }
     assert_eq!(number(&database, "SELECT count(*) FROM jobs"), 1 + OFTEN);
+    within("the node writes its heartbeat again", || {
+        (number(&database, newest_heartbeat) > last_heartbeat).then_some(())
+    });
 }

@@ -171,18 +171,25 @@ fn jobs_of_one_folder_wait_in_the_queue_and_are_in_nobodys_way() {
 }
 
 #[test]
-fn job_ended_by_its_attempts_token_takes_its_command_along() {
+fn operator_ends_no_job_of_a_command_and_one_ended_with_its_token_leaves_it_for_the_next() {
     let agents = Agents::start("");
     let id = agents.create("one", "WAIT", &json!({}));
-    let child = agents.left("one", "child");
+    let (pid, child) = (agents.left("one", "pid"), agents.left("one", "child"));
     let token = agents.left("one", "token");
     let attempt = attempt_shown_to(agents.path(), &token, &id);
     let (path, done) = (format!("/jobs/{id}/complete"), json!({ "attempt_id": attempt, "result": 1 }));
     let (status, refused) = call(agents.path(), &path, &done);
     assert_eq!((status, &refused["code"]), (403, &json!("attempt_not_yours")), "an operator cancels instead");
     assert_eq!(call_as(agents.path(), &token, &path, &done).0, 200);
-    within("it is gone", || (!is_alive(&child)).then_some(()));
     assert_eq!(ended(agents.path(), &id, "completed")["data"], json!(1));
+    // Only the command has the token: it has reported by itself, and is given the next job, which it does not read while it waits.
+    let next = agents.create("one", "answer", &json!({}));
+    until(agents.path(), &next, "running");
+    assert!(is_alive(&pid) && is_alive(&child), "it stays");
+    ok(agents.path(), &format!("/jobs/{next}/cancel"), &json!({}));
+    until(agents.path(), &next, "cancelled");
+    assert!(!is_alive(&pid) && !is_alive(&child), "cancelled means that nothing of it runs");
+    assert_ne!(agents.done_by(&agents.create("one", "answer", &json!({}))).to_string(), pid);
 }
 
 #[test]

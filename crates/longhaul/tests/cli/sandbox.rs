@@ -1,7 +1,9 @@
 //! What commands, plugins and backends can reach of the daemon that runs them: nothing of its data, its memory, its environment, and no
 //! signal. The real binary, real commands that try it in every way that a shell knows.
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+mod links;
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -235,21 +237,7 @@ fn command_of_unprivileged_daemon_reaches_no_data() {
         return;
     }
     let mut project = Project::new();
-    for made in project.directories() {
-        chown(made, Some(NOBODY), Some(NOBODY)).unwrap();
-    }
-    let program = project.path().join("longhaul");
-    std::fs::copy(env!("CARGO_BIN_EXE_longhaul"), &program).unwrap();
-    let change = |_: Command| {
-        let mut command = Command::new(&program);
-        command.args(["serve", "--listen", "127.0.0.1:0"]);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
-        command.uid(NOBODY).gid(NOBODY);
-        command
-    };
-    std::fs::write(project.path().join("longhaul.yaml"), "").unwrap();
-    std::fs::write(project.data().join("log"), "").unwrap();
-    project.start("", change);
+    project.start_as_nobody();
     project.write_pid();
     let id = project.run(&project.attack("unprivileged"));
     ended(&project.data(), &id, "completed");
@@ -294,6 +282,24 @@ fn system_without_sandbox_is_announced_and_refused_if_required() {
 }
 
 impl Project {
+    /// Starts the daemon as a user without privileges.
+    fn start_as_nobody(&mut self) {
+        std::fs::write(self.path().join("longhaul.yaml"), "").expect("it can be written");
+        std::fs::write(self.data().join("log"), "").expect("it can be written");
+        let owner = format!("{NOBODY}:{NOBODY}");
+        let chown = Command::new("chown").arg("-hR").arg(owner).arg(self.path()).status();
+        assert!(chown.expect("there is one").success());
+        let program = self.path().join("longhaul");
+        std::fs::copy(env!("CARGO_BIN_EXE_longhaul"), &program).expect("there is room");
+        self.start("", |_| {
+            let mut command = Command::new(&program);
+            command.args(["serve", "--listen", "127.0.0.1:0"]);
+            command.env_clear().env("PATH", std::env::var_os("PATH").expect("it is set"));
+            command.uid(NOBODY).gid(NOBODY);
+            command
+        });
+    }
+
     /// Starts the daemon under so many rules that allow everything.
     fn start_under_layers(&mut self, config: &str, arguments: &[&str], layers: usize) {
         std::fs::write(self.path().join("longhaul.yaml"), config).expect("it can be written");
@@ -317,6 +323,25 @@ fn allow_everything() {
     let rules =
         rules.add_rule(PathBeneath::new(PathFd::new("/").expect("it is there"), all)).expect("it is there");
     rules.restrict_self().expect("it is there");
+}
+
+#[test]
+fn command_after_a_failed_sandbox_has_another_one() {
+    let mut project = Project::new();
+    let [there, away] = ["there", "away"].map(|name| project.path().join("out").join(name));
+    std::fs::create_dir(&there).unwrap();
+    symlink(&there, project.data().join("linked")).unwrap();
+    project.start("", |command| command);
+    std::fs::rename(&there, &away).unwrap();
+    let id = project.run("echo runs");
+    let result = ended(&project.data(), &id, "failed");
+    assert!(
+        result["error"]["message"].as_str().unwrap().contains("the sandbox is not available"),
+        "{result}"
+    );
+    std::fs::rename(&away, &there).unwrap();
+    let id = project.run("echo runs");
+    ended(&project.data(), &id, "completed");
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn service_that_is_away_is_told_with_its_last_error() {
     let text = expect(0, &longhaul(dir.path(), &["jobs", "show", &id]));
     assert!(text.contains("  last error: connect_failed: ") && text.contains(" in a row)"), "{text}");
     let why = expect(0, &longhaul(dir.path(), &["jobs", "why", &id]));
-    assert!(why.contains("without an answer: connect_failed"), "{why}");
+    assert!(why.contains("without a usable status: connect_failed"), "{why}");
     drop(daemon);
 }
 

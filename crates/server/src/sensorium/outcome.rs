@@ -4,7 +4,7 @@
 //! of it. A rejected directive stays rejected, whatever is done with its job.
 
 use api::sensorium::{
-    Directive, DirectiveDiagnostic, DirectiveOutcome, DirectiveResult, Issuer, PolicyDecision,
+    AuditStore, Directive, DirectiveDiagnostic, DirectiveOutcome, DirectiveResult, Issuer, PolicyDecision,
 };
 use api::{Problem, ProblemCode};
 use axum::response::Response;
@@ -218,6 +218,9 @@ fn outcome(job: &Job) -> DirectiveOutcome {
         summary: job.result.summary.clone(),
         observation_ids: Vec::new(),
         correlation_id: job.spec.correlation_id.clone(),
-        audit_store: format!("/jobs/{}/facts", job.id.as_str()),
+        audit_store: AuditStore {
+            kind: "ledger".to_owned(),
+            href: format!("/jobs/{}/facts", job.id.as_str()),
+        },
     }
 }

@@ -102,7 +102,11 @@ async fn one_capability_takes_both_modes_and_every_result_names_its_outcome() {
     );
     assert_eq!((&nested["result"], &nested["observation/ids"]), (&json!({ "pages": 7 }), &json!([])));
     assert_eq!(nested["outcome/id"], handle["audit/outcome-ref"]);
-    assert_eq!(outcome(&world, &handle["audit/outcome-ref"]).await["outcome/status"], "completed");
+    let record = outcome(&world, &handle["audit/outcome-ref"]).await;
+    assert_eq!(record["outcome/status"], "completed");
+    // The published schema asks for an object.
+    let job = record["outcome/id"].as_str().unwrap();
+    assert_eq!(record["audit/store"], json!({ "kind": "ledger", "href": format!("/jobs/{job}/facts") }));
 }
 
 // conforms: O14 O16 O17 O107

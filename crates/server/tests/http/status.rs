@@ -230,7 +230,7 @@ async fn service_that_cannot_be_asked_is_told_in_the_job_and_in_its_why() {
         reason
     };
     let before = why().await;
-    assert!(before["detail"].as_str().unwrap().contains("it was not asked yet"), "{before}");
+    assert!(before["detail"].as_str().unwrap().contains("it was not polled yet"), "{before}");
     world.polled(&id, 1).await;
     world.polled(&id, 2).await;
     let status = world.status(&id).await;
@@ -242,7 +242,7 @@ async fn service_that_cannot_be_asked_is_told_in_the_job_and_in_its_why() {
     let detail = told["detail"].as_str().unwrap();
     assert!(detail.starts_with("it waits for defers, "), "{detail}");
     assert!(
-        detail.contains("asked 2 times, the last 2 without an answer: press_asleep: come back"),
+        detail.contains("polled 2 times, the last 2 without a usable status: press_asleep: come back"),
         "{detail}"
     );
 }

@@ -334,6 +334,11 @@ impl Table {
 }
 
 static FORGET_NODES: Sql = Sql::new("DELETE FROM nodes");
+/// What `META` leaves out of a backup that is written row by row.
+static FORGET_CLOCK: Sql = Sql::new(
+    "DELETE FROM meta WHERE name IN ('clock_boot', 'clock_offset', 'clock_ahead_at_start', 'clock_correction', \
+     'clock_corrected_since') OR (name >= 'clock_seen_' AND name < 'clock_seen`')",
+);
 static NOBODY_IS_PRESENT: Sql = Sql::new("UPDATE peers SET present_on = NULL WHERE present_on IS NOT NULL");
 static HELD: Sql = Sql::new(concat!(
     "SELECT record_id, ",
@@ -344,7 +349,7 @@ static HELD: Sql = Sql::new(concat!(
 /// Takes out of a backup what belongs to the processes of the store that it was taken from.
 pub(super) fn forget_processes(backup: &Connection) -> Result<(), StoreError> {
     let failed = <Connection as Database>::read_failed;
-    for statement in [&FORGET_NODES, &NOBODY_IS_PRESENT] {
+    for statement in [&FORGET_NODES, &FORGET_CLOCK, &NOBODY_IS_PRESENT] {
         at_once(Database::execute(backup, statement, &[])).map_err(failed)?;
     }
     // No clock has shown an earlier time, and any that goes on from here shows a later one.

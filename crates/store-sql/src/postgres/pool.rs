@@ -41,7 +41,11 @@ impl Pool {
                     let session = Arc::new(session);
                     let answer = read(session.clone()).await;
                     let lost = session.is_lost();
-                    if !lost && let Ok(session) = Arc::try_unwrap(session) {
+                    // Heartbeats write on these sessions: one that may only read stays so, also when the database takes writes again.
+                    if !lost
+                        && !session.is_read_only()
+                        && let Ok(session) = Arc::try_unwrap(session)
+                    {
                         self.lock().push(session);
                     }
                     match answer {

@@ -40,6 +40,8 @@ pub(crate) struct Session {
     client: Client,
     statements: Mutex<HashMap<&'static str, Statement>>,
     lost: AtomicBool,
+    /// Whether a write was refused because the session may only read.
+    read_only: AtomicBool,
     driver: JoinHandle<()>,
 }
 
@@ -60,7 +62,13 @@ impl Session {
                 (client, tokio::spawn(drive(connection, notifications)))
             }
         };
-        let session = Self { client, statements: Mutex::default(), lost: AtomicBool::new(false), driver };
+        let session = Self {
+            client,
+            statements: Mutex::default(),
+            lost: AtomicBool::new(false),
+            read_only: AtomicBool::new(false),
+            driver,
+        };
         let settings = format!(
             "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
              SET standard_conforming_strings = on; SET client_min_messages = warning",
@@ -87,6 +95,11 @@ impl Session {
     /// Whether it must not be used again.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed) || self.client.is_closed()
+    }
+
+    /// Whether a new session may be able to write what this one could not.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.read_only.load(Ordering::Relaxed)
     }
 
     /// Statements without values or rows.
@@ -180,8 +193,10 @@ impl Session {
             Ok(answer) => answer.map_err(PostgresError::from),
             Err(_) => Err(PostgresError::Lost("the server does not answer".to_owned())),
         };
-        if let Err(PostgresError::Lost(_)) = &answer {
-            self.lost.store(true, Ordering::Relaxed);
+        match &answer {
+            Err(PostgresError::Lost(_)) => self.lost.store(true, Ordering::Relaxed),
+            Err(error) if error.is_of_the_session() => self.read_only.store(true, Ordering::Relaxed),
+            Err(_) | Ok(_) => {}
         }
         answer
     }

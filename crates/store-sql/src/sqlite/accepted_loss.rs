@@ -3,6 +3,8 @@
 //! An accepted loss is written down in the store, so that `verify` shows it; the log is set aside, not removed; and no position that was lost is
 //! given again, because whoever follows the ledger may have seen it.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use domain::Timestamp;
@@ -48,6 +50,7 @@ pub(super) fn open_writer(options: &SqliteOptions) -> Result<(Connection, MarkWr
             "there is no readable watermark beside the store: commits that were lost before this start are not noticed"
         );
     }
+    sync_file(path).map_err(|source| OpenError::Io { path: path.clone(), source })?;
     let mut mark = MarkWriter::new(path, &examined, options.durability);
     let mut is_marked = false;
     let connection = connect::checked_writer(options, |connection| {
@@ -73,14 +76,24 @@ pub(super) fn open_writer(options: &SqliteOptions) -> Result<(Connection, MarkWr
     Ok((connection, mark))
 }
 
-/// A log of another database must not be used; of any other a copy stays, in case somebody can make more of it.
+/// What a killed process wrote to the file without a sync is on the disk before the watermark names the file's counter: else a power loss would leave
+/// a file that looks earlier. Before SQLite has the file open: closing it here would drop its locks.
+pub(super) fn sync_file(path: &Path) -> std::io::Result<()> {
+    match File::open(path) {
+        Ok(file) => file.sync_all(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A log of another file must not be used; of any other a copy stays, in case somebody can make more of it.
 fn set_log_aside(path: &Path, loss: Loss) -> Result<(), OpenError> {
     let log = log_of(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
     if !log.exists() {
         return Ok(());
     }
     let aside = free_name(&log);
-    let set = if loss.is_foreign_log() {
+    let set = if loss.is_log_of_another_file() {
         std::fs::rename(&log, &aside)
     } else {
         std::fs::copy(&log, &aside).map(|_| ())

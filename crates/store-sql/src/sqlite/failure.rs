@@ -41,6 +41,8 @@ impl From<rusqlite::Error> for Failure {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
+            // A quota that is used up is reported as SQLITE_IOERR_WRITE, like a failed disk. Only the errno of the connection tells them
+            // apart, and reading it takes unsafe code.
             Some(
                 ErrorCode::SystemIoFailure
                 | ErrorCode::DatabaseCorrupt

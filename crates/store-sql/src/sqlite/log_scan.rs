@@ -43,7 +43,7 @@ pub struct LogScan {
     pub gap: Option<LogGap>,
 }
 
-/// A frame that is not valid, and a later one that is.
+/// A frame that is not valid, and later ones that are, up to the end of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogGap {
     /// The first frame that is not valid, counted from 1.
@@ -82,6 +82,7 @@ pub fn scan_log(mut log: impl Read, checksum_of: u32) -> io::Result<LogContent> 
     let mut number = 0;
     let mut before = header.checksum;
     let mut first_invalid = None;
+    let mut resumes = None;
     while fill(&mut log, &mut frame)? == frame.len() {
         number += 1;
         let (head, page) = frame.split_at(FRAME_HEADER_BYTES);
@@ -97,9 +98,13 @@ pub fn scan_log(mut log: impl Read, checksum_of: u32) -> io::Result<LogContent> 
                 }
             }
             None => first_invalid = Some(number),
+            // What a killed process wrote of a commit that never was may go on behind what the next one wrote over it; but no commit ends there.
             Some(frame) if is_valid => {
-                scan.gap = Some(LogGap { frame, resumes: number });
-                break;
+                let resumes = *resumes.get_or_insert(number);
+                if word(head, 4) != 0 {
+                    scan.gap = Some(LogGap { frame, resumes });
+                    break;
+                }
             }
             Some(_) => {}
         }
@@ -247,5 +252,40 @@ mod tests {
         }
         assert_eq!(scan_log(&b""[..], 1).unwrap(), LogContent::Empty);
         assert_eq!(scan_log(&log[..31], 1).unwrap(), LogContent::NoHeader { bytes: 31 });
+    }
+
+    /// A process is killed in a commit that outgrew its cache, and the next one writes a smaller commit over the beginning of that.
+    #[test]
+    fn rest_of_an_unfinished_commit_is_no_gap() {
+        let directory = tempfile::tempdir().unwrap();
+        let (first, second) = (directory.path().join("first.sqlite"), directory.path().join("second.sqlite"));
+        let open = |path: &std::path::Path| {
+            let connection = rusqlite::Connection::open(path).unwrap();
+            connection
+                .execute_batch(
+                    "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 2;
+                     CREATE TABLE IF NOT EXISTS t (v BLOB)",
+                )
+                .unwrap();
+            connection
+        };
+        let killed = open(&first);
+        killed.execute_batch("BEGIN IMMEDIATE").unwrap();
+        for _ in 0..40 {
+            killed.execute("INSERT INTO t VALUES (randomblob(3000))", []).unwrap();
+        }
+        for part in ["", "-wal"] {
+            let of = |path: &std::path::Path| format!("{}{part}", path.display());
+            std::fs::copy(of(&first), of(&second)).unwrap();
+        }
+        let next = open(&second);
+        next.execute("INSERT INTO t VALUES (1)", []).unwrap();
+        let log = std::fs::read(log_of(&second)).unwrap();
+        let found = scan(&log);
+        assert!(
+            found.offset_of(found.valid + 3) < log.len() as u64,
+            "nothing is left of the unfinished commit"
+        );
+        assert_eq!(found.gap, None);
     }
 }

@@ -16,16 +16,19 @@ use store::Checksum;
 use super::log_scan::{LogContent, LogGap, LogScan, scan_log};
 use super::watermark::{BootId, Phase, Watermark, mark_of, read_watermark};
 use super::{FileLock, connect, last_position};
+use crate::OpenError;
 use crate::backup::log_of;
 use crate::database::{at_once, digest, one};
 use crate::dialect::Sql;
-use crate::{Durability, OpenError};
 
-/// Where a database file counts its changes.
+/// Where a database file counts its changes; the number of its pages comes after it.
 const CHANGE_COUNTER_OFFSET: u64 = 24;
+/// The first page holds the list of tables; each table has a page of its own.
+const PAGES_WITH_A_TABLE: u32 = 2;
 /// A log of at most so many bytes holds no whole frame.
 const NO_FRAME_BYTES: u64 = 56;
-/// How often a log may have begun anew since the watermark was last on the disk.
+/// How often a log may have begun anew since the watermark was last on the disk. One would do, because the first watermark of each generation is
+/// synced; a sync that fails leaves an earlier one.
 const MAX_GENERATIONS: u32 = 64;
 
 /// What was lost or damaged.
@@ -93,9 +96,9 @@ impl Loss {
         }
     }
 
-    /// Whether the log is that of another database, and must not be used.
-    pub(super) fn is_foreign_log(self) -> bool {
-        matches!(self, Self::LogForeign)
+    /// Whether the log may be that of another file: read into this one it would mix pages of two times.
+    pub(super) fn is_log_of_another_file(self) -> bool {
+        matches!(self, Self::LogForeign | Self::FileOlder { .. })
     }
 }
 
@@ -166,8 +169,7 @@ pub(super) fn examine(path: &Path) -> Result<Examination, OpenError> {
 /// The same for whoever has the lock.
 pub(super) fn examine_locked(path: &Path) -> Result<Examination, OpenError> {
     let watermark = watermark(path)?;
-    let file_counter =
-        file_counter(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+    let header = file_header(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
     let log = log_of(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
     let frame = watermark.and_then(|watermark| watermark.log).map_or(0, |place| place.frames);
     let content = match File::open(&log) {
@@ -176,30 +178,53 @@ pub(super) fn examine_locked(path: &Path) -> Result<Examination, OpenError> {
         Err(error) => Err(error),
     };
     let content = content.map_err(|source| OpenError::Io { path: log, source })?;
-    let loss = judge(watermark.as_ref(), BootId::now(), &content, file_counter).err();
-    Ok(Examination { watermark, file_counter, loss })
+    let loss = judge(watermark.as_ref(), BootId::now(), &content, header).err();
+    Ok(Examination { watermark, file_counter: header.map(|header| header.change_counter), loss })
 }
 
 fn watermark(path: &Path) -> Result<Option<Watermark>, OpenError> {
     read_watermark(path).map_err(|source| OpenError::Io { path: mark_of(path), source })
 }
 
-/// The change counter of a file; none if it has no header.
-pub(super) fn file_counter(path: &Path) -> io::Result<Option<u32>> {
+/// What the header of a database file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileHeader {
+    /// How often the file was changed.
+    pub change_counter: u32,
+    /// How many pages it has. A file with a table has at least two.
+    pub pages: u32,
+}
+
+impl FileHeader {
+    /// The header of a file; none if it is too short to have one.
+    fn of(file: &File) -> io::Result<Option<Self>> {
+        let mut bytes = [0; 8];
+        match file.read_exact_at(&mut bytes, CHANGE_COUNTER_OFFSET) {
+            Ok(()) => Ok(Some(Self::decode(bytes))),
+            Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::IsADirectory) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn decode([a, b, c, d, pages @ ..]: [u8; 8]) -> Self {
+        Self { change_counter: u32::from_be_bytes([a, b, c, d]), pages: u32::from_be_bytes(pages) }
+    }
+}
+
+/// The header of the file at a path; none if there is no file, or one without a header.
+fn file_header(path: &Path) -> io::Result<Option<FileHeader>> {
     match File::open(path) {
-        Ok(file) => counter_of(&file),
+        Ok(file) => FileHeader::of(&file),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn counter_of(file: &File) -> io::Result<Option<u32>> {
-    let mut counter = [0; 4];
-    match file.read_exact_at(&mut counter, CHANGE_COUNTER_OFFSET) {
-        Ok(()) => Ok(Some(u32::from_be_bytes(counter))),
-        Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::IsADirectory) => Ok(None),
-        Err(error) => Err(error),
-    }
+/// The change counter of a file; none if it has no header.
+pub(super) fn file_counter(path: &Path) -> io::Result<Option<u32>> {
+    Ok(file_header(path)?.map(|header| header.change_counter))
 }
 
 /// Whether file and log may be what is left of a store of which this much was acknowledged.
@@ -207,7 +232,7 @@ pub fn judge(
     watermark: Option<&Watermark>,
     boot: BootId,
     log: &LogContent,
-    file_counter: Option<u32>,
+    file: Option<FileHeader>,
 ) -> Result<(), Loss> {
     let Some(watermark) = watermark else {
         return match log {
@@ -216,12 +241,12 @@ pub fn judge(
             LogContent::Frames(scan) => check_gap(scan),
         };
     };
-    let power_lost = watermark.boot.may_have_ended(boot);
-    if power_lost && watermark.durability == Durability::Relaxed {
+    if watermark.may_have_lost_power_unsynced(boot) {
         return Ok(());
     }
-    match file_counter {
-        Some(found) if found < watermark.file_counter => {
+    let power_lost = watermark.boot.may_have_ended(boot);
+    match file {
+        Some(FileHeader { change_counter: found, .. }) if found < watermark.file_counter => {
             return Err(Loss::FileOlder { found, expected: watermark.file_counter });
         }
         None if watermark.position > 0 => {
@@ -230,13 +255,13 @@ pub fn judge(
         Some(_) | None => {}
     }
     match log {
-        LogContent::Empty => check_in_file(watermark, file_counter),
+        LogContent::Empty => check_in_file(watermark, file),
         LogContent::NoHeader { bytes } => {
             // A log that begins anew writes its header over the old one: torn by a power loss, what was before is in the file.
             if !power_lost {
                 check_no_frames(*bytes)?;
             }
-            check_in_file(watermark, file_counter)
+            check_in_file(watermark, file)
         }
         LogContent::Frames(scan) => match watermark.log {
             Some(place) if place.salts == scan.salts => {
@@ -251,10 +276,10 @@ pub fn judge(
                 // What comes after was acknowledged to nobody, and may have holes: a commit that outgrows its cache goes back to its frames.
                 Ok(())
             }
-            Some(place) if follows(place.salts, scan.salts) => check_in_file(watermark, file_counter),
+            Some(place) if follows(place.salts, scan.salts) => check_in_file(watermark, file),
             Some(_) | None if watermark.phase == Phase::Opening => Ok(()),
             // What SQLite does not use cannot harm.
-            Some(_) | None if scan.valid == 0 && scan.gap.is_none() => check_in_file(watermark, file_counter),
+            Some(_) | None if scan.valid == 0 && scan.gap.is_none() => check_in_file(watermark, file),
             Some(_) | None => Err(Loss::LogForeign),
         },
     }
@@ -276,10 +301,13 @@ fn check_gap(scan: &LogScan) -> Result<(), Loss> {
     }
 }
 
-/// Without the log that it speaks of, all of that must be in the file: the first commit after each start raises the file's counter.
-fn check_in_file(watermark: &Watermark, file_counter: Option<u32>) -> Result<(), Loss> {
+/// Without the log that it speaks of, all of that must be in the file: the first commit after each start raises the file's counter. That of a file
+/// that was new then tells nothing, because SQLite raises it once more before the log begins; but without a table nothing of a log is in it.
+fn check_in_file(watermark: &Watermark, file: Option<FileHeader>) -> Result<(), Loss> {
+    let is_as_opened =
+        |file: FileHeader| file.change_counter <= watermark.file_counter || file.pages < PAGES_WITH_A_TABLE;
     match (watermark.phase, watermark.log) {
-        (Phase::Serving, Some(place)) if file_counter.is_none_or(|found| found <= watermark.file_counter) => {
+        (Phase::Serving, Some(place)) if file.is_none_or(is_as_opened) => {
             Err(Loss::LogGone { acknowledged: place.frames })
         }
         (Phase::Serving | Phase::Opening | Phase::Closed, _) => Ok(()),
@@ -290,7 +318,7 @@ static CHECKSUM_AT: Sql = Sql::new("SELECT checksum FROM facts WHERE position = 
 
 /// Compares the ledger with what was acknowledged.
 pub(super) fn check_ledger(connection: &Connection, watermark: &Watermark) -> rusqlite::Result<Option<Loss>> {
-    if watermark.durability == Durability::Relaxed && watermark.boot.may_have_ended(BootId::now()) {
+    if watermark.may_have_lost_power_unsynced(BootId::now()) {
         return Ok(None);
     }
     let acknowledged = watermark.position;

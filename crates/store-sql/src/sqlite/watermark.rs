@@ -86,6 +86,11 @@ pub struct Watermark {
 }
 
 impl Watermark {
+    /// Whether a power loss since then may have taken what was acknowledged before its sync.
+    pub(super) fn may_have_lost_power_unsynced(&self, now: BootId) -> bool {
+        self.durability == Durability::Relaxed && self.boot.may_have_ended(now)
+    }
+
     fn encode(&self, sequence: u64) -> [u8; SLOT_BYTES] {
         let phase = match self.phase {
             Phase::Opening => 0,
@@ -169,11 +174,16 @@ fn newest(file: &File) -> io::Result<Option<(u64, Watermark)>> {
     Ok(best)
 }
 
-/// Writes the watermark of one database as long as its store is open. What cannot be written leaves an earlier watermark, which refuses nothing
-/// that is whole.
+/// Writes the watermark of one database as long as its store is open. That of the opening must be written before the first commit: an earlier one
+/// does not know the log that this process begins. Any later one may fail: an earlier watermark of the same process refuses nothing that is whole.
 pub(crate) struct MarkWriter {
     database: PathBuf,
     watermark: Watermark,
+    /// How this process commits. The watermark says so from its first commit on: before, it speaks of commits of others.
+    durability: Durability,
+    is_opening_written: bool,
+    /// The generation of the log in the watermark that was synced last.
+    synced_salts: Option<[u32; 2]>,
     sequence: u64,
     file: Option<File>,
     log: Option<File>,
@@ -183,10 +193,11 @@ pub(crate) struct MarkWriter {
 impl MarkWriter {
     /// Goes on from what was read; nothing is written yet.
     pub(super) fn new(database: &Path, examined: &Examination, durability: Durability) -> Self {
-        let before = examined.watermark;
+        // What a power loss was allowed to take is no measure any more.
+        let before = examined.watermark.filter(|before| !before.may_have_lost_power_unsynced(BootId::now()));
         let watermark = Watermark {
             boot: BootId::now(),
-            durability,
+            durability: before.map_or(durability, |before| before.durability),
             phase: Phase::Opening,
             position: before.map_or(0, |before| before.position),
             head: before.and_then(|before| before.head),
@@ -194,7 +205,17 @@ impl MarkWriter {
             file_counter: examined.file_counter.unwrap_or_default(),
         };
         let database = database.canonicalize().unwrap_or_else(|_| database.to_owned());
-        Self { database, watermark, sequence: 0, file: None, log: None, has_failed: false }
+        Self {
+            database,
+            watermark,
+            durability,
+            is_opening_written: false,
+            synced_salts: None,
+            sequence: 0,
+            file: None,
+            log: None,
+            has_failed: false,
+        }
     }
 
     /// A loss was accepted: the end of the log and the newest fact, as they were acknowledged, are no measure any more.
@@ -206,15 +227,30 @@ impl MarkWriter {
     /// Before the first write of a process: the log may begin anew under other salts. Synced, because nothing that the log will hold is known.
     pub(super) fn opening(&mut self) {
         self.watermark.phase = Phase::Opening;
-        self.write(WriteMode::Synced);
+        if let Err(error) = self.write_opening() {
+            self.failed(&error);
+        }
     }
 
-    /// After a commit that is acknowledged next. The first of a process is synced: from then on the salts of the log are known also after a power
-    /// loss.
+    /// Writes the watermark of the opening if that failed before, as on a full disk.
+    pub(super) fn write_opening(&mut self) -> io::Result<()> {
+        if !self.is_opening_written {
+            self.try_write(WriteMode::Synced)?;
+            self.is_opening_written = true;
+        }
+        Ok(())
+    }
+
+    /// After a commit that is acknowledged next. The first of each generation of the log is synced: its salts are known also after a power loss.
     pub(super) fn acknowledged(&mut self, position: u64, head: Option<Checksum>, frames: u32) {
-        let is_first = self.watermark.phase == Phase::Opening;
         self.note(position, head, frames);
-        self.write(if is_first { WriteMode::Synced } else { WriteMode::Unsynced });
+        let salts = self.watermark.log.map(|place| place.salts);
+        if salts == self.synced_salts {
+            self.write(WriteMode::Unsynced);
+        } else {
+            self.write(WriteMode::Synced);
+            self.synced_salts = salts;
+        }
     }
 
     /// Whether the next commit is the first of this process, and must raise the counter of the file.
@@ -223,10 +259,11 @@ impl MarkWriter {
     }
 
     fn note(&mut self, position: u64, head: Option<Checksum>, frames: u32) {
-        if position > self.watermark.position || head.is_some() {
+        if position != self.watermark.position || head.is_some() {
             self.watermark.head = head;
         }
         self.watermark.position = position;
+        self.watermark.durability = self.durability;
         match self.end_of_log(frames) {
             Ok(place) => {
                 self.watermark.log = place;
@@ -357,5 +394,35 @@ mod tests {
             writer.write(WriteMode::Synced);
             assert_eq!(read_watermark(&database).unwrap(), Some(watermark(position)));
         }
+    }
+
+    /// A power loss took acknowledged commits of a relaxed store, as it may: the next process measures nothing by them.
+    #[test]
+    fn excused_loss_is_no_measure_for_the_next_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("store.sqlite");
+        let start = |boot, durability| {
+            let before = Watermark { boot, durability, ..watermark(500) };
+            let examined = Examination { watermark: Some(before), ..Examination::default() };
+            MarkWriter::new(&database, &examined, Durability::Full).watermark
+        };
+        let excused = start(BootId::unknown(), Durability::Relaxed);
+        assert_eq!((excused.position, excused.head, excused.log), (0, None, None));
+        assert_eq!(start(BootId::unknown(), Durability::Full).position, 500);
+        // Of this boot it is all there, but not on the disk yet.
+        let killed = start(BootId::now(), Durability::Relaxed);
+        assert_eq!((killed.position, killed.durability), (500, Durability::Relaxed));
+    }
+
+    #[test]
+    fn head_of_another_position_is_forgotten() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("store.sqlite");
+        let mut writer = MarkWriter::new(&database, &Examination::default(), Durability::Full);
+        writer.watermark = watermark(500);
+        writer.note(500, None, 0);
+        assert!(writer.watermark.head.is_some());
+        writer.note(450, None, 0);
+        assert_eq!((writer.watermark.position, writer.watermark.head), (450, None));
     }
 }

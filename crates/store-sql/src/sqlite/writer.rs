@@ -8,6 +8,7 @@
 //! dies with the machine.
 
 use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -163,9 +164,9 @@ impl Writer {
             return outcome.map(|filled| filled.answers).map_err(Failure::from);
         }
         let filled = outcome?;
-        if let Err(error) = self.stamp() {
+        if let Err(failure) = self.stamp() {
             self.roll_back();
-            return Err(Failure::from(error));
+            return Err(failure);
         }
         let mut tally = self.counts.lock();
         failpoint("commit.before");
@@ -188,9 +189,12 @@ impl Writer {
     }
 
     /// The first commit of a process writes the first page, and with it raises the file's counter: an earlier file is known by that.
-    fn stamp(&self) -> rusqlite::Result<()> {
+    fn stamp(&self) -> Result<(), Failure> {
         let Some(mark) = &self.mark else { return Ok(()) };
-        if mark.lock().expect("no holder of the lock panics").is_opening() {
+        let mut mark = mark.lock().expect("no holder of the lock panics");
+        if mark.is_opening() {
+            // A log that no watermark announces would be taken for another store's after a kill.
+            mark.write_opening().map_err(|error| mark_failure(&error))?;
             self.connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         }
         Ok(())
@@ -405,4 +409,12 @@ impl WriterFigures {
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
+}
+
+/// What it means for a commit that the watermark of the opening could not be written.
+fn mark_failure(error: &std::io::Error) -> Failure {
+    if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+        return Failure::Full;
+    }
+    Failure::Statement(format!("the watermark of commits cannot be written: {error}"))
 }

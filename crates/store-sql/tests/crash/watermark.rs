@@ -2,35 +2,47 @@
 //! watermark of the last acknowledgement before the crash and under any earlier one.
 
 use crash_vfs::Image;
-use store_sql::{BootId, Durability, LogContent, LogPlace, Phase, Watermark, judge, scan_log};
+use store_sql::{
+    BootId, Durability, FileHeader, LogContent, LogPlace, LogScan, Phase, Watermark, judge, scan_log,
+};
 
 use crate::images::{images_in_all, runtime};
 use crate::life::{Life, live};
 
 const IMAGES: usize = 3_000;
+/// Power losses that show how far the log was synced at one moment.
+const POWER_LOSSES: u64 = 6;
 const COUNTER: std::ops::Range<usize> = 24..28;
+const PAGES: std::ops::Range<usize> = 28..32;
 
 fn log_of(image: &Image, frame: u32) -> LogContent {
     scan_log(image.file("-wal").unwrap_or_default(), frame).unwrap()
 }
 
-fn counter_of(image: &Image) -> Option<u32> {
-    let bytes = image.file(".sqlite")?.get(COUNTER)?;
-    Some(u32::from_be_bytes(bytes.try_into().unwrap()))
+fn header_of(image: &Image) -> Option<FileHeader> {
+    let number = |range: std::ops::Range<usize>| {
+        let bytes = image.file(".sqlite")?.get(range)?;
+        Some(u32::from_be_bytes(bytes.try_into().unwrap()))
+    };
+    Some(FileHeader { change_counter: number(COUNTER)?, pages: number(PAGES)? })
+}
+
+/// The end of the log in an image.
+fn end_of_log(image: &Image) -> Option<LogPlace> {
+    let LogContent::Frames(LogScan { valid, .. }) = log_of(image, 0) else { return None };
+    let LogContent::Frames(scan) = log_of(image, valid) else { return None };
+    scan.checksum.map(|checksum| LogPlace { salts: scan.salts, frames: scan.valid, checksum })
+}
+
+/// What every power loss at that moment leaves of the log: commits whose sync was put off are in no watermark.
+fn synced_log(life: &Life, at: usize) -> Option<LogPlace> {
+    let left = (0..POWER_LOSSES).map(|seed| end_of_log(&life.log.power_lost_at(at, seed)));
+    left.min_by_key(|place| place.map_or(0, |place| place.frames)).flatten()
 }
 
 /// The watermark that was written when this was acknowledged.
 fn watermark(life: &Life, acknowledged_at: usize, boot: BootId) -> Watermark {
-    let image = life.log.killed_at(acknowledged_at);
-    let log = match log_of(&image, 0) {
-        LogContent::Frames(scan) if scan.valid > 0 => match log_of(&image, scan.valid) {
-            LogContent::Frames(scan) => {
-                Some(LogPlace { salts: scan.salts, frames: scan.valid, checksum: scan.checksum.unwrap() })
-            }
-            LogContent::Empty | LogContent::NoHeader { .. } => None,
-        },
-        LogContent::Frames(_) | LogContent::Empty | LogContent::NoHeader { .. } => None,
-    };
+    let log = synced_log(life, acknowledged_at);
     // The store of these tests has no watermark, and does not raise the counter of its file.
     Watermark {
         boot,
@@ -52,7 +64,7 @@ fn refusal(life: &Life, at: usize, image: &Image, boot: BootId) -> Option<String
         let Some((acknowledged_at, _)) = last else { continue };
         let watermark = watermark(life, *acknowledged_at, boot);
         let frame = watermark.log.map_or(0, |place| place.frames);
-        let judged = judge(Some(&watermark), BootId::now(), &log_of(image, frame), counter_of(image));
+        let judged = judge(Some(&watermark), BootId::now(), &log_of(image, frame), header_of(image));
         if let Err(loss) = judged {
             return Some(format!("at operation {at}, acknowledged at {acknowledged_at}: {loss}"));
         }

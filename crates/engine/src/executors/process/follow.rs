@@ -109,7 +109,7 @@ pub(super) async fn follow(
         );
     }
     match open {
-        Some(writer) if said == LastWord::TreeEnded && !stopping => {
+        Some(writer) if said == LastWord::TreeEnded && !stopping && !not_started(ending.as_ref()) => {
             let reader = lines.into_inner().into_inner().into_inner();
             if let Ok(socket) = reader.reunite(writer) {
                 host.supervisors.keep(Supervisor { process, socket }, host, settings);
@@ -121,6 +121,11 @@ pub(super) async fn follow(
         }
     }
     ending.unwrap_or(Ending::SupervisorLost)
+}
+
+/// Then the supervisor ends by itself: its sandbox may be what failed.
+fn not_started(ending: Option<&Ending>) -> bool {
+    matches!(ending, Some(Ending::NotStarted { .. }))
 }
 
 async fn sleep_optional(duration: Option<Duration>) {

@@ -6,11 +6,14 @@
 //! taking the cover away, from tracing the daemon and from signalling it. Where no mount is possible, Landlock alone has to do: it allows
 //! every entry beside the path to the data directory, as it is at the start of the command.
 //!
+//! Links in the data directory are followed: what they lead to is protected in the same way (`protected_paths.rs`).
+//!
 //! Each restriction is on the thread that starts the command, never on the supervisor: it must still end what it started.
 
 mod cover;
 mod privileges;
 mod probe;
+mod protected_paths;
 mod rules;
 
 use std::io;
@@ -21,6 +24,7 @@ use cover::Cover;
 pub(super) use cover::ExposedPaths;
 pub use privileges::{RunAs, UserError, hide_from_tracers, is_root};
 pub(super) use probe::probe;
+pub(super) use protected_paths::ProtectedPaths;
 
 /// The stack of the thread that starts a command.
 const STACK_BYTES: usize = 256 * 1024;
@@ -72,7 +76,7 @@ impl SandboxMethod {
 pub struct SandboxSettings {
     /// How.
     pub method: SandboxMethod,
-    /// Full paths of directories.
+    /// Full paths of directories, and of files that links in the data directory lead to.
     pub protected: Vec<PathBuf>,
 }
 
@@ -101,7 +105,7 @@ impl Sandbox {
         mut command: Command,
         own: &[PathBuf],
     ) -> io::Result<(Child, Option<ExposedPaths<'a>>)> {
-        let own: Vec<PathBuf> = outermost(own).into_iter().filter(|path| self.protects(path)).collect();
+        let own = self.protected_among(own);
         let exposed = self.cover.as_ref().map(|cover| cover.expose(&own)).transpose()?;
         let child = self.within(&own, || command.spawn())?;
         Ok((child, exposed))
@@ -127,6 +131,13 @@ impl Sandbox {
             let panicked = || io::Error::other("the thread that starts commands panicked");
             thread.join().unwrap_or_else(|_| Err(panicked()))
         })
+    }
+
+    /// What of these paths has to be exposed. A path above the protected directories, such as the directory that the daemon was started in,
+    /// exposes nothing in them, and stands for nothing that does.
+    fn protected_among(&self, own: &[PathBuf]) -> Vec<PathBuf> {
+        let own: Vec<PathBuf> = own.iter().filter(|path| self.protects(path)).cloned().collect();
+        outermost(&own)
     }
 
     /// Whether a path is below a protected directory. Those directories themselves belong to no command.
@@ -161,6 +172,13 @@ mod tests {
     fn paths_below_others_are_left_out() {
         let paths = ["/a/b", "/a", "/ab", "/c/d"].map(PathBuf::from);
         assert_eq!(outermost(&paths), ["/a", "/ab", "/c/d"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn own_path_above_the_data_directory_hides_no_other() {
+        let sandbox = Sandbox { protected: vec!["/p/data".into()], cover: None };
+        let own = ["/p", "/p/data", "/p/data/w/1", "/p/data/w/1/below", "/p/plugins"].map(PathBuf::from);
+        assert_eq!(sandbox.protected_among(&own), [PathBuf::from("/p/data/w/1")]);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! It adopts every descendant that loses its parent, so that none can leave the tree, and reports the end only when the tree is empty: when
 //! the command is over the rest is killed; when told to stop, or when the daemon is gone, all get TERM, and KILL after the grace. After a
-//! command that ended by itself it waits for another, otherwise it exits. It holds no end of the command's pipes, and never speaks to the
-//! store.
+//! command that ended by itself it waits for another, otherwise it exits, also when it could not start the command. It holds no end of the
+//! command's pipes, and never speaks to the store.
 
 mod descriptors;
 mod tree;
@@ -109,7 +109,8 @@ async fn attend(
             let errno = error.raw_os_error().unwrap_or_default();
             watch.report(&Report::NotStarted { errno, message: error.to_string() }).await;
             watch.report(&Report::TreeEnded { left: 0 }).await;
-            return Ok(After::Another);
+            // It may be the sandbox that failed, and would fail again for every command of this process.
+            return Ok(After::Nothing);
         }
     };
     let mut tree = Tree::new(main);

@@ -1,7 +1,8 @@
 //! Supervisors that wait for their next command. To start one costs more than most commands do, so that one whose command is over is
 //! kept for a while.
 //!
-//! Each has one command at a time. One that was told to stop, whose tree did not end, or that lives within limits of its own is not kept.
+//! Each has one command at a time. One that was told to stop, that could not start its command, whose tree did not end, or that lives within
+//! limits of its own is not kept.
 //! One with a sandbox and one without are kept for commands of their own sort.
 
 use std::io;

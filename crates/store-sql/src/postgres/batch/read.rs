@@ -78,9 +78,9 @@ pub(super) async fn read(session: &Session, requests: &[&Request]) -> Result<Rea
         if requests.iter().all(|request| request.stands_on_next_commit()) { UNSYNCED } else { SYNCED };
     // The time last, when the rows are locked: a step of the clock that was adopted before that is known then.
     let (begun, locked, kept, time) = futures::join!(session.run(begin), locked, kept, time);
+    // In the order in which they were sent: after the first failure the server refuses all others only because their transaction has failed.
     begun?;
-    let time = time?;
-    let (locked, found) = (locked?, kept?);
+    let (locked, found, time) = (locked?, kept?, time?);
     for row in &locked {
         let (id, row) = agenda_with_id(row)?;
         if let Some(held) = RecordId::parse(&id).ok().and_then(|id| rows.get_mut(&id)) {

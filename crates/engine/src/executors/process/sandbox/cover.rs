@@ -1,4 +1,5 @@
-//! The data directory covered by an empty, read-only file system that only this supervisor and its commands see.
+//! The data directory covered by an empty, read-only file system that only this supervisor and its commands see. A file elsewhere that belongs
+//! to it is covered by an empty file of that file system.
 //!
 //! What a command owns in there, such as its workspace, is bound to its place on the cover while the command runs. The rest of the file
 //! tree is the system's own, with everything that is created in it later.
@@ -10,18 +11,23 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::sched::{CloneFlags, unshare};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, mount_remount, unmount,
 };
 use rustix::process::{getegid, geteuid};
 
+use super::protected_paths::may_be_missing;
 use super::unavailable;
 
 /// Room for the places of what is bound.
 const OPTIONS: &std::ffi::CStr = c"mode=0555,size=64k,nr_inodes=1024";
 /// Anyone may go through, so that a command of another user reaches what it owns.
 const DIRECTORY_MODE: u32 = 0o755;
+
+/// The empty file, on the first cover. It stays there: a file system with a removed file in use cannot be made read-only.
+const EMPTY_FILE: &str = ".covered";
 
 /// Which namespaces are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +59,7 @@ pub(in super::super) struct ExposedPaths<'a> {
 }
 
 impl Cover {
-    /// Covers these directories for this process and what it starts, and for nobody else.
+    /// Covers these directories and files for this process and what it starts, and for nobody else. There must be a directory.
     pub(super) fn over(paths: &[PathBuf], namespace: Namespace) -> io::Result<Self> {
         match namespace {
             Namespace::Mount => {
@@ -64,17 +70,49 @@ impl Cover {
         // Nothing that is mounted here is seen outside; what is mounted outside is still seen here.
         mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
             .map_err(|error| unavailable("mounts cannot be kept from others", error))?;
-        let mut covered = Vec::new();
+        let (mut covered, mut files) = (Vec::new(), Vec::new());
         for path in paths {
-            let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let beneath = rustix::fs::open(path, directory, Mode::empty())?;
-            mount("longhaul", path, "tmpfs", flags(), OPTIONS)
-                .map_err(|error| unavailable("the data directory cannot be covered", error))?;
-            covered.push(CoveredDirectory { path: path.clone(), beneath });
+            let in_the_way = |error| unavailable(&format!("{} cannot be covered", path.display()), error);
+            let opened = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let beneath = match rustix::fs::open(path, opened, Mode::empty()) {
+                Ok(beneath) => beneath,
+                Err(Errno::NOENT) if may_be_missing(path, paths) => continue,
+                Err(error) => return Err(in_the_way(error)),
+            };
+            match FileType::from_raw_mode(rustix::fs::fstat(&beneath)?.st_mode) {
+                FileType::Directory => {
+                    mount("longhaul", path, "tmpfs", flags(), OPTIONS).map_err(in_the_way)?;
+                    covered.push(CoveredDirectory { path: path.clone(), beneath });
+                }
+                FileType::RegularFile => files.push(path),
+                FileType::Symlink
+                | FileType::Fifo
+                | FileType::Socket
+                | FileType::CharacterDevice
+                | FileType::BlockDevice
+                | FileType::Unknown => return Err(in_the_way(Errno::NOTDIR)),
+            }
         }
         let cover = Self { covered };
+        cover.cover_files(&files)?;
         cover.make_read_only()?;
         Ok(cover)
+    }
+
+    /// A file that the daemon replaces or removes loses its cover: only those that stay as they are belong here.
+    fn cover_files(&self, files: &[&PathBuf]) -> io::Result<()> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let Some(top) = self.covered.first() else {
+            return Err(unavailable("files cannot be covered", "no directory is"));
+        };
+        let empty = top.path.join(EMPTY_FILE);
+        OpenOptions::new().write(true).create_new(true).mode(0o0).open(&empty)?;
+        files.iter().try_for_each(|file| {
+            let bound = mount_bind(&empty, *file);
+            bound.map_err(|error| unavailable(&format!("{} cannot be covered", file.display()), error))
+        })
     }
 
     /// Puts what a command owns back to its place.

@@ -5,15 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::fs::{Access, access};
-
 use super::super::supervisor::VERB;
 use super::{SandboxMethod, SandboxSettings, is_root};
 
 /// The first method that works here, or why none does.
 pub(in super::super) fn probe(supervisor: &Path, protected: &[PathBuf]) -> Result<SandboxSettings, String> {
     let mut why = String::new();
-    for method in methods(protected) {
+    for &method in methods() {
         let settings = SandboxSettings { method, protected: protected.to_vec() };
         match try_out(supervisor, &settings) {
             Ok(()) => return Ok(settings),
@@ -23,19 +21,10 @@ pub(in super::super) fn probe(supervisor: &Path, protected: &[PathBuf]) -> Resul
     Err(why)
 }
 
-/// The most exact first.
-fn methods(protected: &[PathBuf]) -> Vec<SandboxMethod> {
+/// What protects most comes first. In a user namespace root could start no command as another user.
+fn methods() -> &'static [SandboxMethod] {
     use SandboxMethod::{Cover, Siblings, UserNamespace};
-    if is_root() {
-        return vec![Cover, Siblings];
-    }
-    // Where we can create nothing beside the data directory, nothing is lost with the siblings, and commands see every user's name.
-    let mut above = protected.iter().flat_map(|path| path.ancestors().skip(1));
-    if above.any(|directory| access(directory, Access::WRITE_OK).is_ok()) {
-        vec![UserNamespace, Siblings]
-    } else {
-        vec![Siblings, UserNamespace]
-    }
+    if is_root() { &[Cover, Siblings] } else { &[UserNamespace, Siblings] }
 }
 
 fn try_out(supervisor: &Path, settings: &SandboxSettings) -> io::Result<()> {

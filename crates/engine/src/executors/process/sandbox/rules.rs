@@ -2,6 +2,8 @@
 //!
 //! Whatever the rules allow, a process under them cannot mount or unmount, cannot trace or look into a process that is not under them (its
 //! memory, environment, descriptors, directories), and cannot signal one where the kernel knows that (6.12 and later).
+//!
+//! Landlock has no right for calls that change only the metadata of a file (chmod, chown, utime, setxattr): rules do not keep those away.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,13 +24,15 @@ const MAX_ENTRIES: usize = 16_384;
 
 /// For a command whose data directory is covered: every file that it sees.
 pub(super) fn allow_everything_in_sight() -> io::Result<()> {
-    let rules = ruleset()?;
+    // Without this right no file can be moved to another directory at all. What must not be truncated is out of sight.
+    let rules = ruleset(AccessFs::Refer.into())?;
     enforce(allow(rules, Path::new("/"), AccessFs::from_all(NEWEST))?)
 }
 
 /// For a command that sees the protected directories: all that lies beside the path to them, and what it owns in them.
 pub(super) fn allow_all_beside(protected: &[PathBuf], own: &[PathBuf]) -> io::Result<()> {
-    let mut rules = ruleset()?;
+    // A kernel that knows no right to truncate lets everybody empty the store by its path.
+    let mut rules = ruleset(AccessFs::Refer | AccessFs::Truncate)?;
     let above: BTreeSet<&Path> = protected.iter().flat_map(|path| path.ancestors().skip(1)).collect();
     let mut entries = 0;
     for &directory in &above {
@@ -56,11 +60,11 @@ pub(super) fn allow_all_beside(protected: &[PathBuf], own: &[PathBuf]) -> io::Re
     enforce(rules)
 }
 
-fn ruleset() -> io::Result<RulesetCreated> {
+/// Rules for every right that this kernel knows. It must know those that are needed.
+fn ruleset(needed: BitFlags<AccessFs>) -> io::Result<RulesetCreated> {
     let made = Ruleset::default()
-        // Without this right no file can be moved to another directory at all.
         .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::Refer)
+        .handle_access(needed)
         .and_then(|rules| {
             rules.set_compatibility(CompatLevel::BestEffort).handle_access(AccessFs::from_all(NEWEST))
         })
@@ -79,6 +83,7 @@ fn enforce(rules: RulesetCreated) -> io::Result<()> {
     // The limits of the command say whether it may gain privileges.
     let enforced = rules.no_new_privs(false).restrict_self();
     match enforced.map_err(|error| unavailable("Landlock", error))?.ruleset {
+        // What is needed was required before; an older kernel lacks only the rest.
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
         RulesetStatus::NotEnforced => Err(unavailable("Landlock", "this kernel has none")),
     }
