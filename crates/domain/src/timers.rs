@@ -148,10 +148,11 @@ mod tests {
     }
 
     fn moved_by(job: &Job, steps: &Steps, now: Timestamp) -> Option<i64> {
-        match to_move(&Record::Job(Box::new(job.clone())), steps, now)? {
-            Command::Job(JobCommand::MoveTimers { by_micros }) => Some(by_micros),
-            other => panic!("{other:?}"),
-        }
+        let command = to_move(&Record::Job(Box::new(job.clone())), steps, now)?;
+        let Command::Job(JobCommand::MoveTimers { by_micros }) = command else {
+            panic!("{command:?}");
+        };
+        Some(by_micros)
     }
 
     #[test]

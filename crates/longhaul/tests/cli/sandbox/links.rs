@@ -25,17 +25,17 @@ fn linked_project() -> Project {
     let mut project = Project::new();
     let (disk, shared) = (project.path().join("out/disk"), project.path().join("out/shared"));
     for made in [&disk, &shared] {
-        std::fs::create_dir(made).unwrap();
-        std::fs::set_permissions(made, std::fs::Permissions::from_mode(0o777)).unwrap();
+        std::fs::create_dir(made).expect("it is set up");
+        std::fs::set_permissions(made, std::fs::Permissions::from_mode(0o777)).expect("it is set up");
     }
-    symlink(disk.join("store.sqlite"), project.data().join("longhaul.sqlite")).unwrap();
+    symlink(disk.join("store.sqlite"), project.data().join("longhaul.sqlite")).expect("it is set up");
     project.start("", |command| command);
     project.daemon = None;
     for name in ["admin.token", "callback.key"] {
-        std::fs::rename(project.data().join(name), shared.join(name)).unwrap();
-        symlink(shared.join(name), project.data().join(name)).unwrap();
+        std::fs::rename(project.data().join(name), shared.join(name)).expect("it is set up");
+        symlink(shared.join(name), project.data().join(name)).expect("it is set up");
     }
-    std::fs::write(shared.join("other"), "other").unwrap();
+    std::fs::write(shared.join("other"), "other").expect("it is set up");
     project
 }
 
@@ -50,7 +50,10 @@ fn touched(project: &Project, files: &[&str]) -> String {
         &project.data(),
         &["touch", "--executor", "command", "--input", &input, "--max-attempts", "1"],
     );
-    ended(&project.data(), &id, "completed")["data"]["stdout_tail"].as_str().unwrap().to_owned()
+    ended(&project.data(), &id, "completed")["data"]["stdout_tail"]
+        .as_str()
+        .expect("it has output")
+        .to_owned()
 }
 
 #[test]

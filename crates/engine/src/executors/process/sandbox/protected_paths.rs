@@ -151,7 +151,7 @@ mod tests {
     struct Disk {
         _dir: tempfile::TempDir,
         data: PathBuf,
-        disk: PathBuf,
+        other: PathBuf,
     }
 
     impl Disk {
@@ -159,17 +159,17 @@ mod tests {
         fn with(files: &[&str]) -> Self {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().canonicalize().unwrap();
-            let [data, disk] = ["data", "disk"].map(|name| path.join(name));
+            let [data, other] = ["data", "other"].map(|name| path.join(name));
             fs::create_dir(&data).unwrap();
-            fs::create_dir(&disk).unwrap();
+            fs::create_dir(&other).unwrap();
             for file in files {
-                fs::write(disk.join(file), "").unwrap();
+                fs::write(other.join(file), "").unwrap();
             }
-            Self { _dir: dir, data, disk }
+            Self { _dir: dir, data, other }
         }
 
         fn link(&self, name: &str, target: impl AsRef<Path>) -> &Self {
-            symlink(self.disk.join(target), self.data.join(name)).unwrap();
+            symlink(self.other.join(target), self.data.join(name)).unwrap();
             self
         }
 
@@ -186,7 +186,7 @@ mod tests {
     fn linked_store_alone_in_its_directory_protects_that() {
         let disk = Disk::with(&["s.sqlite", "s.sqlite-wal", "s.sqlite.lock", "lost+found"]);
         disk.link(STORE_FILE, "s.sqlite");
-        assert!(disk.resolve().paths.contains(&disk.disk));
+        assert!(disk.resolve().paths.contains(&disk.other));
         assert_eq!(gaps(&disk), [0, 0]);
     }
 
@@ -196,23 +196,23 @@ mod tests {
         disk.link(STORE_FILE, "s.sqlite");
         let paths = disk.resolve().paths;
         for name in ["s.sqlite", "s.sqlite-wal", "s.sqlite-shm", "s.sqlite.mark", "s.sqlite.lock"] {
-            assert!(paths.contains(&disk.disk.join(name)), "{name}");
+            assert!(paths.contains(&disk.other.join(name)), "{name}");
         }
-        assert!(!paths.contains(&disk.disk) && !paths.contains(&disk.disk.join("other")));
+        assert!(!paths.contains(&disk.other) && !paths.contains(&disk.other.join("other")));
         assert_eq!(gaps(&disk), [1, 0], "Landlock lets nothing new come beside it");
-        assert!(may_be_missing(&disk.disk.join("s.sqlite-shm"), &paths));
-        assert!(!may_be_missing(&disk.disk.join("s.sqlite"), &paths));
-        assert!(!may_be_missing(&disk.disk.join("other-shm"), &paths));
+        assert!(may_be_missing(&disk.other.join("s.sqlite-shm"), &paths));
+        assert!(!may_be_missing(&disk.other.join("s.sqlite"), &paths));
+        assert!(!may_be_missing(&disk.other.join("other-shm"), &paths));
     }
 
     #[test]
     fn linked_key_and_directory_are_protected_themselves() {
         let disk = Disk::with(&["key", "other"]);
-        fs::create_dir(disk.disk.join("logs")).unwrap();
+        fs::create_dir(disk.other.join("logs")).unwrap();
         disk.link("callback.key", "key").link("logs", "logs");
         let protected = disk.resolve().paths;
         assert_eq!(protected.len(), 3, "{protected:?}");
-        assert!(protected.contains(&disk.disk.join("key")) && protected.contains(&disk.disk.join("logs")));
+        assert!(protected.contains(&disk.other.join("key")) && protected.contains(&disk.other.join("logs")));
         assert_eq!(gaps(&disk), [0, 0]);
     }
 
@@ -220,7 +220,7 @@ mod tests {
     fn link_to_a_device_or_to_nothing_protects_nothing() {
         let disk = Disk::with(&[]);
         disk.link("log", "/dev/null").link("admin.token", "missing");
-        assert_eq!(disk.resolve().paths, [disk.data.clone()]);
+        assert_eq!(disk.resolve().paths, std::slice::from_ref(&disk.data));
         assert_eq!(gaps(&disk), [0, 0]);
     }
 
@@ -228,7 +228,7 @@ mod tests {
     fn link_to_a_directory_above_is_a_gap() {
         let disk = Disk::with(&[]);
         disk.link("up", "/").link("loop", disk.data.join("loop"));
-        assert_eq!(disk.resolve().paths, [disk.data.clone()]);
+        assert_eq!(disk.resolve().paths, std::slice::from_ref(&disk.data));
         assert_eq!(gaps(&disk), [2, 2]);
     }
 }
