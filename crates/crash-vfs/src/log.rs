@@ -62,6 +62,12 @@ impl OperationLog {
         self.replay(at, |index| loss.fate(index))
     }
 
+    /// What every power loss before operation `at` leaves: what was synced, and nothing else.
+    pub fn synced_at(&self, at: usize) -> Image {
+        let settled = crate::power_loss::settled(self.before(at));
+        self.replay(at, |index| if settled[index] { Fate::Kept } else { Fate::Dropped })
+    }
+
     fn before(&self, at: usize) -> &[Operation] {
         &self.operations[..at.min(self.operations.len())]
     }

@@ -62,7 +62,7 @@ impl<'a> PowerLoss<'a> {
 }
 
 /// For each operation whether the disk had promised to keep it by the end.
-fn settled(operations: &[Operation]) -> Vec<bool> {
+pub(crate) fn settled(operations: &[Operation]) -> Vec<bool> {
     // Walked backwards: the next sync after a write, failed or not, decides about it.
     let mut file_settled: BTreeMap<FileId, bool> = BTreeMap::new();
     let mut directory_settled = false;

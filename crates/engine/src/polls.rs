@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::operation::{Operation, PollHistory};
+use domain::policy::KindPolicy;
 use domain::{Lease, OperationId, OwnerId, RecordId, Timestamp};
 use store::{Take, Taken};
 use tokio::sync::{Notify, watch};
@@ -179,12 +180,18 @@ impl Polls {
     }
 
     /// A place at the service of this kind, or when there may be one.
-    async fn place(&self, kind: &str, limit: usize, history: PollHistory) -> Result<Place<'_>, Timestamp> {
+    async fn place(
+        &self,
+        kind: &str,
+        policy: &KindPolicy,
+        history: PollHistory,
+    ) -> Result<Place<'_>, Timestamp> {
+        let limit = policy.max_concurrent_polls_per_module as usize;
         if let Some(place) = self.free_place(kind, limit, history) {
             return Ok(place);
         }
         let Some((waiting, freed)) = self.wait(kind, limit, history) else {
-            return Err(self.turn(kind, limit, history));
+            return Err(self.turn(kind, policy, history));
         };
         let patience = self.timer.now().plus_micros(PATIENCE_MICROS);
         loop {
@@ -194,7 +201,7 @@ impl Polls {
             }
             tokio::select! {
                 () = told => {}
-                () = self.timer.sleep_until(patience) => return Err(self.turn(kind, limit, history)),
+                () = self.timer.sleep_until(patience) => return Err(self.turn(kind, policy, history)),
             }
         }
     }
@@ -218,9 +225,11 @@ impl Polls {
     }
 
     /// When somebody who is put off may hope for a place.
-    fn turn(&self, kind: &str, limit: usize, history: PollHistory) -> Timestamp {
+    fn turn(&self, kind: &str, policy: &KindPolicy, history: PollHistory) -> Timestamp {
         let now = self.timer.now();
-        self.places().service(kind, now).put_off(history, limit, now)
+        let limit = policy.max_concurrent_polls_per_module as usize;
+        let time_limit_micros = i64::from(policy.status_timeout_ms) * 1_000;
+        self.places().service(kind, now).put_off(history, limit, time_limit_micros, now)
     }
 
     fn called(&self) -> MutexGuard<'_, BTreeMap<OperationId, u64>> {

@@ -54,7 +54,8 @@ pub fn document() -> Value {
         "info": {
             "title": "longhaul",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Keeps work that outlives the request that asked for it.",
+            "description": "Keeps work that outlives the request that asked for it. A number that is written with a decimal point, such as \
+                            3.0, is not taken for an integer.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/" }],

@@ -114,10 +114,9 @@ impl<'a> Question<'a> {
         let Some(executor) = executor else {
             return self.nobody_to_ask(&operation, &due).await;
         };
-        let limit = operation.policy.max_concurrent_polls_per_module as usize;
         // Services of different circles are different services.
         let service = format!("{}/{}", executor.circle.as_deref().unwrap_or_default(), operation.link.kind);
-        let place = match self.polls.place(&service, limit, operation.poll_history()).await {
+        let place = match self.polls.place(&service, &operation.policy, operation.poll_history()).await {
             Ok(place) => place,
             Err(until) => {
                 self.put_off(self.due_again(&operation, until)).await;

@@ -5,6 +5,7 @@
 //! them is slow itself. Where there is one slot only, they take turns: whoever held it for long leaves it to the others for as long. Each
 //! kind queues behind its own kind alone.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use domain::Timestamp;
@@ -50,6 +51,8 @@ struct Queue {
     took_micros: i64,
     /// When the next of those that were put off may hope for a slot.
     next_slot_at: Timestamp,
+    /// When those that were put off come again.
+    come_at: VecDeque<Timestamp>,
     /// Until then one of them is expected to come for a slot.
     wanted_until: Option<Timestamp>,
     /// Those who wait for a slot right now.
@@ -64,6 +67,7 @@ impl Service {
             under_way: Vec::new(),
             took_micros: FIRST_GUESS_MICROS,
             next_slot_at: now,
+            come_at: VecDeque::new(),
             wanted_until: None,
             waiting: 0,
             freed: Arc::default(),
@@ -139,8 +143,14 @@ impl Service {
     }
 
     /// When somebody who is put off may hope for a slot. Those of the same history queue up behind each other, each as long as a slot of
-    /// theirs takes to become free: as many come back as can be polled.
-    pub(super) fn put_off(&mut self, history: PollHistory, limit: usize, now: Timestamp) -> Timestamp {
+    /// theirs takes to become free: as many come back as can be polled. No poll takes longer than its time limit.
+    pub(super) fn put_off(
+        &mut self,
+        history: PollHistory,
+        limit: usize,
+        time_limit_micros: i64,
+        now: Timestamp,
+    ) -> Timestamp {
         let mut turn = self.turn_micros(history, limit, now);
         if history == PollHistory::Answered && self.is_held_up(now) {
             // The age of a poll that hangs says nothing about when a slot is free for those that answer.
@@ -148,8 +158,26 @@ impl Service {
         }
         let earliest = now.plus_micros(SHORTEST_WAIT_MICROS);
         let latest = now.plus_micros(LONGEST_WAIT_MICROS);
+        let mut ends: Vec<Timestamp> = self
+            .queues
+            .iter()
+            .flat_map(|queue| &queue.under_way)
+            .map(|began| began.plus_micros(time_limit_micros))
+            .collect();
+        ends.sort_unstable();
         let queue = self.queue(history);
-        queue.next_slot_at = queue.next_slot_at.plus_micros(turn).clamp(earliest, latest);
+        while queue.come_at.front().is_some_and(|at| *at <= now) {
+            queue.come_at.pop_front();
+        }
+        let mut next_slot_at = queue.next_slot_at.plus_micros(turn);
+        // Those that hung leave slots free on purpose; all others get the first slots whose polls run out of their time.
+        if history != PollHistory::Hung
+            && let Some(end) = ends.get(queue.come_at.len())
+        {
+            next_slot_at = next_slot_at.min(*end);
+        }
+        queue.next_slot_at = next_slot_at.clamp(earliest, latest);
+        queue.come_at.push_back(queue.next_slot_at);
         queue.wanted_until = Some(queue.next_slot_at.plus_micros(WANTED_FOR_MICROS));
         queue.next_slot_at
     }
@@ -304,7 +332,7 @@ mod tests {
                     let takes = if one.hangs { TIMEOUT_MICROS } else { ANSWER_MICROS };
                     one.ends_at = Some((now + takes, at(now)));
                 } else {
-                    let until = service.put_off(one.history, limit, at(now));
+                    let until = service.put_off(one.history, limit, TIMEOUT_MICROS, at(now));
                     one.comes_at = until.micros() - at(0).micros();
                 }
             }
@@ -387,7 +415,8 @@ mod tests {
                     comes_at[number] = now + takes;
                     outcome.polls += usize::from(history == PollHistory::Answered);
                 } else {
-                    comes_at[number] = service.put_off(history, SLOTS, at(now)).micros() - at(0).micros();
+                    comes_at[number] =
+                        service.put_off(history, SLOTS, TIMEOUT_MICROS, at(now)).micros() - at(0).micros();
                     outcome.put_offs += usize::from(now >= 10_000_000);
                 }
             }
@@ -426,7 +455,7 @@ mod tests {
         assert!(service.take(PollHistory::Hung, 1, later), "nobody else wants it");
         service.free(PollHistory::Hung, later, later.plus_micros(TIMEOUT_MICROS));
         let later = later.plus_micros(TIMEOUT_MICROS);
-        service.put_off(PollHistory::Answered, 1, later);
+        service.put_off(PollHistory::Answered, 1, TIMEOUT_MICROS, later);
         assert!(!service.take(PollHistory::Hung, 1, later), "it is the other one's turn");
         assert!(service.take(PollHistory::Answered, 1, later));
     }

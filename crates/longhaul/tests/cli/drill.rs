@@ -128,7 +128,7 @@ fn backup_that_lacks_what_was_acknowledged_last_is_red() {
 #[test]
 fn drill_in_which_too_little_happens_is_void_and_not_green() {
     let dir = tempfile::tempdir().unwrap();
-    let told = expect(5, &drill(dir.path(), &["--seconds", "1", "--seed", "4", "--load", "noop"]));
+    let told = expect(5, &drill(dir.path(), &["--seconds", "1", "--seed", "4", "--load", "ask"]));
     assert!(told.contains("void: ") && told.contains("too few: "), "{told}");
     assert_eq!(report(dir.path())["verdict"], "void");
 }

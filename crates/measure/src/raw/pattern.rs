@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result, ensure};
+use domain::RecordId;
+use store::{Head, decode_sealed_view, encode_view, seal_view};
 
 use super::rows::Value;
 use crate::books::{Books, Row, text};
@@ -54,6 +56,9 @@ struct RecordPattern {
     table: &'static str,
     columns: Columns,
     view: Row,
+    /// What the view says, without its seal, and the fact that it is of.
+    json: String,
+    head: Head,
     agenda: Option<Row>,
     agenda_columns: Vec<usize>,
     bodies: Vec<Row>,
@@ -121,6 +126,7 @@ impl Pattern {
                 record.in_state(&mut view, "queued", "pending");
             }
             view[record.columns.updated_at] = now.clone();
+            view[record.columns.view] = self.sealed(*number, unit)?;
             sink.insert(record.table, view)?;
             if let Some(agenda) = &record.agenda {
                 let mut agenda = self.named(agenda, unit);
@@ -136,8 +142,8 @@ impl Pattern {
             if !is_last {
                 record.in_state(&mut view, "running", "running");
             }
-            let Columns { state, view: json, .. } = record.columns;
-            sink.view(record.table, vec![id.clone(), view[state].clone(), now.clone(), view[json].clone()])?;
+            let json = self.sealed(*number, unit)?;
+            sink.view(record.table, vec![id.clone(), view[record.columns.state].clone(), now.clone(), json])?;
             if let Some(agenda) = &record.agenda {
                 let row = record.changed(agenda, &id, &now, is_last);
                 if record.table == "jobs" && nth == 1 {
@@ -156,10 +162,21 @@ impl Pattern {
         sink.insert("facts", fact)
     }
 
+    /// The view of a record of this unit. Lists read it, so its seal is that of its id: one hash more for each row.
+    fn sealed(&self, record: usize, unit: usize) -> Result<Value> {
+        let id = RecordId::parse(&self.name(record, unit))?;
+        let RecordPattern { head, json, .. } = &self.records[record];
+        Ok(Value::Text(seal_view(&id, *head, json.clone())))
+    }
+
     /// What a record is called in this unit. It sorts behind all others, as new ids do.
-    fn id(&self, record: usize, unit: usize) -> Value {
+    fn name(&self, record: usize, unit: usize) -> String {
         let prefix = self.records[record].id.split('-').next().unwrap_or_default();
-        Value::Text(format!("{prefix}-ffff{unit:020x}{record:08x}"))
+        format!("{prefix}-ffff{unit:020x}{record:08x}")
+    }
+
+    fn id(&self, record: usize, unit: usize) -> Value {
+        Value::Text(self.name(record, unit))
     }
 
     /// The same row, of this unit.
@@ -209,8 +226,12 @@ fn record(books: &Books, id: &str) -> Result<RecordPattern> {
         let place = columns.iter().position(|column| names.contains(&column.as_str()));
         place.with_context(|| format!("{table} has no {names:?}"))
     };
+    let stored = text(&view, column(&["view"])?)?;
+    let (known, head) = decode_sealed_view(&RecordId::parse(id)?, stored)?;
     Ok(RecordPattern {
         id: id.to_owned(),
+        json: encode_view(&known),
+        head,
         table,
         columns: Columns {
             state: column(&["state", "status"])?,

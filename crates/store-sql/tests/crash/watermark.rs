@@ -10,8 +10,6 @@ use crate::images::{images_in_all, runtime};
 use crate::life::{Life, live};
 
 const IMAGES: usize = 3_000;
-/// Power losses that show how far the log was synced at one moment.
-const POWER_LOSSES: u64 = 6;
 const COUNTER: std::ops::Range<usize> = 24..28;
 const PAGES: std::ops::Range<usize> = 28..32;
 
@@ -34,15 +32,10 @@ fn end_of_log(image: &Image) -> Option<LogPlace> {
     scan.checksum.map(|checksum| LogPlace { salts: scan.salts, frames: scan.valid, checksum })
 }
 
-/// What every power loss at that moment leaves of the log: commits whose sync was put off are in no watermark.
-fn synced_log(life: &Life, at: usize) -> Option<LogPlace> {
-    let left = (0..POWER_LOSSES).map(|seed| end_of_log(&life.log.power_lost_at(at, seed)));
-    left.min_by_key(|place| place.map_or(0, |place| place.frames)).flatten()
-}
-
 /// The watermark that was written when this was acknowledged.
 fn watermark(life: &Life, acknowledged_at: usize, boot: BootId) -> Watermark {
-    let log = synced_log(life, acknowledged_at);
+    // Commits whose sync was put off are in no watermark.
+    let log = end_of_log(&life.log.synced_at(acknowledged_at));
     // The store of these tests has no watermark, and does not raise the counter of its file.
     Watermark {
         boot,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use domain::AttemptId;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
-use super::report::{Exit, Report};
+use super::report::{Exit, Report, is_of_program};
 use super::supervisor::KILL_LIMIT;
 use super::supervisors::Supervisor;
 use super::sweep::sweep_attempt;
@@ -109,7 +109,7 @@ pub(super) async fn follow(
         );
     }
     match open {
-        Some(writer) if said == LastWord::TreeEnded && !stopping && !not_started(ending.as_ref()) => {
+        Some(writer) if said == LastWord::TreeEnded && !stopping && !may_fail_again(ending.as_ref()) => {
             let reader = lines.into_inner().into_inner().into_inner();
             if let Ok(socket) = reader.reunite(writer) {
                 host.supervisors.keep(Supervisor { process, socket }, host, settings);
@@ -123,9 +123,9 @@ pub(super) async fn follow(
     ending.unwrap_or(Ending::SupervisorLost)
 }
 
-/// Then the supervisor ends by itself: its sandbox may be what failed.
-fn not_started(ending: Option<&Ending>) -> bool {
-    matches!(ending, Some(Ending::NotStarted { .. }))
+/// Then the supervisor ends: its sandbox may be what failed.
+fn may_fail_again(ending: Option<&Ending>) -> bool {
+    matches!(ending, Some(Ending::NotStarted { errno, .. }) if !is_of_program(*errno))
 }
 
 async fn sleep_optional(duration: Option<Duration>) {

@@ -28,6 +28,11 @@ pub(super) enum Report {
     TreeEnded { left: u64 },
 }
 
+/// Whether a command was not started because its program is missing or may not be run.
+pub(super) fn is_of_program(errno: i32) -> bool {
+    [rustix::io::Errno::NOENT, rustix::io::Errno::ACCESS].iter().any(|known| known.raw_os_error() == errno)
+}
+
 impl Report {
     pub(super) fn to_line(&self) -> String {
         let line = match self {

@@ -21,7 +21,7 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
 use super::errand::Errand;
 use super::progress_lines::PROGRESS_DESCRIPTOR;
-use super::report::{Exit, Report};
+use super::report::{Exit, Report, is_of_program};
 use super::sandbox::{ExposedPaths, Sandbox, SandboxSettings, hide_from_tracers};
 use super::settings::Limits;
 pub(super) use descriptors::Descriptors;
@@ -109,8 +109,8 @@ async fn attend(
             let errno = error.raw_os_error().unwrap_or_default();
             watch.report(&Report::NotStarted { errno, message: error.to_string() }).await;
             watch.report(&Report::TreeEnded { left: 0 }).await;
-            // It may be the sandbox that failed, and would fail again for every command of this process.
-            return Ok(After::Nothing);
+            // Otherwise it may be the sandbox that failed, and would fail again for every command of this process.
+            return Ok(if is_of_program(errno) { After::Another } else { After::Nothing });
         }
     };
     let mut tree = Tree::new(main);
