@@ -31,6 +31,9 @@ FIELDS = {
     ("value_error", "query", "peer_id"): "a token that speaks for a peer need not name it",
     ("literal_error", "body", "backend"): "the host has no such backend",
     ("schema", "body", "input"): "every executor has a schema of its own for its input",
+    ("continuity_unavailable", "body", "continuity"): "a session lasts only with a process that lasts: two fields are compared",
+    ("invalid_value", "body", "state"): "only a job is settled in a state: the path names what is settled",
+    ("invalid_value", "body", "work_order_id"): "only an event names the workorder that was made of it",
 }
 # By the diagnostics of a directive that was rejected and has its record; each of them must be here:
 DIRECTIVES = {
@@ -124,19 +127,19 @@ def filter_failure(context, failure, case, response):
     if type(failure).__name__ != "RejectedPositiveData":
         return True
     try:
-        reason = more_than_form(response.json())
+        reason = more_than_form(response.json(), case.body)
     except ValueError:
         return True
     REFUSED[reason] += 1
     return reason is None
 
 
-def more_than_form(refusal):
-    """Why a good request was refused, if nothing of that is about its form."""
+def more_than_form(refusal, sent):
+    """Why a good request with the body `sent` was refused, if nothing of that is about its form."""
     if refusal.get("schema") == "sensorium-directive-result.v1":
         return common(DIRECTIVES.get(found.get("code")) for found in refusal.get("diagnostics", []))
     if refusal.get("errors"):
-        return common(excuse(error) for error in refusal["errors"])
+        return common(excuse(error, sent) for error in refusal["errors"])
     if refusal.get("code") == "invalid_idempotency_key":
         return "two different idempotency keys, in the header and in the body"
     if refusal.get("code") in CODES:
@@ -144,10 +147,17 @@ def more_than_form(refusal):
     return next((reason for words, reason in WORDS.items() if words in refusal.get("error", "")), None)
 
 
-def excuse(error):
+def excuse(error, sent):
     """Why one field was refused, if not for its form."""
     kind, place = error.get("type"), tuple(error.get("loc", [])[:2])
+    if kind == "too_large" and place[:1] == ("body",) and is_any_json(sent, place[1:]):
+        return "no schema counts the bytes of an object or an array"
     return FIELDS.get((kind, *place)) or CODES.get(kind)
+
+
+def is_any_json(sent, field):
+    """Whether the member `field` of a body is an object or an array; a schema limits a string."""
+    return isinstance(sent, dict) and len(field) == 1 and isinstance(sent.get(field[0]), dict | list)
 
 
 def common(reasons):

@@ -100,6 +100,18 @@ pub struct AckAsk {
     pub message: Option<String>,
 }
 
+/// Confirms that an ask was received, which is named in the body.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct AckNamed {
+    /// The ask.
+    pub correlation_id: String,
+    /// What is answered, at most 16 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
 /// Waits until an ask of one's own is closed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -17,6 +17,9 @@ pub struct AcquireClaim {
     /// Of those in this lane; of those that name nobody if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<String>,
+    /// Of an `EVENT`: only events of these types, the first named first; those that the operator leaves to claimants if left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub event_types: Vec<String>,
     /// The circle; a token that is bound to one says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circle: Option<String>,
@@ -66,6 +69,25 @@ pub struct SwapClaim {
     /// From 30 to 120; the host's own if left out. Only for a renewal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_seconds: Option<u32>,
+}
+
+/// Ends what is claimed, under the claim.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct SettleClaim {
+    /// Who holds it.
+    pub owner_id: String,
+    /// The version that its owner was given last.
+    pub claim_version: u64,
+    /// The terminal reason, such as `SCHEDULED`.
+    pub reason: String,
+    /// Of a `WORKORDER`: `completed` if left out, `failed` or `cancelled`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Of an `EVENT`: the workorder that was made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_order_id: Option<String>,
 }
 
 /// The claim under which something is reported.

@@ -24,6 +24,23 @@ pub struct Clock {
     /// The difference as a sentence, while there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The steps that were adopted and are remembered, oldest first: at most 16.
+    #[serde(default)]
+    pub steps: Vec<ClockStep>,
+}
+
+/// A jump of the store's time that was adopted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct ClockStep {
+    /// The store's time when it was adopted, as it was before.
+    pub from: String,
+    /// What it jumped to.
+    pub to: String,
+    /// By how many seconds; negative if it went back.
+    pub seconds: i64,
+    /// Who adopted it: `clock` if it had lasted, otherwise whoever set the clock right.
+    pub adopted_by: String,
 }
 
 /// What came of setting the clock right.

@@ -55,7 +55,8 @@ pub struct Event {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `waiting`, `routed`, `declined` (everyone who listens had a reason not to begin) or `no_route` (nobody listens).
+    /// `waiting`, `routed`, `declined` (everyone who listens had a reason not to begin), `no_route` (nobody listens) or `processed` (whoever
+    /// had claimed it has settled it).
     pub status: String,
     /// Where it comes from.
     pub origin: EventOrigin,
@@ -78,10 +79,28 @@ pub struct Event {
     pub routes: Vec<EventRoute>,
     /// Whether the run of the job that emitted it went on with it.
     pub moved_its_run: bool,
+    /// Who settles it: `router`, or `claimants` if the operator says so of its type.
+    pub settled_by: String,
+    /// What its claimant made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processed: Option<EventProcessed>,
     /// What it says; left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
     pub payload: Option<JsonObject>,
+}
+
+/// What the holder of its claim made of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct EventProcessed {
+    /// The terminal reason.
+    pub reason: String,
+    /// Who held the claim.
+    pub owner_id: String,
+    /// The workorder that was made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_order_id: Option<String>,
 }
 
 /// Where an event comes from.

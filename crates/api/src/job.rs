@@ -1,9 +1,11 @@
 //! `/jobs` and `/work`: what is sent and what comes back.
 
+pub mod batch;
 mod create;
 mod result;
 mod status;
 mod update;
+pub mod why;
 
 use std::borrow::Cow;
 
@@ -11,7 +13,10 @@ use serde::{Deserialize, Serialize};
 
 pub use create::{CreateJob, Retry};
 pub use result::{JobEnd, JobResult, ResultAnswer, ResultNotReady};
-pub use status::{Attempt, JobStatus, Outside, OutsideError, ProgressEvent, ProtocolCancel, Runner};
+pub use status::{
+    Attempt, AttemptError, JobStatus, Outside, OutsideError, ProgressEvent, ProtocolCancel, ReleaseResult,
+    Runner,
+};
 pub use update::{AnswerJob, CancelJob, RunJob, UpdateJob};
 
 /// A job was accepted.

@@ -4,12 +4,9 @@
 //! 64-bit integers and everything else survive word for word.
 
 pub mod ask;
-pub mod batch;
 pub mod capability;
 pub mod claim;
 pub mod clock;
-pub mod deferred;
-pub mod ductile;
 pub mod event;
 pub mod facts;
 pub mod job;
@@ -20,23 +17,26 @@ pub mod orphan;
 pub mod peer;
 pub mod pipeline;
 pub mod problem;
+mod protocols;
 pub mod pull;
 pub mod run;
-pub mod sensorium;
 pub mod token;
-pub mod why;
+pub use job::{batch, why};
+pub use protocols::{deferred, ductile, sensorium};
 
-pub use ask::{AckAsk, Ask, AskAnswer, AskList, AskOpened, AskWaited, CreateAsk, WaitAsk};
+pub use ask::{AckAsk, AckNamed, Ask, AskAnswer, AskList, AskOpened, AskWaited, CreateAsk, WaitAsk};
 pub use batch::{BatchAnswer, BatchVerdict, CreateBatch};
 pub use capability::{Capability, CapabilityList, DeferredProfile};
-pub use claim::{AcquireClaim, ClaimAnswer, ClaimRecord, SwapClaim, UnderClaim};
-pub use clock::{Clock, ClockSet};
-pub use event::{Event, EventAnswer, EventList, EventOrigin, EventPublished, EventRoute, PublishEvent};
+pub use claim::{AcquireClaim, ClaimAnswer, ClaimRecord, SettleClaim, SwapClaim, UnderClaim};
+pub use clock::{Clock, ClockSet, ClockStep};
+pub use event::{
+    Event, EventAnswer, EventList, EventOrigin, EventProcessed, EventPublished, EventRoute, PublishEvent,
+};
 pub use facts::{Fact, FactList};
 pub use job::{
-    AnswerJob, Attempt, CancelJob, CreateJob, JobCreated, JobEnd, JobList, JobResult, JobStatus, Outside,
-    OutsideError, ProgressEvent, ProtocolCancel, ResultAnswer, ResultNotReady, Retry, RunJob, Runner,
-    StatusAnswer, UpdateJob,
+    AnswerJob, Attempt, AttemptError, CancelJob, CreateJob, JobCreated, JobEnd, JobList, JobResult,
+    JobStatus, Outside, OutsideError, ProgressEvent, ProtocolCancel, ReleaseResult, ResultAnswer,
+    ResultNotReady, Retry, RunJob, Runner, StatusAnswer, UpdateJob,
 };
 pub use json::{JsonArray, JsonObject};
 pub use node::{Node, NodeAnswer, NodeList};
@@ -53,7 +53,7 @@ pub use pull::{
 };
 pub use run::{CancelRun, Run, RunAnswer, RunCause, RunList, RunRetried, RunVisit};
 pub use token::{CreateToken, Role, Token, TokenCreated, TokenList, TokenRevoked};
-pub use why::{Reason, Why};
+pub use why::{Clamp, ReachedLimit, Reason, Why};
 
 /// The header that names a write, so that it can be repeated safely.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";

@@ -28,7 +28,7 @@ pub struct Node {
     pub attempts: u64,
     /// Questions to services that it has under way.
     pub polls: u64,
-    /// The wall clock minus the time of the store, in seconds; 0 while they agree.
+    /// The wall clock minus the time of the store on this node, in seconds; 0 while they agree. Of another node, as of its last heartbeat.
     #[serde(default)]
     pub clock_step_seconds: i64,
     /// Whether it is the one that answers.

@@ -14,7 +14,8 @@ pub struct Orphan {
     pub kind: String,
     /// Who left it outside, as that executor names itself.
     pub service: String,
-    /// `expired_while_live`, unknown, `cancel_unconfirmed`, `submit_outcome_unknown` or `specialist_unregistered`; `null` once it is settled.
+    /// `expired_while_live`, unknown, `cancel_unconfirmed`, `submit_outcome_unknown`, `specialist_unregistered` or `volatile_lost`; `null` once it is
+    /// settled.
     pub reason: Option<String>,
     /// When it ended here.
     pub since: Option<String>,

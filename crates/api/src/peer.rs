@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::JsonObject;
 
-/// Registers a peer, or says anew what it is. The same id is the same peer.
+/// Registers a peer, or says anew what it is. The same id in the same circle is the same peer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct RegisterPeer {
-    /// Its one name that nobody else has; the one that the token speaks for, or a new one, if left out.
+    /// Its id, which no other peer of its circle has; the one that the token speaks for, or a new one, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_id: Option<String>,
     /// What people call it; its id if left out. Others may be called so too.
@@ -40,7 +40,7 @@ pub struct RegisterPeer {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct Peer {
-    /// Its one name.
+    /// Its id; a peer of another circle may have the same.
     pub peer_id: String,
     /// What people call it.
     pub display_name: String,
@@ -97,7 +97,7 @@ pub struct PeerForgotten {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct Candidate {
-    /// Its one name: say this instead.
+    /// Its id.
     pub peer_id: String,
     /// What people call it.
     pub display_name: String,

@@ -26,7 +26,7 @@ pub struct Problem {
     /// Stable and machine-readable.
     pub code: Cow<'static, str>,
     /// What happened here, for people.
-    pub detail: String,
+    pub detail: Box<str>,
     /// What is wrong with which field.
     #[serde(default, skip_serializing_if = "is_empty")]
     #[cfg_attr(feature = "schemas", schema(value_type = Vec<FieldError>))]
@@ -43,6 +43,14 @@ pub struct Problem {
         reason = "a problem is carried by every result, and hardly ever has any"
     )]
     pub candidates: Option<Box<Vec<Candidate>>>,
+    /// The name of a peer that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schema(value_type = Option<String>))]
+    #[allow(
+        clippy::box_collection,
+        reason = "a problem is carried by every result, and hardly ever has one"
+    )]
+    pub peer: Option<Box<String>>,
 }
 
 /// What is wrong with one field.
@@ -141,12 +149,16 @@ codes! {
     StaleAttempt "stale_attempt" 409 "The attempt is not the current one";
     /// The state does not allow it.
     NotRunnable "not_runnable" 409 "The job cannot be run now";
+    /// No executor does it: it waits for a worker that pulls it.
+    WaitsForPuller "waits_for_puller" 409 "The job waits for a worker to pull it";
     /// The state does not allow it.
     NotRetryable "not_retryable" 409 "The job cannot be retried now";
     /// What it was asked to do was deleted on request.
     Purged "purged" 409 "The job was purged";
     /// Someone asked to stop it.
     CancelPending "cancel_pending" 409 "A cancel is pending";
+    /// Somebody has asked to cancel the job, and it is over: it is not begun again.
+    CancelRequested "cancel_requested" 409 "The job was asked to stop";
     /// It waits for an answer, and no report takes its place.
     AnswerRequired "answer_required" 409 "The job waits for an answer";
     /// It waits for no answer.
@@ -159,7 +171,7 @@ codes! {
     AmbiguousAssignedPeer "ambiguous_assigned_peer" 409 "Several peers have this name";
     /// Several have this name in the circle.
     AmbiguousPeer "ambiguous_peer" 409 "Several peers have this name";
-    /// Another token, or another circle, has registered the id.
+    /// Another token has registered the id in this circle.
     PeerIdTaken "peer_id_taken" 409 "The peer's id is another's";
     /// The ask was closed before; a message reaches nobody.
     AskClosed "ask_closed" 410 "The ask is closed";
@@ -246,10 +258,11 @@ impl ProblemCode {
             title: Cow::Borrowed(self.title()),
             status: self.status(),
             code: Cow::Borrowed(self.as_str()),
-            detail: detail.into(),
+            detail: detail.into().into_boxed_str(),
             errors: Box::default(),
             retry_after_seconds: None,
             candidates: None,
+            peer: None,
         }
     }
 }
@@ -264,6 +277,12 @@ impl Problem {
     /// The same problem, with those that a name may mean.
     pub fn between(mut self, candidates: Vec<Candidate>) -> Self {
         self.candidates = Some(Box::new(candidates));
+        self
+    }
+
+    /// The same problem, with the name of the peer that it is about.
+    pub fn about_peer(mut self, name: &str) -> Self {
+        self.peer = Some(Box::new(name.to_owned()));
         self
     }
 

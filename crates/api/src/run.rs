@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::JsonObject;
+use crate::{JsonObject, ReachedLimit};
 
 /// A run, and where it has been.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -18,6 +18,9 @@ pub struct Run {
     pub state: String,
     /// Why it is so, where there is something to say.
     pub reason: Option<String>,
+    /// The limits of the host that ended it as a whole; left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ReachedLimit>,
     /// The event that started it.
     pub event_id: String,
     /// The circle that sees it.

@@ -56,7 +56,7 @@ pub struct CreateToken {
     /// The only circle that it sees. Peers and agents must have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circle: Option<String>,
-    /// The peer that it speaks for.
+    /// The peer that it speaks for, in its circle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_id: Option<String>,
 }
@@ -75,7 +75,7 @@ pub struct Token {
     pub scopes: Vec<String>,
     /// The only circle that it sees.
     pub circle: Option<String>,
-    /// The peer that it speaks for.
+    /// The peer that it speaks for, in its circle.
     pub peer_id: Option<String>,
     /// When it was made.
     pub created_at: String,

@@ -1,9 +1,9 @@
 //! Asks: one peer says something to another and hears that it was received. The one file that decides about them.
 //!
 //! An ask is a thread of its own, not part of the ledger: acknowledging it never touches a job. A job that is delivered to its peer
-//! opens one, and the end of that attempt closes it; the job is the source of its state, the ask only follows.
+//! opens one, and the end of that attempt closes it (`follow.rs`); the job is the source of its state, the ask only follows.
 
-use crate::job::{Attempt, Holder, Job, JobFact, Trigger};
+use crate::job::{Attempt, Holder, Job, Trigger};
 use crate::limits::{MAX_ID_BYTES, MAX_LABEL_BYTES, check_optional, check_text};
 use crate::{Digest, JobId, Refusal, Timestamp};
 
@@ -122,64 +122,6 @@ pub fn reply(ask: &Ask, text: &str, now: Timestamp) -> Closing {
     Closing { at: now, reason: CloseReason::ReplyTo, message, by }
 }
 
-/// The asks that go with what has happened to a job: one when it is delivered to its peer, closed with that attempt.
-pub fn following<'a>(job: &Job, facts: impl Iterator<Item = &'a JobFact>, at: Timestamp) -> Vec<AskChange> {
-    let Some(attempt) = job.last_attempt() else { return Vec::new() };
-    let (Some(to_peer), Some(id)) = (&job.spec.assigned_peer_id, correlation_id(job, attempt)) else {
-        return Vec::new();
-    };
-    let change = |fact| match fact {
-        &JobFact::Delivered => Some(AskChange::Opened(Box::new(Ask {
-            id: id.clone(),
-            circle: job.spec.circle.clone(),
-            from_peer: job.spec.created_by_peer_id.clone(),
-            to_peer: to_peer.clone(),
-            text: format!("{} is yours: report under the attempt_id that it shows you", job.id),
-            job_id: Some(job.id.clone()),
-            reply_to: None,
-            asked_by: "longhaul".to_owned(),
-            request_sha256: Digest([0; 32]),
-            created_at: at,
-            expires_at: at.plus_seconds(DEFAULT_TTL_SECONDS),
-            closed: None,
-        }))),
-        // Another attempt goes on with it: what the one before was told is over.
-        JobFact::Dispatched { .. } => {
-            let before = job.attempts.len().checked_sub(2).and_then(|place| job.attempts.get(place))?;
-            correlation_id(job, before).map(|id| over(id, at))
-        }
-        JobFact::Completed(_)
-        | JobFact::Failed(_)
-        | JobFact::Requeued { .. }
-        | JobFact::Cancelled(_)
-        | JobFact::Expired(_)
-        | JobFact::BecameUnavailable(_) => Some(over(id.clone(), at)),
-        JobFact::Created(_)
-        | JobFact::Started(_)
-        | JobFact::InputAwaited(_)
-        | JobFact::Blocked(_)
-        | JobFact::SubmitIntended(_)
-        | JobFact::Deferred { .. }
-        | JobFact::ExternalArrived(_)
-        | JobFact::Answered(_)
-        | JobFact::Resumed
-        | JobFact::Noted(_)
-        | JobFact::CancelRequested { .. }
-        | JobFact::CancelAnswered(_)
-        | JobFact::StaleReportKept(_)
-        | JobFact::StaleReportsCounted { .. }
-        | JobFact::TimersMoved { .. }
-        | JobFact::Purged
-        | JobFact::Retired => None,
-    };
-    facts.filter_map(change).collect()
-}
-
-fn over(id: String, at: Timestamp) -> AskChange {
-    let closing = Closing { at, reason: CloseReason::FireCompleted, message: None, by: None };
-    AskChange::Closed { id, closing }
-}
-
 /// The ask that an attempt was delivered with; none if no peer was asked.
 pub fn correlation_id(job: &Job, attempt: &Attempt) -> Option<String> {
     // Whoever asks to run it makes the attempt itself: then nobody is handed anything.
@@ -264,70 +206,5 @@ impl CloseReason {
     /// Reads the word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == word)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::job::{Caller, Details, JobSpec, NewJob, apply};
-    use crate::{AttemptId, OwnerId, RetryPolicy};
-
-    const AT: Timestamp = Timestamp::from_seconds(1_000);
-
-    fn job(facts: &[JobFact]) -> Job {
-        let mut spec = JobSpec::plain(None, RetryPolicy::ONCE);
-        spec.assigned_peer_id = Some("peer-b".to_owned());
-        let new = NewJob { spec, due_at: None, bodies: Vec::new() };
-        let mut job = Job::new(JobId::new("work-1"), &new, AT);
-        for fact in facts {
-            apply(&mut job, fact, AT).unwrap();
-        }
-        job
-    }
-
-    fn dispatched(number: u32, trigger: Trigger) -> JobFact {
-        let attempt_id = AttemptId::new(format!("attempt-{number}"));
-        JobFact::Dispatched {
-            attempt_id,
-            number,
-            owner: OwnerId::new("worker:b"),
-            trigger,
-            holder: Holder::Daemon,
-        }
-    }
-
-    fn told(facts: &[JobFact], new: usize) -> Vec<(String, &'static str)> {
-        let changes = following(&job(facts), facts[facts.len() - new..].iter(), AT);
-        let told = changes.into_iter().map(|change| match change {
-            AskChange::Opened(ask) => (ask.id, "opened"),
-            AskChange::Closed { id, closing } => (id, closing.reason.as_str()),
-        });
-        told.collect()
-    }
-
-    #[test]
-    fn ask_of_a_pulled_attempt_does_not_tell_its_id() {
-        let JobFact::Dispatched { number, owner, trigger, .. } = dispatched(1, Trigger::Automatic) else {
-            unreachable!("it is one")
-        };
-        let attempt_id = AttemptId::new("attempt-0197a9c2");
-        let holder = Holder::Caller(Caller { token: "tok-1".to_owned(), peer: None });
-        let pulled = [JobFact::Dispatched { attempt_id, number, owner, trigger, holder }, JobFact::Delivered];
-        assert_eq!(told(&pulled, 2), [("ask-1-1".to_owned(), "opened")]);
-    }
-
-    // conforms: R7 R37
-    #[test]
-    fn hand_out_opens_an_ask_and_the_end_of_the_attempt_or_the_next_one_closes_it() {
-        let first = [dispatched(1, Trigger::Automatic), JobFact::Delivered];
-        assert_eq!(told(&first, 2), [("ask-1".to_owned(), "opened")]);
-        let ended = [&first[..], &[JobFact::Completed(Details::default())]].concat();
-        assert_eq!(told(&ended, 1), [("ask-1".to_owned(), "fire_completed")]);
-        let again = [&first[..], &[dispatched(2, Trigger::Automatic), JobFact::Delivered]].concat();
-        let closed_and_opened = [("ask-1".to_owned(), "fire_completed"), ("ask-2".to_owned(), "opened")];
-        assert_eq!(told(&again, 2), closed_and_opened);
-        let asked_for = [dispatched(1, Trigger::Run), JobFact::Delivered];
-        assert_eq!(told(&asked_for, 2), []);
     }
 }

@@ -1,20 +1,30 @@
 //! Events: messages that may start work. An event is durable, is settled exactly once, and says for every pipeline that listens to its type
 //! what came of it: nothing is dropped in silence.
 
+mod agentic;
 mod apply;
 mod attention;
 mod command;
 mod decide;
 mod fact;
+mod kind;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub use agentic::{TOOL_REQUEST, TOOL_RESULT, is_between_turns};
 pub use apply::apply;
-pub use command::{EventCommand, NewEvent, Origin, Route, RouteAnswer};
+pub use command::{EventCommand, NewEvent, Origin, Processed, Route, RouteAnswer, Settler};
 pub use decide::{decide, decide_new};
 pub use fact::{Disposition, EventFact, Routed, Settlement};
 pub use state::{Event, EventStatus, Settled};
+
+use crate::id::text_id;
+
+text_id! {
+    /// One event: `event-` and hex.
+    EventId
+}
 
 /// The type of an event: 1 to this many bytes.
 pub const MAX_TYPE_BYTES: usize = 256;

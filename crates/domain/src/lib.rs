@@ -5,15 +5,14 @@
 //! randomness and no hash order in this crate: `clippy.toml` beside it refuses them.
 //!
 //! Read in this order: [`job`] (`state.rs`, `command.rs`, `decide.rs`, `apply.rs`), [`operation`], [`event`] and [`run`] (the
-//! same files), [`claim`], [`policy`], [`attention`], [`timeline`], [`timers`]; [`peer`], [`ask`] and [`breaker`] stand beside the ledger.
+//! same files; their `kind.rs` is how [`record`] sees them), [`claim`], [`policy`], [`attention`], [`timeline`], [`timers`]; [`peer`], [`ask`] and [`breaker`] stand beside the ledger.
 
 pub mod ask;
-pub mod attention;
 pub mod body;
 pub mod breaker;
 pub mod claim;
-pub mod decision;
 pub mod event;
+pub mod follow;
 pub mod id;
 pub mod job;
 pub mod json;
@@ -23,20 +22,25 @@ pub mod peer;
 pub mod planted;
 pub mod policy;
 pub mod record;
-pub mod refusal;
 pub mod retry;
 pub mod run;
 pub mod time;
-pub mod timeline;
-pub mod timers;
+pub use limits::limit;
+pub use record::{attention, decision, kind, refusal};
+pub use time::{duration, timeline, timers};
 
 pub use attention::Attention;
 pub use body::{BodyName, BodyRef, Digest};
 pub use claim::{Claim, Fence, Lease};
-pub use decision::{Consequence, Decision};
-pub use id::{AttemptId, EventId, JobId, OperationId, OwnerId, RecordId, RecordKind, RunId};
+pub use decision::{Consequence, Decision, MAX_CONSEQUENCES, MAX_NOTIFIED};
+pub use event::EventId;
+pub use id::{AttemptId, OwnerId};
+pub use job::JobId;
 pub use json::Json;
-pub use record::{Command, Fact, Misfold, Record};
+pub use kind::{Kind, Removal, Summary};
+pub use operation::OperationId;
+pub use record::{Command, Fact, Misfold, Record, RecordId, RecordKind};
 pub use refusal::Refusal;
-pub use retry::{Jitter, MAX_ATTEMPTS, MAX_BACKOFF_SECONDS, RetryPolicy};
+pub use retry::{Jitter, MAX_ATTEMPTS, MAX_BACKOFF_SECONDS, PULLED_ATTEMPTS, RetryPolicy};
+pub use run::RunId;
 pub use time::Timestamp;

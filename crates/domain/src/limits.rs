@@ -34,6 +34,10 @@ pub const KEPT_ATTEMPTS: usize = 50;
 pub const KEPT_EVIDENCE: usize = 20;
 /// Answers of executors to one cancel kept on the record.
 pub const KEPT_CANCEL_ANSWERS: usize = 10;
+/// Repeated requests to stop a job that are facts of their own; later ones are counted.
+pub const KEPT_CANCEL_REPEATS: usize = 10;
+/// Different texts of a service's errors and refusals kept with one operation.
+pub const KEPT_TEXTS: usize = 8;
 
 /// Refuses a text over its limit, and one with U+0000: every text of a record comes by here, and a database that has it in a view
 /// cannot read the view any more.
@@ -90,6 +94,8 @@ pub fn keep_last<T>(history: &mut Vec<T>, item: T, limit: usize) {
     }
     history.push(item);
 }
+
+pub mod limit;
 
 #[cfg(test)]
 mod tests {

@@ -7,10 +7,12 @@ mod attention;
 mod command;
 mod decide;
 mod fact;
+mod kind;
 mod orphan;
 mod state;
 #[cfg(test)]
 mod tests;
+mod volatile;
 
 pub use apply::apply;
 pub use command::{
@@ -23,3 +25,11 @@ pub use state::{
     Diagnostic, Ended, How, Operation, OperationCancel, OperationLink, OperationStatus, POLL_TIMED_OUT,
     PollHistory, ReportedStatus, SPECIALIST_UNREGISTERED,
 };
+pub use volatile::VOLATILE_LOST;
+
+use crate::id::text_id;
+
+text_id! {
+    /// One operation going on outside: `op-` and hex.
+    OperationId
+}

@@ -43,12 +43,24 @@ pub enum Bug {
     IntentForgotten,
     /// Another attempt begins although all of them were made.
     AttemptsUnbounded,
+    /// What a worker reports as a failure is handed out again, as if the worker was lost.
+    ReportedFailureHandedOutAgain,
+    /// The router settles an event that is left to those who claim it.
+    RouterSettlesForClaimants,
     /// Work that waits for its time is dispatched at once.
     DispatchedEarly,
     /// A failure is tried again although someone asked to stop.
     RetriedAfterCancel,
     /// A cancel is given up before its time is over.
     CancelTimedOutEarly,
+    /// A cancel is said to be sent although nobody was sent anything.
+    CancelSaidToBeSent,
+    /// Work that cannot be stopped is cancelled when the time limit of a cancel is over, and goes on outside.
+    UncancelableTimedOut,
+    /// Work that was never dispatched is cancelled by a time limit, and its worker goes on.
+    UnmanagedCancelTimedOut,
+    /// Failed work is done again although someone has asked to stop it.
+    RetriedAfterLateCancel,
     /// A late report replaces a failure, not only a lost lease.
     LateReportReplacesFailure,
     /// Work is done again although what it was asked to do is deleted.
@@ -89,12 +101,22 @@ pub enum Bug {
     RunNamedAfterItsEvent,
     /// That a job has ended is told to no pipeline that listens.
     EndNotPublished,
+    /// Events that a commit has no room to settle are not published.
+    WaitingEventForgotten,
     /// The end of a job is not told to its run.
     StepEndNotTold,
+    /// An end that follows from another end is told to nobody.
+    EndOfEndNotTold,
+    /// What comes with the result of work outside is dropped.
+    PollHandsNothingOver,
+    /// The end of a job that is in the commit of its sibling is not told to their run.
+    SiblingEndNotTold,
     /// The end of a step is taken again, although its run has moved on.
     StepEndedTwice,
     /// A run that was stopped begins what follows.
     StepBegunAfterCancel,
+    /// The request to stop a run reaches the first of its jobs, and the rest is forgotten.
+    CancelCursorForgotten,
     /// What follows a group waits for its first branch alone.
     JoinDoesNotWait,
     /// A run whose step failed is completed.
@@ -111,11 +133,33 @@ pub enum Bug {
     LeasesNotMoved,
     /// Store time jumps, and the lives of operations are over.
     LivesNotMoved,
+    /// A time that was read before a step back is believed after it.
+    TimeBeforeStepBackBelieved,
+    /// A step counts from the first glitch on, although the wall clock was right in between.
+    GlitchRemembered,
+    /// The time of a suspend is not counted.
+    SuspendNotCounted,
+    /// After a step back only what is held is moved.
+    TimersNotMovedBack,
+    /// A due time that a caller gave is moved with store time.
+    TimeOfDayMoved,
+    /// The bytes of a body are given out without a look at their digest.
+    BodyNotChecked,
+    /// A poll that hung counts as one that was answered.
+    HungCountsAsAnswered,
+    /// Stale reports beyond those that are stored are not counted.
+    StaleReportNotCounted,
+    /// A node corrects the shared clock by a step that most nodes do not see.
+    CorrectedWithoutMajority,
+    /// A node whose machine has the odd clock never follows the store's.
+    OddClockNotFollowed,
+    /// Nodes that all see different steps wait for each other for ever.
+    DisagreementNotEnded,
 }
 
 impl Bug {
     /// Every exhibit.
-    pub const ALL: [Self; 53] = [
+    pub const ALL: [Self; 75] = [
         Self::AttemptNotChecked,
         Self::ReportOfAnotherAccepted,
         Self::GatePassedByReport,
@@ -135,9 +179,15 @@ impl Bug {
         Self::AgendaNotUpdated,
         Self::IntentForgotten,
         Self::AttemptsUnbounded,
+        Self::ReportedFailureHandedOutAgain,
+        Self::RouterSettlesForClaimants,
         Self::DispatchedEarly,
         Self::RetriedAfterCancel,
         Self::CancelTimedOutEarly,
+        Self::CancelSaidToBeSent,
+        Self::UncancelableTimedOut,
+        Self::UnmanagedCancelTimedOut,
+        Self::RetriedAfterLateCancel,
         Self::LateReportReplacesFailure,
         Self::PurgedDoneAgain,
         Self::CancelNotPassedOn,
@@ -158,9 +208,14 @@ impl Bug {
         Self::DedupeForgotten,
         Self::RunNamedAfterItsEvent,
         Self::EndNotPublished,
+        Self::WaitingEventForgotten,
         Self::StepEndNotTold,
+        Self::EndOfEndNotTold,
+        Self::PollHandsNothingOver,
+        Self::SiblingEndNotTold,
         Self::StepEndedTwice,
         Self::StepBegunAfterCancel,
+        Self::CancelCursorForgotten,
         Self::JoinDoesNotWait,
         Self::FailureOverlooked,
         Self::HandledStepReopened,
@@ -169,6 +224,17 @@ impl Bug {
         Self::StepNotAdopted,
         Self::LeasesNotMoved,
         Self::LivesNotMoved,
+        Self::TimeBeforeStepBackBelieved,
+        Self::GlitchRemembered,
+        Self::SuspendNotCounted,
+        Self::TimersNotMovedBack,
+        Self::TimeOfDayMoved,
+        Self::BodyNotChecked,
+        Self::HungCountsAsAnswered,
+        Self::StaleReportNotCounted,
+        Self::CorrectedWithoutMajority,
+        Self::OddClockNotFollowed,
+        Self::DisagreementNotEnded,
     ];
 }
 

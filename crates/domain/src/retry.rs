@@ -29,13 +29,15 @@ pub struct RetryPolicy {
     pub max_backoff_seconds: u32,
 }
 
+/// Attempts of work that others pull, if its creator does not say: only a lost worker is followed by another.
+pub const PULLED_ATTEMPTS: u32 = 3;
 /// The most attempts that a policy may ask for.
 pub const MAX_ATTEMPTS: u32 = 1_000;
 /// The longest wait that a policy may ask for: a day.
 pub const MAX_BACKOFF_SECONDS: u32 = 86_400;
 
 impl RetryPolicy {
-    /// One attempt: work of peers, and work whose doer keeps the record.
+    /// One attempt: work whose doer keeps the record, and a failure that a peer reports.
     pub const ONCE: Self = Self { max_attempts: 1, backoff_seconds: 1, max_backoff_seconds: 60 };
 
     /// Refuses a policy that asks for nothing or for too much.
@@ -56,6 +58,31 @@ impl RetryPolicy {
     pub fn wait_micros(self, made: u32, jitter: Jitter) -> i64 {
         let wait = backoff_micros(self.backoff_seconds, self.max_backoff_seconds, made);
         wait / 2 + jitter.share_of(wait - wait / 2)
+    }
+}
+
+/// What the creator of a job says of retries; what is left out is as usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetryRequest {
+    /// Attempts in all.
+    pub max_attempts: Option<u32>,
+    /// Wait before the second attempt, in seconds.
+    pub backoff_seconds: Option<u32>,
+    /// The longest wait, in seconds.
+    pub max_backoff_seconds: Option<u32>,
+}
+
+impl RetryRequest {
+    /// The policy with what is requested over what is usual. A first wait beyond the usual longest one raises that too.
+    pub fn over(self, usual: RetryPolicy) -> RetryPolicy {
+        let backoff_seconds = self.backoff_seconds.unwrap_or(usual.backoff_seconds);
+        RetryPolicy {
+            max_attempts: self.max_attempts.unwrap_or(usual.max_attempts),
+            backoff_seconds,
+            max_backoff_seconds: self
+                .max_backoff_seconds
+                .unwrap_or(usual.max_backoff_seconds.max(backoff_seconds)),
+        }
     }
 }
 

@@ -1,5 +1,9 @@
 //! Instants as integer microseconds UTC. This file reads no clock: `now` is always an argument.
 
+pub mod duration;
+pub mod timeline;
+pub mod timers;
+
 use serde::{Deserialize, Serialize};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;

@@ -6,6 +6,7 @@ mod outside;
 mod report;
 mod run;
 mod tenure;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,9 +24,9 @@ use crate::{
 };
 use asked::Origin;
 pub use asked::RunOrder;
-pub(crate) use report::is_about_the_report;
+pub(crate) use report::{MAX_AGAIN, is_about_the_report, is_damage};
 use run::Attempt;
-pub(crate) use run::message_of;
+pub(crate) use work::message_of;
 
 /// What the actor of a report begins with if it comes from the doer of one attempt; the attempt's id follows.
 pub const DOER: &str = "attempt:";

@@ -12,17 +12,17 @@ use domain::job::Trigger;
 use domain::policy::HostPolicy;
 use domain::timeline::Step;
 use domain::{JobId, Lease, OperationId, OwnerId, Record};
-use store::{SharedStore, Store, StoreError, Taking};
+use store::{Store, StoreError, Taking};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::commit_log::CommitLog;
-use crate::membership::{Member, give_up_correction};
-use crate::pipelines::Routes;
+use crate::membership::{Agreement, Member};
+use crate::preparation::Preparation;
 use crate::{
     AsksWatched, Attempts, AttendJobs, Changes, DispatchJobs, Engine, EngineError, Executors, HandOutJobs,
     Ids, Membership, Next, NotePresence, OnRuntime, PollOperations, Polls, Presences, Pulls, RouteEvents,
-    Router, RunOrder, StaleReports, Standing, SystemClock, TimeKeeper, Timer, Wakes, Worker,
+    RunOrder, StaleReports, Standing, SystemClock, TimeKeeper, Timer, Wakes, Worker,
 };
 
 /// How long attempts may go on after a stop was asked for.
@@ -52,8 +52,8 @@ pub struct DaemonSettings {
     pub dispatching: Dispatching,
     /// How this node stands to its store.
     pub standing: Arc<Standing>,
-    /// The pipelines that events start.
-    pub routes: Routes,
+    /// Who prepares what follows by configuration, if anything does: see [`Router`](crate::Router).
+    pub preparation: Option<Arc<dyn Preparation>>,
 }
 
 /// Whether ready jobs are taken by themselves.
@@ -69,7 +69,6 @@ pub enum Dispatching {
 /// The workers of one node, running.
 pub struct Daemon {
     engine: Engine,
-    router: Arc<Router>,
     attempts: Arc<Attempts>,
     polls: Arc<Polls>,
     pulls: Arc<Pulls>,
@@ -84,8 +83,8 @@ pub struct Daemon {
     policy: HostPolicy,
     /// What keeps the time of a store that nobody else has.
     timekeeper: OnceLock<Arc<TimeKeeper>>,
-    /// The store, if nodes share it.
-    shared_store: OnceLock<Arc<dyn SharedStore>>,
+    /// How the time of a store that nodes share is agreed on.
+    agreement: OnceLock<Arc<Agreement>>,
     stop: watch::Sender<Stage>,
     loops: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -107,18 +106,19 @@ impl Daemon {
         executors: Executors,
         settings: DaemonSettings,
     ) -> Self {
-        let router = Arc::new(Router::new(executors.clone(), settings.routes.clone()));
         let (wakes, changes) = (Arc::new(Wakes::default()), Arc::new(Changes::default()));
         let asks = Arc::new(AsksWatched::default());
         let clock: Arc<dyn crate::Clock> = timer.clone();
         let presences = Arc::new(Presences::new(settings.owner.as_str(), clock.clone()));
         let mut base = Engine::new(store, clock, ids, settings.retention)
             .leasing(settings.lease)
-            .signalling(router.clone())
             .watched_by(wakes.clone())
             .watched_by(changes.clone())
             .watched_by(asks.clone())
             .watched_by(Arc::new(CommitLog));
+        if let Some(preparation) = settings.preparation.clone() {
+            base = base.prepared_by(preparation);
+        }
         for watch in executors.watches() {
             base = base.watched_by(watch.clone());
         }
@@ -153,7 +153,6 @@ impl Daemon {
         let note_presence = NotePresence::new(engine.clone(), presences.clone());
         let route = RouteEvents::new(
             engine.clone(),
-            router.clone(),
             settings.owner.clone(),
             settings.lease,
             wakes.clone(),
@@ -180,7 +179,6 @@ impl Daemon {
         let loops = Mutex::new(loops);
         Self {
             engine,
-            router,
             attempts,
             polls,
             pulls,
@@ -194,7 +192,7 @@ impl Daemon {
             standing,
             policy,
             timekeeper: OnceLock::new(),
-            shared_store: OnceLock::new(),
+            agreement: OnceLock::new(),
             stop,
             loops,
         }
@@ -202,8 +200,12 @@ impl Daemon {
 
     /// Keeps this node among those that share its store, until the daemon ends.
     pub fn join(&self, membership: Membership) {
-        // Whoever joins twice is still one node.
-        let _ = self.shared_store.set(membership.store.clone());
+        if let Some(clock) = self.standing.shared_clock() {
+            let (store, id) = (membership.store.clone(), membership.node.id.clone());
+            let agreement = Agreement::new(self.engine.clone(), store, clock.clone(), id, self.wakes.clone());
+            // Whoever joins twice is still one node.
+            let _ = self.agreement.set(Arc::new(agreement));
+        }
         let member = Member {
             membership,
             engine: self.engine.clone(),
@@ -215,7 +217,7 @@ impl Daemon {
             changes: self.changes.clone(),
             asks: self.asks.clone(),
             standing: self.standing.clone(),
-            sees_a_step: std::sync::atomic::AtomicBool::default(),
+            agreement: self.agreement.get().cloned(),
             seen: BTreeMap::new(),
         };
         let mut stage = self.stop.subscribe();
@@ -245,21 +247,13 @@ impl Daemon {
         self.loops.lock().expect("no holder of the lock panics").push(kept);
     }
 
-    /// Makes store time what the wall clock says, the machine's or the database server's; none if they agree.
-    pub async fn set_clock_right(&self) -> Result<Option<Step>, EngineError> {
+    /// Makes store time what the wall clock says, the machine's or the database server's, because somebody says so; none if they agree.
+    pub async fn set_clock_right(&self, by: Arc<str>) -> Result<Option<Step>, EngineError> {
         if let Some(keeper) = self.timekeeper.get().cloned() {
-            return to_its_end(async move { keeper.set_right().await }).await;
+            return to_its_end(async move { keeper.set_right(by).await }).await;
         }
-        match (self.shared_store.get().cloned(), self.standing.shared_clock().cloned()) {
-            (Some(store), Some(clock)) => {
-                let engine = self.engine.clone();
-                let given_up = async move { give_up_correction(&engine, &*store, &clock).await };
-                let step = to_its_end(given_up).await?;
-                self.wakes.look_again();
-                Ok(step)
-            }
-            (None, _) | (_, None) => Ok(None),
-        }
+        let Some(agreement) = self.agreement.get().cloned() else { return Ok(None) };
+        to_its_end(async move { agreement.set_right(by).await }).await
     }
 
     /// Who this node is: the owner of its claims.
@@ -309,11 +303,6 @@ impl Daemon {
     /// The engine whose commits wake the workers.
     pub fn engine(&self) -> &Engine {
         &self.engine
-    }
-
-    /// What knows the pipelines.
-    pub fn router(&self) -> &Arc<Router> {
-        &self.router
     }
 
     /// The attempts that run here.
@@ -417,7 +406,8 @@ async fn drive(
         let next = match worker.round(timer.now()).await {
             Ok(next) => next,
             Err(error) => {
-                tracing::warn!(worker = worker.name(), code = error.code(), "round failed: {error}");
+                let failed = worker.failed_round();
+                tracing::warn!(worker = worker.name(), code = error.code(), "{failed}: {error}");
                 Next::At(timer.now().plus_seconds(AFTER_FAILURE_SECONDS))
             }
         };

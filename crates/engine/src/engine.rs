@@ -12,9 +12,11 @@ use domain::{Command, Decision, Lease, Record, RecordId, Refusal, Timestamp};
 use store::{Commit, Committed, KeptKey, Store, StoreError, Taken};
 use tokio::runtime::Handle;
 
+use crate::lost::name_the_lost;
 use crate::plan::{Assume, Plan, Planner};
-use crate::routing::Signals;
-use crate::{Clock, EngineError, Ids, Order, OrderKey, Outcome, Router};
+use crate::preparation::Preparation;
+use crate::siblings::Siblings;
+use crate::{Clock, EngineError, Ids, Order, OrderKey, Outcome};
 
 /// How often an order is decided anew because another commit was first.
 const MAX_TRIES: usize = 16;
@@ -30,7 +32,34 @@ pub struct Engine {
     retention: Retention,
     lease: Lease,
     watches: Vec<Arc<dyn CommitWatch>>,
-    router: Option<Arc<Router>>,
+    preparation: Option<Arc<dyn Preparation>>,
+    siblings: Arc<Siblings>,
+}
+
+/// Whether a refused order has left something on its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// A fact tells of it.
+    Stored,
+    /// Nothing was written.
+    None,
+}
+
+/// What came of an order that was tried, if no other commit was first.
+enum Tried {
+    /// It was carried out, or it was so already.
+    Done(Outcome),
+    /// It was refused, and what is kept of that is committed.
+    Refused(Refusal),
+}
+
+impl Tried {
+    fn outcome(self) -> Result<Outcome, EngineError> {
+        match self {
+            Self::Done(outcome) => Ok(outcome),
+            Self::Refused(refusal) => Err(refusal.into()),
+        }
+    }
 }
 
 /// Told of every commit that has become durable. It only notes what is of use to it: it is called on the way to the answer.
@@ -50,7 +79,16 @@ impl Engine {
         ids: Arc<dyn Ids>,
         retention: Retention,
     ) -> Self {
-        Self { store, clock, ids, retention, lease: Lease::DEFAULT, watches: Vec::new(), router: None }
+        Self {
+            store,
+            clock,
+            ids,
+            retention,
+            lease: Lease::DEFAULT,
+            watches: Vec::new(),
+            preparation: None,
+            siblings: Arc::default(),
+        }
     }
 
     /// The same engine, whose callers have this lease.
@@ -59,9 +97,9 @@ impl Engine {
         self
     }
 
-    /// The same engine, whose ends start what listens to them.
-    pub fn signalling(mut self, router: Arc<Router>) -> Self {
-        self.router = Some(router);
+    /// The same engine, for which this one prepares what follows by configuration.
+    pub fn prepared_by(mut self, preparation: Arc<dyn Preparation>) -> Self {
+        self.preparation = Some(preparation);
         self
     }
 
@@ -71,9 +109,14 @@ impl Engine {
         self
     }
 
-    /// What knows the pipelines, if ends start any.
-    pub fn router(&self) -> Option<&Arc<Router>> {
-        self.router.as_ref()
+    /// Who prepares what follows by configuration, if anything does.
+    pub fn preparation(&self) -> Option<&dyn Preparation> {
+        self.preparation.as_deref()
+    }
+
+    /// The reports that wait for each other.
+    pub(crate) fn siblings(&self) -> &Arc<Siblings> {
+        &self.siblings
     }
 
     /// The store, for reads and claims.
@@ -93,14 +136,21 @@ impl Engine {
 
     /// Decides an order with its consequences and commits it: all or nothing, answered when it is durable.
     pub async fn execute(&self, order: Order) -> Result<Outcome, EngineError> {
+        self.execute_with_evidence(order).await.0
+    }
+
+    /// The same; also says whether an order that was refused has left evidence on its record.
+    pub async fn execute_with_evidence(&self, order: Order) -> (Result<Outcome, EngineError>, Evidence) {
         let mut assume = Assume::TheLikely;
         for _ in 0..MAX_TRIES {
-            match self.try_once(&order, assume).await? {
-                Some(outcome) => return Ok(outcome),
-                None => assume = Assume::Nothing,
+            match self.try_once(&order, assume).await {
+                Ok(Some(Tried::Done(outcome))) => return (Ok(outcome), Evidence::None),
+                Ok(Some(Tried::Refused(refusal))) => return (Err(refusal.into()), Evidence::Stored),
+                Ok(None) => assume = Assume::Nothing,
+                Err(error) => return (Err(error), Evidence::None),
             }
         }
-        Err(EngineError::Contended)
+        (Err(EngineError::Contended), Evidence::None)
     }
 
     /// Does what time alone brings about for a record that was taken because it was due, and brings its agenda up to
@@ -114,15 +164,19 @@ impl Engine {
             if let Some(moves) = timers::to_move(&loaded.record, &planner.steps, planner.now) {
                 let order = Order::new(taken.id.clone(), moves, actor.clone()).under(taken.claim.fence());
                 // Store time has jumped since: whether it is still due shows when its timers are moved.
-                self.try_once(&order, Assume::Unchanged(&loaded)).await?;
+                self.try_once(&order, Assume::Unchanged(&loaded)).await?.map(Tried::outcome).transpose()?;
                 continue;
             }
-            let due = due_command(&loaded.record, self.retention, &*self.ids, planner.now);
-            if let Some(command) = due {
-                let order = Order::new(taken.id.clone(), command, actor.clone()).under(taken.claim.fence());
+            let due = loaded.record.due_command(self.retention, || self.ids.jitter(), planner.now);
+            if let Some(mut command) = due {
+                let job = loaded.record.as_job();
+                let bodies = job.map(|job| name_the_lost(job, &mut command, taken.heard_at));
+                let mut order =
+                    Order::new(taken.id.clone(), command, actor.clone()).under(taken.claim.fence());
+                order.bodies = bodies.unwrap_or_default();
                 // Decided on the very state that was found due: what came in between may have undone the reason.
                 match self.try_once(&order, Assume::Unchanged(&loaded)).await? {
-                    Some(outcome) => return Ok(outcome),
+                    Some(tried) => return tried.outcome(),
                     None => continue,
                 }
             }
@@ -142,23 +196,26 @@ impl Engine {
         let Some(loaded) = self.store.load(&taken.id).await? else { return Ok(false) };
         let now = self.clock.now();
         let record = self.on_time(&loaded.record, now);
-        let due = due_command(&record, self.retention, &*self.ids, now);
+        let due = record.due_command(self.retention, || self.ids.jitter(), now);
         Ok(matches!(due, Some(Command::Job(JobCommand::LoseLease { .. }))))
     }
 
     /// Decides an order and commits it; none if another commit was first.
-    async fn try_once(&self, order: &Order, assume: Assume<'_>) -> Result<Option<Outcome>, EngineError> {
+    async fn try_once(&self, order: &Order, assume: Assume<'_>) -> Result<Option<Tried>, EngineError> {
         let plan = match self.planner().plan(order, assume).await {
             Ok(plan) => plan,
             Err(error) => return Err(self.first_answer(&order.keys).await?.unwrap_or(error)),
         };
         match plan {
             Plan::Nothing(record) => match self.keep_keys(order, &record).await {
-                Ok(()) => Ok(Some(Outcome::AlreadySo { record })),
+                Ok(()) => Ok(Some(Tried::Done(Outcome::AlreadySo { record }))),
                 Err(error) => Err(error.into()),
             },
             Plan::Write { commit, answer } => match self.commit_surely(commit).await {
-                Ok(committed) => Ok(Some(Outcome::Changed { record: answer?, position: committed.position })),
+                Ok(committed) => Ok(Some(match answer {
+                    Ok(record) => Tried::Done(Outcome::Changed { record, position: committed.position }),
+                    Err(refusal) => Tried::Refused(refusal),
+                })),
                 Err(StoreError::Conflict) => Ok(None),
                 Err(error) => Err(error.into()),
             },
@@ -178,7 +235,7 @@ impl Engine {
     /// Whether time alone brings something about for this record now: its end, or that it is forgotten.
     pub(crate) fn is_overdue(&self, record: &Record) -> bool {
         let now = self.clock.now();
-        due_command(&self.on_time(record, now), self.retention, &*self.ids, now).is_some()
+        self.on_time(record, now).due_command(self.retention, || self.ids.jitter(), now).is_some()
     }
 
     /// Moves the timers of a record, if store time has jumped since its last change; whether it did.
@@ -186,7 +243,9 @@ impl Engine {
         for _ in 0..MAX_TRIES {
             let Some(loaded) = self.store.load(id).await? else { return Ok(false) };
             let planner = self.planner();
-            let Some(moves) = timers::to_move(&loaded.record, &planner.steps, planner.now) else {
+            let at_once = timers::is_to_be_moved_at_once(&loaded.record);
+            let moves = timers::to_move(&loaded.record, &planner.steps, planner.now);
+            let Some(moves) = moves.filter(|_| at_once) else {
                 let claim = loaded.claim.as_ref().filter(|claim| claim.is_live(planner.now));
                 if claim.is_none_or(|claim| claim.owner.outside_name().is_none()) {
                     return Ok(false);
@@ -199,8 +258,8 @@ impl Engine {
                 }
             };
             let order = Order::new(id.clone(), moves, actor.clone());
-            if self.try_once(&order, Assume::Unchanged(&loaded)).await?.is_some() {
-                return Ok(true);
+            if let Some(tried) = self.try_once(&order, Assume::Unchanged(&loaded)).await? {
+                return tried.outcome().map(|_| true);
             }
         }
         Err(EngineError::Contended)
@@ -287,7 +346,7 @@ impl Engine {
             now: self.clock.now(),
             steps: self.clock.steps(),
             lease: self.lease,
-            signals: self.router.as_deref().map(|router| router as &dyn Signals),
+            preparation: self.preparation(),
         }
     }
 }
@@ -312,14 +371,5 @@ impl Drop for Unanswered<'_> {
                 }
             }
         });
-    }
-}
-
-fn due_command(record: &Record, retention: Retention, ids: &dyn Ids, now: Timestamp) -> Option<Command> {
-    match record {
-        Record::Job(job) => job.due_command(retention, ids.jitter(), now).map(Command::Job),
-        Record::Operation(operation) => operation.due_command(retention, now).map(Command::Operation),
-        Record::Event(event) => event.due_command(retention, now).map(Command::Event),
-        Record::Run(run) => run.due_command(retention, now).map(Command::Run),
     }
 }

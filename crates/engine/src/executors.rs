@@ -1,24 +1,24 @@
 //! The executors that this node has, by circle and name.
 
 mod approval;
-pub mod backend;
-pub mod http;
+mod hint;
 mod left_out;
-pub mod plugin;
-pub mod process;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use domain::breaker::all_left_alone;
 use domain::policy::Hint;
-use domain::{RetryPolicy, Timestamp};
+use domain::{Digest, RetryPolicy, Timestamp};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::{CommitWatch, Schema, Specialist};
+use crate::{CommitWatch, Specialist};
 
 pub use approval::{Approval, Gated};
+pub use hint::hint;
 pub use left_out::LeftOut;
 
 /// One executor.
@@ -75,9 +75,36 @@ pub struct Contract {
     /// For people.
     pub description: Option<String>,
     /// What its input must be, before anything is dispatched.
-    pub parameters: Option<Schema>,
+    pub parameters: Option<Arc<dyn InputSchema>>,
     /// Whether a person has to approve it first.
     pub approval: Approval,
+    /// The digest of its operator's file, if it has one: what its entry of the catalog is known by.
+    pub digest: Option<Digest>,
+}
+
+/// The schema of an executor's input, as its operator wrote it.
+pub trait InputSchema: fmt::Debug + Send + Sync {
+    /// As it was written.
+    fn text(&self) -> &Value;
+
+    /// Whether a document fits. What is not JSON fits nothing.
+    fn check(&self, document: &[u8]) -> Result<(), Misfit>;
+}
+
+/// Where a document does not fit, and which word of the schema says so. It names the place and never the value: the value may be private.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// A JSON pointer into the document; empty for the whole.
+    pub place: String,
+    /// A JSON pointer into the schema.
+    pub rule: String,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.place.is_empty() { "the whole" } else { &self.place };
+        write!(f, "{place} does not fit {} of the schema", self.rule)
+    }
 }
 
 /// All executors of this node: by name, and where a circle has one of its own under that name, that one for the jobs of the circle.
@@ -197,7 +224,7 @@ impl Executors {
     /// What whoever named an executor that is not here may have meant: `; did you mean "…"?`, or nothing if no name is near.
     pub fn near(&self, circle: Option<&str>, name: &str) -> String {
         let known: Vec<&str> = self.names().filter(|name| self.find(circle, name).is_some()).collect();
-        crate::hint(name, &known)
+        hint(name, &known)
     }
 
     /// All of them, by name: those for everybody, and those of each circle.

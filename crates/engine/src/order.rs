@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use domain::{Command, Consequence, Digest, Fence, Record, RecordId, Timestamp};
+use domain::{Command, Consequence, Digest, Fence, JobId, Record, RecordId, Timestamp};
 use store::{IdempotencyKey, KeptKey, NewBody};
 
 use crate::StateUpdate;
@@ -19,6 +19,9 @@ pub struct Order {
     pub then: Vec<Command>,
     /// What is ordered of other records, in the same commit, when all that follows from the rest is decided: all or nothing.
     pub also: Vec<Consequence>,
+    /// The job whose word decides, if `also` and the state of a plugin belong to a result: nothing is done of them if the job does not
+    /// take it.
+    pub result_of: Option<JobId>,
     /// Who orders it.
     pub actor: Arc<str>,
     /// What caused it.
@@ -27,6 +30,8 @@ pub struct Order {
     pub correlation_id: Option<Arc<str>>,
     /// The claim under which it is given.
     pub fence: Option<Fence>,
+    /// The claims under which what is ordered of other records is given, if it is under any.
+    pub fences: Vec<(RecordId, Fence)>,
     /// The bodies that the command refers to.
     pub bodies: Vec<OrderBody>,
     /// The idempotency keys that it uses up.
@@ -85,10 +90,12 @@ impl Order {
             command: command.into(),
             then: Vec::new(),
             also: Vec::new(),
+            result_of: None,
             actor,
             causation_id: None,
             correlation_id: None,
             fence: None,
+            fences: Vec::new(),
             bodies: Vec::new(),
             keys: Vec::new(),
             plugin_state: None,
@@ -99,6 +106,14 @@ impl Order {
     pub fn under(mut self, fence: Fence) -> Self {
         self.fence = Some(fence);
         self
+    }
+
+    /// The claim under which a record is changed.
+    pub(crate) fn fence_of(&self, id: &RecordId) -> Option<Fence> {
+        if *id == self.record {
+            return self.fence.clone();
+        }
+        self.fences.iter().find(|(other, _)| other == id).map(|(_, fence)| fence.clone())
     }
 }
 

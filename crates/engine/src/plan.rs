@@ -3,28 +3,32 @@
 //! The records that a step touches are loaded as the decisions name them; each is decided on the state that the
 //! decisions before it left. Either everything is allowed, or nothing is written.
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use domain::ask::{self, AskChange};
-use domain::attention::{Retention, attention};
-use domain::event::{EventCommand, EventFact};
-use domain::job::{JobCommand, JobFact};
+use domain::ask::AskChange;
+use domain::attention::Retention;
+use domain::follow::{Before, ChangeEffects, follow};
+use domain::job::{Job, JobFact};
 use domain::operation::OperationFact;
 use domain::planted::{Bug, planted};
 use domain::record::{apply, decide};
-use domain::run::{RunCommand, RunFact};
 use domain::timeline::Steps;
 use domain::timers;
-use domain::{Command, Consequence, Decision, Fact, Fence, Lease, Record, RecordId, Refusal, Timestamp};
-use store::{Change, Commit, Head, Loaded, NewFact, Remembered, Removal, Store, Urgency};
+use domain::{
+    BodyName, Command, Consequence, Decision, Fact, Fence, Lease, MAX_CONSEQUENCES, MAX_NOTIFIED, Record,
+    RecordId, Refusal, Timestamp,
+};
+use store::{Change, Commit, Head, Loaded, NewBody, NewFact, Remembered, Removal, Store, Urgency};
 
-use crate::routing::{Also, Signals};
+use crate::kept::Bodies;
+use crate::preparation::{FollowUps, Preparation};
 use crate::{EngineError, Ids, Order, OrderBody};
 
-/// Consequences that one commit may hold.
-const MAX_CONSEQUENCES: usize = 1_000;
+/// Records that one commit may change.
+const MAX_RECORDS: usize = 1 + MAX_CONSEQUENCES + MAX_NOTIFIED;
+/// Commands that one commit decides: rules that answer each other without end come to an end here.
+const MAX_DECISIONS: usize = 10 * MAX_RECORDS;
 
 /// What an order comes to.
 pub(crate) enum Plan {
@@ -89,7 +93,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) steps: Steps,
     pub(crate) lease: Lease,
     /// Who is asked what the end of a record means.
-    pub(crate) signals: Option<&'a dyn Signals>,
+    pub(crate) preparation: Option<&'a dyn Preparation>,
 }
 
 /// Why a plan was not finished.
@@ -137,13 +141,12 @@ impl Planner<'_> {
 
     async fn plan_at(&self, now: Timestamp, order: &Order, assume: Assume<'_>) -> Result<Plan, Halt> {
         let ordered = || [&order.command].into_iter().chain(&order.then);
-        let needs_claim = |command: &Command| matches!(command, Command::Job(job) if job.needs_claim());
-        if order.fence.is_none() && ordered().any(needs_claim) {
+        if order.fence.is_none() && ordered().any(Command::needs_claim) {
             return Err(EngineError::from(Refusal::ClaimRequired).into());
         }
         let mut records = BTreeMap::new();
         let assumed = match assume {
-            Assume::TheLikely if creates(&order.command) => Some(Working::absent()),
+            Assume::TheLikely if order.command.is_new_work() => Some(Working::absent()),
             Assume::Unchanged(loaded) => {
                 Some(self.on_time(&order.record, Working::of(loaded.clone()), &order.command, now)?)
             }
@@ -156,25 +159,33 @@ impl Planner<'_> {
         let mut also = order.also.iter();
         let mut refusal = None;
         let mut decided = 0;
-        let mut told = Also::default();
+        let mut told = Bodies::default();
+        let mut ended = BTreeSet::new();
         let mut hearsay = false;
+        let mut asks = Vec::new();
         loop {
-            // Of a refused order nothing follows but its evidence.
-            let next = || also.next().filter(|_| refusal.is_none()).cloned();
+            // Of a refused order nothing follows but its evidence, and nothing of a result that its job did not take.
+            let counts = refusal.is_none() && is_taken(order, &records);
+            let next = || also.next().filter(|_| counts).cloned();
             let Some(step) = waiting.pop_front().or_else(next) else {
-                if told.consequences.is_empty() && self.tell_ends(&records, &mut told) {
-                    waiting.extend(told.consequences.iter().cloned());
-                    continue;
+                let ends = self.tell_ends(&records, &mut ended);
+                if ends.consequences.is_empty() {
+                    break;
                 }
-                break;
+                waiting.extend(ends.consequences);
+                told.extend(ends.bodies);
+                continue;
             };
             decided += 1;
-            if decided > MAX_CONSEQUENCES {
+            if decided > MAX_DECISIONS {
                 return Err(EngineError::TooManyConsequences.into());
             }
             if !records.contains_key(&step.record) {
+                if records.len() >= MAX_RECORDS {
+                    return Err(EngineError::TooManyConsequences.into());
+                }
                 let working = match assume {
-                    Assume::TheLikely if creates(&step.command) => Working::absent(),
+                    Assume::TheLikely if step.command.is_new_work() => Working::absent(),
                     Assume::TheLikely => self.remember_or_load(&step.record).await?,
                     Assume::Unchanged(_) | Assume::Nothing => self.load(&step.record).await?,
                 };
@@ -183,10 +194,20 @@ impl Planner<'_> {
                 records.insert(step.record.clone(), working);
             }
             let working = records.get_mut(&step.record).expect("it was loaded above");
+            let before = Before::of(working.state.as_ref());
             match decide(working.state.as_ref(), &step.record, &step.command, now) {
                 Decision::Facts { facts, consequences } => {
+                    let first = working.facts.len();
                     self.fold(&step.record, working, facts)?;
                     waiting.extend(consequences);
+                    let after = working.state.as_ref();
+                    let followed = after.map(|after| follow(&before, after, &working.facts[first..], now));
+                    let ChangeEffects { consequence, asks: changes } = followed.unwrap_or_default();
+                    let is_siblings = order.fences.iter().any(|(id, _)| *id == step.record);
+                    let is_lost = decided > 1 && planted(Bug::EndOfEndNotTold)
+                        || is_siblings && planted(Bug::SiblingEndNotTold);
+                    waiting.extend(consequence.filter(|_| !is_lost));
+                    asks.extend(changes);
                 }
                 Decision::Nothing => {}
                 Decision::Refused { .. } if hearsay => return Err(Halt::Hearsay),
@@ -203,8 +224,11 @@ impl Planner<'_> {
         if records.values().any(Working::is_unproven) {
             return Err(Halt::Hearsay);
         }
-        let mut plan = self.finish(order, records, told.bodies.into_vec(), refusal)?;
-        if let (Some(update), Plan::Write { commit, answer: Ok(_) }) = (&order.plugin_state, &mut plan) {
+        let is_taken = is_taken(order, &records);
+        let mut plan = self.finish(order, records, told.into_vec(), asks, refusal)?;
+        if let (true, Some(update), Plan::Write { commit, answer: Ok(_) }) =
+            (is_taken, &order.plugin_state, &mut plan)
+        {
             let before = self.store.plugin_state(&update.plugin).await.map_err(EngineError::from)?;
             commit.plugin_states.push(update.applied(before.as_ref()).map_err(EngineError::from)?);
         }
@@ -223,7 +247,7 @@ impl Planner<'_> {
             id,
             expected: loaded.head,
             facts: Vec::new(),
-            agenda: attention(&loaded.record, self.retention).entry(self.now),
+            agenda: loaded.record.schedule(self.retention).entry(self.now),
             record: loaded.record,
             bodies: Vec::new(),
             fence,
@@ -262,17 +286,20 @@ impl Planner<'_> {
         command: &Command,
         now: Timestamp,
     ) -> Result<Working, Halt> {
-        if timers::is_move(command) {
+        if command.is_move() {
             return Ok(working);
         }
         let state = working.state.as_ref();
         let Some(moves) = state.and_then(|record| timers::to_move(record, &self.steps, now)) else {
             return working.at(now);
         };
-        if let Decision::Facts { facts, .. } = decide(state, id, &moves, now) {
-            self.fold(id, &mut working, facts)?;
+        match decide(state, id, &moves, now) {
+            Decision::Facts { facts, .. } => {
+                self.fold(id, &mut working, facts)?;
+                Ok(working)
+            }
+            Decision::Nothing | Decision::Refused { .. } => working.at(now),
         }
-        Ok(working)
     }
 
     fn fold(&self, id: &RecordId, working: &mut Working, facts: Vec<Fact>) -> Result<(), EngineError> {
@@ -289,6 +316,7 @@ impl Planner<'_> {
         order: &Order,
         records: BTreeMap<RecordId, Working>,
         told: Vec<OrderBody>,
+        asks: Vec<AskChange>,
         refusal: Option<Refusal>,
     ) -> Result<Plan, EngineError> {
         let mut changes = Vec::with_capacity(records.len());
@@ -307,7 +335,7 @@ impl Planner<'_> {
             return refusal.map_or(Ok(Plan::Nothing(record)), |refusal| Err(refusal.into()));
         }
         let mut commit = self.commit(order, changes);
-        commit.asks = commit.changes.iter().flat_map(|change| self.asks_of(change)).collect();
+        commit.asks = asks;
         if refusal.is_none() {
             commit.keys.extend(order.keys.iter().map(|key| key.answered(&order.record, &record)));
         } else {
@@ -317,18 +345,20 @@ impl Planner<'_> {
         Ok(Plan::Write { commit, answer: refusal.map_or(Ok(record), Err) })
     }
 
-    /// What listens to the ends that this step brings about; whether anything does.
-    fn tell_ends(&self, records: &BTreeMap<RecordId, Working>, told: &mut Also) -> bool {
-        let Some(signals) = self.signals.filter(|_| !planted(Bug::EndNotPublished)) else { return false };
-        for working in records.values().filter(|working| working.facts.iter().any(is_end)) {
-            let of_end =
-                working.state.as_ref().and_then(|record| signals.of_end(record, working.expected.version));
-            if let Some(also) = of_end {
-                told.consequences.extend(also.consequences);
-                told.bodies.extend(also.bodies);
+    /// What listens to the ends that this step has brought about since it was last looked at.
+    fn tell_ends(&self, records: &BTreeMap<RecordId, Working>, ended: &mut BTreeSet<RecordId>) -> FollowUps {
+        let mut also = FollowUps::default();
+        let Some(preparation) = self.preparation.filter(|_| !planted(Bug::EndNotPublished)) else {
+            return also;
+        };
+        for (id, working) in records.iter().filter(|(_, working)| working.facts.iter().any(is_end)) {
+            let Some(record) = working.state.as_ref().filter(|_| ended.insert(id.clone())) else { continue };
+            let Some(job) = job_behind(record, records) else { continue };
+            if let Some(followed) = preparation.follow_end(record, job, working.expected.version) {
+                also.extend(followed);
             }
         }
-        !told.consequences.is_empty()
+        also
     }
 
     fn change(
@@ -340,32 +370,22 @@ impl Planner<'_> {
         record: Arc<Record>,
     ) -> Change {
         let bodies = order.bodies.iter().chain(told).filter(|body| body.record == id);
-        let bodies = bodies.map(|body| body.body.clone());
+        let bodies = bodies.map(|body| body.body.clone()).filter(|new| is_kept(&record, new));
         let named = |fact| NewFact { id: self.ids.fact_id(), fact };
         Change {
             expected: working.expected,
             removal: removal(&working.facts),
             facts: working.facts.into_iter().map(named).collect(),
             bodies: bodies.collect(),
-            agenda: attention(&record, self.retention).entry(self.now),
-            fence: order.fence.clone().filter(|_| id == order.record),
+            agenda: record.schedule(self.retention).entry(self.now),
+            fence: order.fence_of(&id),
             record,
             id,
         }
     }
 
-    /// What the peer of a job is told of it, in the same commit.
-    fn asks_of(&self, change: &Change) -> Vec<AskChange> {
-        let Record::Job(job) = &*change.record else { return Vec::new() };
-        let facts = change.facts.iter().filter_map(|new| match &new.fact {
-            Fact::Job(fact) => Some(fact),
-            Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => None,
-        });
-        ask::following(job, facts, self.now)
-    }
-
     fn commit(&self, order: &Order, changes: Vec<Change>) -> Commit {
-        let urgency = if creates(&order.command) { Urgency::NewWork } else { Urgency::Result };
+        let urgency = if order.command.is_new_work() { Urgency::NewWork } else { Urgency::Result };
         Commit {
             at: self.now,
             actor: order.actor.clone(),
@@ -381,42 +401,49 @@ impl Planner<'_> {
     }
 }
 
-fn creates(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Job(JobCommand::Create(_))
-            | Command::Event(EventCommand::Publish(_))
-            | Command::Run(RunCommand::Start(_))
-    )
+/// Whether a body is stored: of what services say of an operation, only what its state names; of what a job is given, only what was given
+/// to it. A commit of several reports may bring what was prepared for another job under the same id.
+fn is_kept(record: &Record, new: &NewBody) -> bool {
+    let is_given = matches!(new.body.name, BodyName::Input | BodyName::Context);
+    record.as_operation().is_none_or(|operation| operation.bodies().any(|body| *body == new.body))
+        && record.as_job().is_none_or(|job| !is_given || job.bodies.contains(&new.body))
+}
+
+/// Whether the result of an order counts: the job that it is of took it in this step, as its end or to go on with.
+fn is_taken(order: &Order, records: &BTreeMap<RecordId, Working>) -> bool {
+    let Some(job) = &order.result_of else { return true };
+    let took = |fact: &Fact| {
+        matches!(fact, Fact::Job(JobFact::Completed(_) | JobFact::ExternalArrived(_) | JobFact::Failed(_)))
+    };
+    records.get(&RecordId::from(job.clone())).is_some_and(|working| working.facts.iter().any(took))
+}
+
+/// The job that a record is, or that an operation belongs to: its end was brought to its job in the same step.
+fn job_behind<'a>(record: &'a Record, records: &'a BTreeMap<RecordId, Working>) -> Option<&'a Job> {
+    if let Some(job) = record.as_job() {
+        return Some(job);
+    }
+    let job_id = RecordId::from(record.as_operation()?.link.job_id.clone());
+    records.get(&job_id)?.state.as_ref()?.as_job()
 }
 
 /// Whether a fact is the end of a job or of an operation.
 const fn is_end(fact: &Fact) -> bool {
-    match fact {
-        Fact::Job(fact) => matches!(
-            fact,
+    matches!(
+        fact,
+        Fact::Job(
             JobFact::Completed(_)
                 | JobFact::Failed(_)
                 | JobFact::Cancelled(_)
                 | JobFact::Expired(_)
                 | JobFact::BecameUnavailable(_)
-        ),
-        Fact::Operation(fact) => matches!(
-            fact,
+        ) | Fact::Operation(
             OperationFact::Resolved(_) | OperationFact::Cancelled | OperationFact::Expired { .. }
-        ),
-        Fact::Event(_) | Fact::Run(_) => false,
-    }
+        )
+    )
 }
 
 /// What the facts of a step take away.
 fn removal(facts: &[Fact]) -> Removal {
-    facts.iter().fold(Removal::Nothing, |removal, fact| match fact {
-        Fact::Job(JobFact::Retired)
-        | Fact::Operation(OperationFact::Retired)
-        | Fact::Event(EventFact::Retired)
-        | Fact::Run(RunFact::Retired) => Removal::Record,
-        Fact::Job(JobFact::Purged) => Removal::Bodies,
-        Fact::Job(_) | Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => removal,
-    })
+    facts.iter().map(Fact::removal).rfind(|removal| *removal != Removal::Nothing).unwrap_or(Removal::Nothing)
 }

@@ -5,6 +5,10 @@
 //! last time waits behind what did not (`slots.rs`).
 
 mod asked;
+mod early;
+mod echoes;
+mod heard;
+mod lost;
 mod question;
 mod slots;
 
@@ -200,6 +204,7 @@ impl Polls {
                 return Ok(place);
             }
             tokio::select! {
+                biased;
                 () = told => {}
                 () = self.timer.sleep_until(patience) => return Err(self.turn(kind, policy, history)),
             }

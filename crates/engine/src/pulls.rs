@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::attention::Holding;
 use domain::job::{Caller, Job, Pull};
-use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, RecordKind, Refusal, Timestamp};
+use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, Refusal};
 use store::{Commit, Committed, Lane, StoreError, Take, Taken};
 use tokio::sync::{Notify, oneshot};
 
@@ -24,6 +24,9 @@ use waiting::{Waiter, Waiting};
 
 /// Who may wait at once, on this node.
 pub const MAX_WAITING: usize = 20_000;
+
+/// For how long somebody who asked for work of a lane is taken to come back.
+const IN_SIGHT_SECONDS: u64 = 90;
 
 /// Someone who asks for work.
 #[derive(Clone, Debug)]
@@ -105,6 +108,23 @@ impl Pulls {
         self.lease
     }
 
+    /// How many wait on this node for the work of a lane in other circles.
+    pub fn waiting_elsewhere(&self, lane: &str) -> usize {
+        self.waiting().elsewhere(lane)
+    }
+
+    /// Whether somebody waits for work of a lane on this node, or asked for it a moment ago.
+    pub fn are_in_sight(&self, lane: &str) -> bool {
+        let now = self.engine.clock().now();
+        self.waiting().is_asked(lane, IN_SIGHT_SECONDS, now)
+    }
+
+    /// Somebody asks for work of these lanes.
+    fn note_asked(&self, lanes: &[PulledLane]) {
+        let now = self.engine.clock().now();
+        self.waiting().note_asked(lanes, now);
+    }
+
     /// How many wait.
     pub fn count(&self) -> usize {
         self.waiting().count()
@@ -118,6 +138,7 @@ impl Pulls {
     ) -> Result<Taken, EngineError> {
         let (told, taken) = oneshot::channel();
         let waiter = Arc::new(Waiter::new(owner, told));
+        self.note_asked(&lanes);
         let mut place = {
             let mut waiting = self.waiting();
             if waiting.count() >= MAX_WAITING {
@@ -138,6 +159,7 @@ impl Pulls {
         owner: &OwnerId,
         lanes: &[PulledLane],
     ) -> Result<Option<Taken>, EngineError> {
+        self.note_asked(lanes);
         for lane in lanes {
             let known_empty = self.waiting().is_empty(&lane.name);
             if known_empty || self.may_take() != MayTake::Yes {
@@ -171,11 +193,9 @@ impl Pulls {
         self.attend_to_end_of(&taken);
         // Looked at after it was taken: it may have ended in between.
         let loaded = self.engine.store().load(id).await?.ok_or(Refusal::UnknownRecord)?;
-        let may_be_taken = match &*loaded.record {
-            Record::Event(event) => event.may_be_claimed(),
-            Record::Job(_) | Record::Operation(_) | Record::Run(_) => {
-                attempt::job(&loaded.record)?.may_be_pulled(now)
-            }
+        let may_be_taken = match loaded.record.as_event() {
+            Some(event) => event.may_be_claimed(),
+            None => attempt::job(&loaded.record)?.may_be_pulled(now),
         };
         match may_be_taken {
             Ok(()) => Ok(taken),
@@ -196,15 +216,7 @@ impl Pulls {
 
     /// If its holder is not heard of, the end of the lease is attended to at once.
     fn attend_to_end_of(&self, taken: &Taken) {
-        self.due(&taken.id, taken.claim.lease_expires_at);
-    }
-
-    fn due(&self, id: &RecordId, at: Timestamp) {
-        match id.kind() {
-            RecordKind::Job => self.wakes.due(at),
-            RecordKind::Operation => self.wakes.operation_due(at),
-            RecordKind::Event | RecordKind::Run => self.wakes.routing_due(at),
-        }
+        self.wakes.record_due(&taken.id, taken.claim.lease_expires_at);
     }
 
     /// Whether work may be handed out here now.
@@ -254,7 +266,7 @@ impl Pulls {
     pub async fn release(&self, id: &RecordId, fence: Fence) -> Result<(), StoreError> {
         let now = self.engine.clock().now();
         self.engine.store().hand_back(id, fence, now, now).await?;
-        self.due(id, now);
+        self.wakes.record_due(id, now);
         Ok(())
     }
 
@@ -339,6 +351,8 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        // It may wait for long: what counts is when it was there last.
+        self.pulls.note_asked(&self.lanes);
         self.pulls.waiting().remove(&self.waiter, &self.lanes);
         self.taken.close();
         // It was given in the moment in which its taker went away.

@@ -9,6 +9,8 @@
 //!   does besides, a download for instance, it must itself make safe to repeat.
 //! - `cancel` may be asked again as long as nobody has heard the answer.
 
+pub(crate) mod link;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -17,13 +19,18 @@ use domain::operation::{Operation, PollError};
 use domain::{AttemptId, Timestamp};
 use futures::future::BoxFuture;
 
-use crate::{Deferral, Link, Polled, Produced, SignedWebhook};
+use crate::{Deferral, Link, Polled, Produced};
 
 /// What can do a job.
 pub trait Specialist: Send + Sync {
     /// Who this is, for the record: an operation is never looked up by it.
     fn name(&self) -> Cow<'_, str> {
         Cow::Borrowed("builtin")
+    }
+
+    /// What is always so of it.
+    fn traits(&self) -> ExecutorTraits {
+        ExecutorTraits::default()
     }
 
     /// Does the work of one attempt, leaves it to someone outside, or says why not. Ends soon after `link` says stop.
@@ -34,7 +41,7 @@ pub trait Specialist: Send + Sync {
         let _ = outside;
         let code = "poll_not_supported".to_owned();
         let message = "this executor leaves nothing outside and cannot be asked".to_owned();
-        Box::pin(async { Err(PollError { code, message }) })
+        Box::pin(async { Err(PollError { code, message, ..PollError::default() }) })
     }
 
     /// Takes over work that whoever pulled a job gave to its service: what `poll` and `cancel` need to find it. By default it cannot.
@@ -65,24 +72,9 @@ pub trait Specialist: Send + Sync {
         None
     }
 
-    /// Whether its input is an event with its context, as plugins are given it, and not a plain payload.
-    fn takes_events(&self) -> bool {
-        false
-    }
-
-    /// Whether its jobs that are steps of a run begin with files that only the node of an earlier step can read.
-    fn needs_its_node(&self) -> bool {
-        false
-    }
-
-    /// Whether its input says what is run. No event may say that: such a step of a pipeline is given what its file says, and nothing else.
-    fn runs_its_input(&self) -> bool {
-        false
-    }
-
-    /// Whether it is a backend: jobs name it with the folder that it is started in.
-    fn is_backend(&self) -> bool {
-        false
+    /// Why its program cannot be started on this node, if that can be said before there is a job: then it is listed as not available.
+    fn missing_program(&self) -> Option<String> {
+        None
     }
 
     /// Why it would not do such a job, as far as that can be said before anything is stored.
@@ -98,20 +90,15 @@ pub trait Specialist: Send + Sync {
         None
     }
 
-    /// Whether nothing of its work has begun before a service has taken it.
-    fn begins_outside(&self) -> bool {
-        false
-    }
-
-    /// Whether its services are given addresses to call back: then what came before the operation was written down is looked for.
-    fn is_called_back(&self) -> bool {
-        false
-    }
-
     /// Whether a callback was sent by the service itself, if the service signs what it sends.
     fn admits_callback(&self, callback: SignedWebhook<'_>, now: Timestamp) -> bool {
         let _ = (callback, now);
         true
+    }
+
+    /// Why no work that it leaves outside can be stopped there, if none can.
+    fn not_cancelable_because(&self) -> Option<String> {
+        None
     }
 
     /// Asks to stop work that it left outside.
@@ -120,6 +107,26 @@ pub trait Specialist: Send + Sync {
         let why = "this executor cannot stop what it left outside".to_owned();
         Box::pin(async { CancelReply::not_asked(CancelAnswer::Refused(why)) })
     }
+}
+
+/// What is always so of an executor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is independent of the others")]
+pub struct ExecutorTraits {
+    /// Whether its input is an event with its context, as plugins are given it, and not a plain payload.
+    pub takes_events: bool,
+    /// Whether its jobs that are steps of a run begin with files that only the node of an earlier step can read.
+    pub needs_its_node: bool,
+    /// Whether its input says what is run. No event may say that: such a step of a pipeline is given what its file says, and nothing else.
+    pub runs_its_input: bool,
+    /// Whether it is a backend: jobs name it with the folder that it is started in.
+    pub is_backend: bool,
+    /// Whether nothing of its work has begun before a service has taken it.
+    pub begins_outside: bool,
+    /// Whether its services are given addresses to call back: then what came before the operation was written down is looked for.
+    pub is_called_back: bool,
+    /// Whether it would give its services an address to call back, and has none to give.
+    pub lacks_callback_url: bool,
 }
 
 /// That an attempt may begin. Kept until the attempt is over, however it ends.
@@ -145,6 +152,9 @@ pub struct CancelReply {
 }
 
 impl CancelReply {
+    /// How an answer is told when no service was asked. What a refusal told so says stands in the connector's file or the code.
+    pub const NOT_ASKED: &'static str = "not asked";
+
     /// An answer, and how it was told.
     pub fn told(answer: CancelAnswer, told: impl Into<String>) -> Self {
         Self { answer, told: Some(told.into()) }
@@ -152,7 +162,7 @@ impl CancelReply {
 
     /// An answer of ours: no service was asked.
     pub fn not_asked(answer: CancelAnswer) -> Self {
-        Self::told(answer, "not asked")
+        Self::told(answer, Self::NOT_ASKED)
     }
 }
 
@@ -199,6 +209,19 @@ pub struct ForeignWork {
     pub id: serde_json::Value,
     /// Where it is asked about, as the service said.
     pub location: Option<String>,
+}
+
+/// A message by Standard Webhooks as it came, with its three headers.
+#[derive(Clone, Copy, Debug)]
+pub struct SignedWebhook<'a> {
+    /// `webhook-id`.
+    pub id: &'a str,
+    /// `webhook-timestamp`.
+    pub timestamp: &'a str,
+    /// `webhook-signature`.
+    pub signatures: &'a str,
+    /// The body, byte for byte.
+    pub body: &'a [u8],
 }
 
 /// Work that goes on outside, as the record has it.

@@ -30,6 +30,11 @@ pub trait Worker: Send + Sync {
     /// Its name: a verb phrase, for logs.
     fn name(&self) -> &'static str;
 
+    /// What the log says of a round that failed; the next one comes all the same.
+    fn failed_round(&self) -> &'static str {
+        "round failed"
+    }
+
     /// One bounded round.
     fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>>;
 

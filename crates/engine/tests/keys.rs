@@ -84,9 +84,10 @@ async fn an_order_that_changed_nothing_does_not_bite_when_it_comes_again() {
     let given = given();
     let id = given.create(None).await;
     given.order(&id, cancel(), None).await.expect("it is cancelled");
-    let second = given.order(&id, cancel(), Some("cancel-1")).await.expect("it is so already");
+    given.order(&id, JobCommand::Purge, None).await.expect("it is purged");
+    let second = given.order(&id, JobCommand::Purge, Some("purge-1")).await.expect("it is so already");
     assert!(matches!(second, Outcome::AlreadySo { .. }));
-    let again = given.order(&id, cancel(), Some("cancel-1")).await.unwrap_err();
+    let again = given.order(&id, JobCommand::Purge, Some("purge-1")).await.unwrap_err();
     assert_eq!(again.code(), "idempotency_key_taken");
 }
 
@@ -131,7 +132,6 @@ async fn a_claim_that_was_released_cannot_be_renewed() {
     assert_eq!(renewed.unwrap_err().code(), "claim_lost");
 }
 
-// conforms: R55
 #[tokio::test]
 async fn whoever_looks_at_a_stale_job_may_put_it_right() {
     let given = given();

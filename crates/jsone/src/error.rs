@@ -1,6 +1,9 @@
 //! What can go wrong, in two kinds: the template is at fault, or it asked for more than its budget.
 //! Both say where. Neither carries a value of the context beyond a short excerpt in the message.
 
+pub(crate) mod excerpt;
+pub(crate) mod location;
+
 use std::fmt;
 
 use crate::excerpt::excerpt;

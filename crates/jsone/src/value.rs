@@ -7,6 +7,7 @@
 mod array;
 mod equality;
 mod json_text;
+pub(crate) mod number;
 mod object;
 mod output;
 mod text;

@@ -141,7 +141,6 @@ fn a_budget_that_ran_out_says_where() {
     assert_eq!(error.location().path(), "$.steps[0]['$let'].x");
 }
 
-// conforms: O85
 #[test]
 fn budgets_stay_in_force_for_what_functions_return() {
     let mut functions = Functions::none();

@@ -86,6 +86,25 @@ fn helpers_are_lent_one_by_one() {
 
 // conforms: O115
 #[test]
+fn each_helper_depends_on_its_arguments_alone() {
+    let key = "af0dadd8d6ba01cd66e9060b7b0afef2167a1ef2555c55de4b1a3c009181ab9c";
+    let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let expected = [
+        ("default(nothing, 1)", json!(1)),
+        ("has(obj, 'c')", json!(true)),
+        ("idempotency_key(['run', 7])", json!(key)),
+        ("pick(obj, ['c'])", json!({"c": 2})),
+        ("sha256_json(['run', 7])", json!(key)),
+        ("sha256_text('')", json!(empty)),
+    ];
+    assert_eq!(expected.len(), basic_helpers::BASIC_HELPERS.len(), "a helper has no line here");
+    for ((expression, value), name) in expected.into_iter().zip(basic_helpers::BASIC_HELPERS) {
+        assert!(expression.starts_with(name), "{name} has no line here");
+        assert_eq!(helped(expression), value, "{expression}");
+    }
+}
+
+#[test]
 fn digests_are_those_that_anyone_can_compute() {
     // printf '' | sha256sum; printf '{"a":1,"b":[true,"é"]}' | sha256sum
     let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

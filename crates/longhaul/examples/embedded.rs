@@ -65,7 +65,7 @@ fn start(store: Arc<SqliteStore>, clock: Arc<SystemClock>, dir: &Path) -> Daemon
         },
     );
     let settings = DaemonSettings {
-        routes: engine::pipelines::Routes::default(),
+        preparation: None,
         owner: RandomIds.owner_id(OWNER),
         lease: Lease::DEFAULT,
         retention: Retention::DEFAULT,
@@ -80,10 +80,8 @@ fn start(store: Arc<SqliteStore>, clock: Arc<SystemClock>, dir: &Path) -> Daemon
 
 async fn open_job(store: &dyn Store) -> Result<Option<JobId>> {
     let page = store.jobs(JobQuery { limit: 100, ..JobQuery::default() }).await?;
-    Ok(page.jobs.iter().find_map(|record| match &**record {
-        Record::Job(job) if !job.state.name().is_terminal() => Some(job.id.clone()),
-        Record::Job(_) | Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
-    }))
+    let open = page.jobs.iter().filter(|record| !record.is_over());
+    Ok(open.filter_map(|record| record.as_job()).map(|job| job.id.clone()).next())
 }
 
 async fn print_something(daemon: &Daemon) -> Result<JobId> {

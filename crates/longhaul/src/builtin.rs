@@ -7,8 +7,8 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use engine::process::{ProcessExecutor, ProcessHost, ProcessSettings, Program};
 use engine::{Assignment, Executor, Executors, Link, Output, Produced, Specialist};
+use executors::process::{ProcessExecutor, ProcessHost, ProcessSettings, Program};
 
 use crate::config::Confinement;
 use slow::Slow;

@@ -3,6 +3,7 @@
 pub mod backup;
 pub mod bench;
 pub mod bench_service;
+pub mod claims;
 pub mod clock;
 pub mod completions;
 pub mod config;

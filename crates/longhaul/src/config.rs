@@ -6,6 +6,7 @@ mod bounded;
 mod clock;
 mod connector;
 mod doubts;
+mod events;
 mod executor;
 mod plugin;
 mod sandbox;
@@ -16,21 +17,23 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use config_file::{FileLimits, Mistake};
 use domain::attention::Retention;
+use domain::duration::written;
 use domain::limits::MAX_LABEL_BYTES;
-use domain::policy::HostPolicy;
+use domain::policy::{HostPolicy, NOT_VOLATILE, Persistence};
 use domain::{Lease, Refusal};
-use engine::Mistake;
-use engine::http::Connector;
+use executors::http::{Connector, Signers};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 use store_sql::Durability;
 
 use crate::builtin;
-use bounded::Bounded;
+use bounded::{Bounded, Seconds};
 use clock::ClockConfig;
-use connector::ConnectorEntry;
 pub use connector::OpenedConnector;
+use connector::{ConnectorEntry, ConnectorKeys};
+use events::EventConfig;
 pub use executor::{ExecutorConfig, Kind};
 use plugin::PluginConfig;
 pub use plugin::{LoadedPlugins, TAKEN, left_out_plugin};
@@ -40,12 +43,10 @@ use webhook::WebhookConfig;
 pub use workspaces::Among;
 use workspaces::WorkspacesConfig;
 
-/// The file itself.
-const MAX_FILE_BYTES: u64 = 1_048_576;
+/// What the file may hold.
+const LIMITS: FileLimits = FileLimits { bytes: 1_048_576, nesting: 16, nodes: 100_000 };
 /// Executors, lanes, plugins and files of pipelines in one file.
 const MAX_ENTRIES: usize = 1_000;
-const MAX_NESTING: usize = 16;
-const MAX_NODES: usize = 100_000;
 /// Ten years.
 const MAX_RETENTION_SECONDS: u64 = 315_360_000;
 const MAX_LANE_LIMIT: u64 = 10_000;
@@ -71,6 +72,9 @@ pub struct Config {
     pub executors: Vec<Spanned<ExecutorConfig>>,
     /// Services that can do jobs: a file each, beside this one.
     connectors: Vec<Spanned<ConnectorEntry>>,
+    /// Public keys: a connector that none of them has signed is refused.
+    #[serde(deserialize_with = "connector::some_keys")]
+    connector_keys: Option<ConnectorKeys>,
     /// Where plugins are, seen from this file.
     plugin_roots: Vec<Spanned<PathBuf>>,
     /// Whether symbolic links may lead to plugins.
@@ -85,10 +89,15 @@ pub struct Config {
     run_as: Option<Spanned<String>>,
     /// What follows which event: files, and directories of them, beside this one.
     pub pipelines: Vec<PathBuf>,
+    /// Who settles events of which type.
+    events: Vec<Spanned<EventConfig>>,
     /// Where messages from outside come in.
     webhooks: Vec<Spanned<WebhookConfig>>,
     /// What work outside is granted.
     policy: Option<Spanned<HostPolicy>>,
+    /// Whose signature connectors need.
+    #[serde(skip)]
+    pub signers: Signers,
     /// The connectors, read.
     #[serde(skip)]
     pub opened: Vec<OpenedConnector>,
@@ -111,15 +120,17 @@ enum DurabilityWord {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LeaseConfig {
+    #[serde(deserialize_with = "written::seconds")]
     seconds: u32,
+    #[serde(deserialize_with = "written::seconds")]
     renew_every_seconds: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct RetentionConfig {
-    completed_seconds: Option<Bounded<0, MAX_RETENTION_SECONDS>>,
-    other_seconds: Option<Bounded<0, MAX_RETENTION_SECONDS>>,
+    completed_seconds: Option<Seconds<0, MAX_RETENTION_SECONDS>>,
+    other_seconds: Option<Seconds<0, MAX_RETENTION_SECONDS>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -129,16 +140,9 @@ struct LaneConfig {
 }
 
 impl Config {
-    /// Reads a file.
+    /// Reads a file, and the files that it names.
     pub fn read(path: &Path) -> Result<Self, Mistake> {
-        let unreadable =
-            |error: std::io::Error| Mistake::somewhere(path.display(), format!("cannot be read: {error}"));
-        let size = std::fs::metadata(path).map_err(unreadable)?.len();
-        if size > MAX_FILE_BYTES {
-            return Err(Mistake::somewhere(path.display(), format!("has more than {MAX_FILE_BYTES} bytes")));
-        }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        let mut config = Self::parse(path, &text)?;
+        let mut config = Self::read_alone(path)?;
         let beside = path.parent().unwrap_or(Path::new(""));
         for pipelines in &mut config.pipelines {
             *pipelines = beside.join(&pipelines);
@@ -146,12 +150,22 @@ impl Config {
         for connector in std::mem::take(&mut config.connectors) {
             let wrong = |told: String| Mistake::at(path.display(), &connector.defined, told);
             let ConnectorEntry { file, circle } = &connector.value;
-            let read = Connector::read(&beside.join(file)).map_err(|mistake| wrong(mistake.to_string()))?;
+            let read = Connector::read_signed(&beside.join(file), &config.signers)
+                .map_err(|mistake| wrong(mistake.to_string()))?;
             config.connect(circle.clone(), read).map_err(wrong)?;
         }
         config.load_plugins(path)?;
         config.open_webhooks(path)?;
         Ok(config)
+    }
+
+    /// Whose signature a file wants connectors to have; the files that it names are not read.
+    pub fn signers_in(path: &Path) -> Result<Signers, Mistake> {
+        Self::read_alone(path).map(|config| config.signers)
+    }
+
+    fn read_alone(path: &Path) -> Result<Self, Mistake> {
+        Self::parse(path, &LIMITS.text_of(path)?)
     }
 
     /// Adds a connector, for everybody or for a circle, if nothing else there has its name.
@@ -179,29 +193,29 @@ impl Config {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let options = serde_saphyr::options! {
-            strict_booleans: true,
-            with_snippet: false,
-            budget: serde_saphyr::budget! {
-                max_documents: 1,
-                max_depth: MAX_NESTING,
-                max_nodes: MAX_NODES,
-                max_aliases: 0,
-                max_anchors: 0,
-            },
-        };
-        let config: Self = serde_saphyr::from_str_with_options(text, options)
-            .map_err(|error| Mistake::of_yaml(path.display(), &error))?;
+        let mut config: Self = LIMITS.parse(&path.display().to_string(), text)?;
         config.check(path)?;
+        config.signers = config
+            .connector_keys
+            .as_ref()
+            .map_or_else(|| Ok(Signers::default()), |keys| connector::signers(path, keys))?;
         Ok(config)
     }
 
     fn check(&self, path: &Path) -> Result<(), Mistake> {
-        let entries = [self.executors.len(), self.lanes.len(), self.plugins.len(), self.pipelines.len()];
+        let entries = [
+            self.executors.len(),
+            self.lanes.len(),
+            self.plugins.len(),
+            self.pipelines.len(),
+            self.events.len(),
+        ];
         if entries.into_iter().any(|entries| entries > MAX_ENTRIES) {
             return Err(Mistake::somewhere(
                 path.display(),
-                format!("has more than {MAX_ENTRIES} executors, lanes, plugins or files of pipelines"),
+                format!(
+                    "has more than {MAX_ENTRIES} executors, lanes, plugins, files of pipelines or types of events"
+                ),
             ));
         }
         if let Some(lease) = &self.lease {
@@ -217,12 +231,16 @@ impl Config {
                 "an address begins with https:// or http://".to_owned(),
             ));
         }
+        if let Some(policy) = self.policy.as_ref().filter(|policy| is_volatile(&policy.value)) {
+            return Err(Mistake::at(path.display(), &policy.defined, NOT_VOLATILE.to_owned()));
+        }
         if let Some(policy) = &self.policy {
             policy
                 .value
                 .check()
                 .map_err(|refusal| Mistake::at(path.display(), &policy.defined, refusal.to_string()))?;
         }
+        events::check(path, &self.events)?;
         self.workspaces.check(path)?;
         check_user(path, self.run_as.as_ref())?;
         for plugin in self.plugins.values() {
@@ -257,6 +275,19 @@ impl Config {
         self.public_url.as_ref().map(|url| url.value.trim_end_matches('/').to_owned())
     }
 
+    /// That the services of some connectors are given an empty address to call back, if nobody said where this daemon is reached.
+    pub fn without_callbacks(&self) -> Option<String> {
+        let names = self.opened.iter().filter(|opened| opened.connector.gives_callback_url());
+        let names: Vec<&str> = names.map(|opened| opened.connector.name()).collect();
+        (self.public_url.is_none() && !names.is_empty()).then(|| {
+            format!(
+                "${{operation.callback_url}} is empty in the requests of {}: the configuration has no public_url, so nobody calls \
+                 back and these services are only polled",
+                names.join(", ")
+            )
+        })
+    }
+
     /// When a commit counts as done.
     pub fn durability(&self) -> Durability {
         match self.durability {
@@ -279,7 +310,7 @@ impl Config {
     /// How long ended jobs are kept.
     pub fn retention(&self) -> Retention {
         let or =
-            |set: Option<Bounded<0, MAX_RETENTION_SECONDS>>, default| set.map_or(default, Bounded::value);
+            |set: Option<Seconds<0, MAX_RETENTION_SECONDS>>, default| set.map_or(default, Seconds::value);
         Retention {
             completed_seconds: or(self.retention.completed_seconds, Retention::DEFAULT.completed_seconds),
             other_seconds: or(self.retention.other_seconds, Retention::DEFAULT.other_seconds),
@@ -296,6 +327,11 @@ impl Config {
                 .or_insert_with(|| opened.connector.policy().clone());
         }
         policy
+    }
+
+    /// The types of events that are left to those who claim them.
+    pub fn left_to_claimants(&self) -> Vec<String> {
+        events::left_to_claimants(&self.events)
     }
 
     /// Attempts at the same time, per lane.
@@ -324,6 +360,11 @@ fn lease_told(refusal: &Refusal) -> String {
         return format!("a lease has {shortest} to {longest} seconds");
     }
     "a lease is renewed at least twice in its time: renew_every_seconds is at most half of seconds".to_owned()
+}
+
+/// Whether operations of kinds that do not ask for it would go with their daemon.
+fn is_volatile(policy: &HostPolicy) -> bool {
+    policy.defaults.persistence == Some(Persistence::Volatile)
 }
 
 #[cfg(test)]

@@ -21,15 +21,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use domain::policy::JobLife;
 use domain::{Digest, OperationId, Timestamp};
-use engine::backend::{AttemptTokens, Backend};
-use engine::http::{CallbackUrls, HttpConnector};
-use engine::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
 use engine::{
     Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Specialist, SystemClock,
     Timer,
 };
+use executors::backend::{AttemptTokens, Backend};
+use executors::http::{CallbackUrls, HttpConnector};
+use executors::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
+use pipelines::Router;
+use pipelines::Routes;
 use server::{CallbackKey, CallbackTarget, Server, ServerLimits, ServerSettings};
+use store::StoreError;
 use store_sql::{FileLock, OpenError, PostgresAddress, PostgresLedger, PostgresStore, STORE_ID_KEY};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
@@ -92,7 +96,7 @@ impl Running {
     /// Starts everything.
     pub async fn start(mut options: DaemonOptions) -> Result<Self> {
         // Before there is a secret in memory or a descriptor of one.
-        engine::process::hide_from_tracers().context("this process cannot be hidden from tracers")?;
+        executors::process::hide_from_tracers().context("this process cannot be hidden from tracers")?;
         // Before anything is written: a signal from now on is a graceful stop.
         let signals = Signals::listen()?;
         // A daemon that cannot serve leaves nothing behind.
@@ -102,7 +106,11 @@ impl Running {
         // A file takes its lock by itself, and its data directory is one node for ever.
         let (owner, lock) = match &place {
             Place::File(_) => {
-                whose::check_for_file(&data_dir)?;
+                match whose::check_for_file(&data_dir) {
+                    // It is opened as an empty store; where output is left of it, that is refused below.
+                    Err(OpenError::Damaged { .. }) if options.accept_loss => {}
+                    checked => checked?,
+                }
                 (OWNER.to_owned(), None)
             }
             Place::Server(address) => {
@@ -127,9 +135,9 @@ impl Running {
         }
         // The lock proves that every earlier daemon of this file, or of this data directory, is dead: their leases need not be
         // waited for.
-        match opened.end_leases_of(&format!("{owner}-"), clock.now()).await {
+        match store.end_leases_of(&format!("{owner}-"), clock.now()).await {
             // They end by themselves in time.
-            Err(error) if full_disk::is_full(&error) => {
+            Err(StoreError::Full) => {
                 tracing::warn!("the disk is full: leases of earlier daemons run on to their end");
             }
             ended => ended?,
@@ -150,10 +158,14 @@ impl Running {
             workspaces: workspaces.clone(),
         };
         plugins::register(&mut executors, &options.config, &of_plugins);
+        if let Some(told) = options.config.without_callbacks() {
+            tracing::warn!("{told}");
+        }
         for OpenedConnector { circle, connector } in std::mem::take(&mut options.config.opened) {
             let name = connector.name().to_owned();
             let callbacks = options.config.public_url().map(|base| -> Arc<dyn CallbackUrls> {
-                let seconds = policy.for_kind_in(circle.as_deref(), &name).max_ttl_seconds;
+                // As long as the longest of its work may live.
+                let seconds = policy.for_job(circle.as_deref(), &name, JobLife::Bounded).0.max_ttl_seconds;
                 let target = CallbackTarget { executor: name.clone(), circle: circle.clone() };
                 Arc::new(Callbacks { key: callback_key.clone(), base, target, seconds, clock: clock.clone() })
             });
@@ -163,10 +175,11 @@ impl Running {
             let contract = opened.contract();
             executors.register_under(circle.as_deref(), &name, opened.executor(), contract);
         }
+        let routes = Routes::new(pipelines::load(&options.config.pipelines).pipelines)
+            .leaving_to_claimants(options.config.left_to_claimants());
+        let router = Arc::new(Router::new(executors.clone(), routes));
         let settings = DaemonSettings {
-            routes: engine::pipelines::Routes::new(
-                engine::pipelines::load(&options.config.pipelines).pipelines,
-            ),
+            preparation: Some(router.clone()),
             owner: RandomIds.owner_id(&owner),
             lease: options.config.lease(),
             retention: options.config.retention(),
@@ -193,17 +206,15 @@ impl Running {
         let connections = descriptors::connections(options.config.connections());
         let limits = ServerLimits { connections, ..ServerLimits::default() };
         let settings = ServerSettings { tokens_remembered_for, limits, ..ServerSettings::default() };
-        let server = Server::new(daemon.clone(), settings)
+        let server = Server::new(daemon.clone(), router, settings)
             .with_artifacts(artifacts.clone())
             .with_plugins(Arc::new(options.config.loaded_plugins.plugins.clone()))
             .with_webhooks(std::mem::take(&mut options.config.opened_webhooks))
-            .with_callbacks(callback_key);
+            .with_callbacks(callback_key)
+            .with_host_warning(full_disk::warning_of(&data_dir));
         let files = options.config.pipelines.clone();
-        let server = if files.is_empty() {
-            server
-        } else {
-            server.with_pipelines(move || engine::pipelines::load(&files))
-        };
+        let server =
+            if files.is_empty() { server } else { server.with_pipelines(move || pipelines::load(&files)) };
         let (stop_serving, mut stopped) = watch::channel(false);
         let until = async move {
             // The sender is kept until the end of the process.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use domain::Timestamp;
-use engine::process::Artifacts;
+use executors::process::Artifacts;
 use store::Store;
 use store_sql::{Durability, PostgresAddress, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore};
 
@@ -100,15 +100,6 @@ impl Opened {
             Self::File(store) => store.clone(),
             Self::Server(store) => store.clone(),
         }
-    }
-
-    /// Ends the leases of owners whose ids begin so, because they are known to be dead.
-    pub async fn end_leases_of(&self, owners: &str, now: Timestamp) -> Result<()> {
-        match self {
-            Self::File(store) => store.end_leases_of(owners, now).await?,
-            Self::Server(store) => store.end_leases_of(owners, now).await?,
-        }
-        Ok(())
     }
 
     /// Artifacts that other nodes read too, if there may be any.

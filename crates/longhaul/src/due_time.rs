@@ -6,7 +6,7 @@ use engine::{Clock, SystemClock};
 
 use crate::exit::Failed;
 
-/// RFC 3339 (a time without an offset is UTC), or `90s`, `in 15m`, `2h`, `3d`, `1w`. Given back as RFC 3339.
+/// RFC 3339 (a time without an offset is UTC), or `90s`, `in 15m`, `1h30m`, `3d`, `1w`. Given back as RFC 3339.
 pub fn time(text: &str) -> Result<String, Failed> {
     let trimmed = text.trim();
     if let Ok(from_now) = duration(trimmed.strip_prefix("in ").unwrap_or(trimmed)) {
@@ -23,28 +23,29 @@ pub fn time(text: &str) -> Result<String, Failed> {
     let at = civil.ok().and_then(|civil| civil.to_zoned(jiff::tz::TimeZone::UTC).ok());
     at.map(|at| at.timestamp().to_string()).ok_or_else(|| {
         Failed::usage(format!(
-            "{text:?} is no time: write 2026-11-16T09:30:00Z, or how long from now: 90s, 15m, 2h, 3d, 1w"
+            "{text:?} is no time: write 2026-11-16T09:30:00Z, or how long from now: 90s, 15m, 1h30m, 3d, 1w"
         ))
     })
 }
 
-/// `90`, `90s`, `15m`, `2h`, `3d`, `1w`.
+/// `90`, `90s`, `15m`, `1h30m`, `3d`, `1w`: as in the configuration.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let seconds = match unit {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        "w" => 604_800,
-        _ => 0,
-    };
-    let number: Option<u64> = number.parse().ok();
-    match number.and_then(|number| number.checked_mul(seconds)) {
-        Some(total) if seconds > 0 && total <= MAX_SECONDS => Ok(Duration::from_secs(total)),
-        Some(_) | None => Err(format!("{text:?} is no length of time: write 90s, 15m, 2h, 3d or 1w")),
+    match domain::duration::seconds(text.trim()) {
+        Some(seconds) if seconds <= MAX_SECONDS => Ok(Duration::from_secs(seconds)),
+        Some(_) | None => Err(format!("{text:?} is no length of time: write 90s, 15m, 1h30m, 3d or 1w")),
+    }
+}
+
+/// The same as a number of seconds.
+pub fn seconds(text: &str) -> Result<u64, String> {
+    duration(text).map(|duration| duration.as_secs())
+}
+
+/// The same, from one second to `MOST`.
+pub fn seconds_up_to<const MOST: u64>(text: &str) -> Result<u64, String> {
+    match seconds(text)? {
+        seconds if (1..=MOST).contains(&seconds) => Ok(seconds),
+        seconds => Err(format!("must be 1 to {MOST} seconds, and is {seconds}")),
     }
 }
 
@@ -58,12 +59,22 @@ mod tests {
     #[test]
     fn lengths_of_time_are_read() {
         for (text, seconds) in
-            [("90", 90), ("90s", 90), ("15m", 900), ("2h", 7_200), ("3d", 259_200), ("1w", 604_800)]
+            [("90", 90), ("90s", 90), ("15m", 900), ("1h30m", 5_400), ("3d", 259_200), ("1w", 604_800)]
         {
             assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
-        for wrong in ["", "s", "-1s", "1y", "1.5h", "99999999999999999999s", "1000000000w"] {
+        for wrong in ["", "s", "-1s", "1y", "1.5", "99999999999999999999s", "1000000000w"] {
             assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_within_their_limits() {
+        for (text, seconds) in [("1", 1), ("2m", 120), ("1h", 3_600)] {
+            assert_eq!(seconds_up_to::<3_600>(text), Ok(seconds), "{text}");
+        }
+        for wrong in ["0", "61m", "soon", ""] {
+            assert!(seconds_up_to::<3_600>(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use engine::Mistake;
+use config_file::Mistake;
 use store::StoreError;
 use store_sql::{BackupError, OpenError, ScratchError};
 

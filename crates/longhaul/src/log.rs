@@ -1,7 +1,7 @@
 //! The log: one line per event on standard error. `LONGHAUL_LOG` says how much: `warn`, `debug`, `info,server=debug`.
 //!
-//! Audit lines are written at every level; only `audit=off` drops them. A setting with a mistake in it is refused as a whole: a
-//! misspelt level must not switch the log off. A line that cannot be written, because the disk behind standard error is full or its
+//! Audit lines are written at every level; only `audit=off` drops them. A setting with a mistake in it is ignored as a whole, with
+//! a message: a misspelt level must not switch the log off. A line that cannot be written, because the disk behind standard error is full or its
 //! reader is gone, is dropped: nothing ends for it.
 
 use std::io::{self, Write};

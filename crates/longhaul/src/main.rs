@@ -1,4 +1,8 @@
 //! The binary: command line, wiring, exit codes. It is the only crate that names a database.
+//!
+//! Nothing here prints with `println!`, which panics when the reader is gone: `show::say` and `show::say_if_read` do not.
+
+#![deny(clippy::print_stdout)]
 
 mod builtin;
 mod client;
@@ -65,6 +69,7 @@ enum Command {
     Executors(commands::executors::Executors),
     Orphans(commands::orphans::OrphansArguments),
     Nodes(commands::nodes::NodesArguments),
+    Claims(commands::claims::ClaimsArguments),
     Clock(commands::clock::ClockArguments),
     Peers(commands::peers::PeersArguments),
     Purge(commands::purge::Purge),
@@ -132,12 +137,20 @@ enum Export {
     },
     /// Who holds what or held it last, one claim record per line as JSON; may run beside a daemon
     Claims(Location),
+    /// The facts of work outside, with flat payloads
+    Productions {
+        #[command(flatten)]
+        store: Location,
+        /// Only facts after this position
+        #[arg(long, default_value_t = 0, value_name = "POSITION")]
+        after: u64,
+    },
 }
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     // Attempts wait for it: nothing is made of all the other verbs.
-    if words.next().is_some_and(|verb| verb == engine::process::VERB) {
+    if words.next().is_some_and(|verb| verb == executors::process::VERB) {
         return commands::supervise::run(words).unwrap_or_else(|error| exit::exit(&error));
     }
     let outcome = match Arguments::parse().command {
@@ -151,6 +164,7 @@ fn main() -> ExitCode {
         Command::Executors(executors) => commands::executors::run(&executors),
         Command::Orphans(orphans) => commands::orphans::run(orphans),
         Command::Nodes(nodes) => commands::nodes::run(nodes),
+        Command::Claims(claims) => commands::claims::run(claims),
         Command::Clock(clock) => commands::clock::run(clock),
         Command::Peers(peers) => commands::peers::run(peers),
         Command::Purge(purge) => commands::purge::run(&purge),
@@ -165,6 +179,7 @@ fn main() -> ExitCode {
         Command::Backup(backup) => commands::backup::run(&backup),
         Command::Restore(restore) => commands::restore::run(&restore),
         Command::Export(Export::Claims(store)) => commands::export::claims(&store),
+        Command::Export(Export::Productions { store, after }) => commands::export::productions(&store, after),
         Command::Export(Export::Facts { store, after }) => commands::export::facts(&store, after),
         Command::Progress(Progress { note, phase, object }) => {
             commands::progress::run(note.as_deref(), phase.as_deref(), object.as_deref())

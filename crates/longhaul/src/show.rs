@@ -8,13 +8,13 @@ mod table;
 use std::fmt::{self, Write as _};
 use std::io::{ErrorKind, Write as _};
 
-use api::{JobStatus, Outside};
+use api::{AttemptError, JobStatus, Outside, ReachedLimit};
 use serde::Deserialize;
 
 use crate::exit::FAILED;
 
 pub use live::Live;
-use outside::{last_answer, last_error, where_it_goes_on};
+use outside::{last_answer, last_error, what_was_granted, where_it_goes_on};
 pub use reason::in_words;
 pub use table::Table;
 
@@ -24,7 +24,7 @@ pub struct Runner {
     #[serde(default)]
     pub attempt_count: u32,
     pub current_attempt_id: Option<String>,
-    pub last_error: Option<String>,
+    pub last_error: Option<AttemptError<'static>>,
     pub outside: Option<Outside<'static>>,
 }
 
@@ -68,6 +68,9 @@ pub fn job(headline: &str, status: &JobStatus<'_>) -> String {
         ("progress", progress),
         ("outside", outside.map(where_it_goes_on)),
         ("last answer", outside.and_then(last_answer)),
+        ("external job", outside.and_then(|outside| outside.external_job_id.as_deref().map(str::to_owned))),
+        ("persistence", outside.and_then(|outside| outside.persistence.as_deref().map(str::to_owned))),
+        ("granted", outside.and_then(what_was_granted)),
         ("last error", outside.and_then(last_error)),
         ("result", status.result_summary.as_deref().map(str::to_owned)),
         ("cancel", cancel),
@@ -91,9 +94,27 @@ pub fn say(line: fmt::Arguments<'_>) {
     std::process::exit(FAILED.into());
 }
 
+/// Prints a line of a verb whose work goes on, or whose exit code matters, whether it is read or not.
+pub fn say_if_read(line: fmt::Arguments<'_>) {
+    let Err(error) = writeln!(std::io::stdout(), "{line}") else { return };
+    if error.kind() != ErrorKind::BrokenPipe {
+        eprintln!("longhaul: cannot write to standard output: {error}");
+    }
+}
+
 /// The same text without what would move the cursor or change the terminal: titles and notes are other people's.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A limit, and what changes it.
+pub fn say_limit(limit: &ReachedLimit) {
+    let ReachedLimit { limit, value, whose, key } = limit;
+    let remedy = match key.strip_prefix("none: ") {
+        Some(why) => format!("it cannot be changed: {}", plain(why)),
+        None => format!("change {}", plain(key)),
+    };
+    say(format_args!("  limit: {} = {value} ({whose}); {remedy}", plain(limit)));
 }
 
 #[cfg(test)]

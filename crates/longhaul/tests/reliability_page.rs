@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[path = "support/sources.rs"]
-mod sources;
-
-use sources::{TEST_ATTRIBUTES, rust_files, test_below};
+use tidy::{TEST_ATTRIBUTES, rust_files, test_below};
 
 /// How many promises there are of each letter.
 const PROMISES: [(&str, u32); 3] = [("", 9), ("P", 41), ("S", 13)];

@@ -5,13 +5,20 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use domain::attention::Retention;
+use domain::event::{EventCommand, NewEvent, Origin};
 use domain::job::{
     Details, Dispatch, Holder, JobCommand, JobSpec, JobStateName, NewJob, Report, Reporter, Retryable,
     SubmitWord, Trigger,
 };
-use domain::{Jitter, JobId, Lease, OwnerId, RetryPolicy, Timestamp};
-use engine::{Clock, Engine, Ids, Order, RandomIds, SystemClock};
-use store::{Store, Take};
+use domain::operation::{Cancelability, NewOperation, OperationCommand};
+use domain::policy::{Hint, KindPolicy};
+use domain::run::{NewRun, Node, NodeKind, OnError, RunCommand, Shape};
+use domain::{
+    AttemptId, BodyName, Command as Ordered, EventId, Jitter, JobId, Lease, OperationId, OwnerId, RecordId,
+    RetryPolicy, RunId, Timestamp,
+};
+use engine::{Clock, Engine, Ids, Order, OrderBody, RandomIds, SystemClock};
+use store::{NewBody, Store, Take, body_ref};
 use store_sql::{SqliteOptions, SqliteStore};
 
 const JOBS: usize = 5;
@@ -73,6 +80,68 @@ async fn filled(data_dir: &Path) -> Arc<SqliteStore> {
 
 async fn execute(engine: &Engine, id: &JobId, command: JobCommand) {
     engine.execute(Order::new(id.clone(), command, Arc::from("test"))).await.expect("it is allowed");
+}
+
+/// Adds an event, an operation and a run, and claims each of them.
+async fn claim_every_other_kind(store: &Arc<SqliteStore>) {
+    let clock = Arc::new(SystemClock::starting_at(Timestamp::default()));
+    let engine = Engine::new(store.clone(), clock.clone(), Arc::new(RandomIds), Retention::DEFAULT);
+    let body = |name, bytes: &'static [u8]| NewBody { body: body_ref(name, bytes), bytes: Arc::from(bytes) };
+    let payload = body(BodyName::Payload, b"{}");
+    let published = NewEvent::new("tide", payload.body, Origin::Published { by: None });
+    let handle = body(BodyName::Handle, b"press-1");
+    let operation = NewOperation {
+        job_id: RandomIds.job_id(),
+        attempt_id: AttemptId::new("attempt-1"),
+        kind: "press".to_owned(),
+        specialist: "press".to_owned(),
+        circle: None,
+        handle: Some(handle.body),
+        cancelability: Cancelability::Cancelable,
+        retry_after: Hint::Absent,
+        fail_after: Hint::Absent,
+        action_ttl: Hint::Absent,
+        deadline_at: None,
+        progress_hint: None,
+        policy: KindPolicy::default(),
+        ttl_limit: None,
+        external_job_id: None,
+        jitter: Jitter::default(),
+    };
+    let (plan, input) = (body(BodyName::Plan, b"{}"), body(BodyName::Input, b"{}"));
+    let step = Node {
+        id: "one".to_owned(),
+        kind: NodeKind::Step,
+        next: None,
+        conditional: false,
+        on_error: OnError::Stop,
+    };
+    let run = NewRun {
+        pipeline: "tides".to_owned(),
+        version: "1".to_owned(),
+        shape: Shape(vec![step]),
+        plan: plan.body,
+        input: input.body,
+        event_id: EventId::new("event-1"),
+        parent: None,
+        circle: None,
+        depth: 0,
+        max_depth: None,
+        dedupe_key: None,
+        correlation: None,
+    };
+    let orders: [(RecordId, Ordered, Vec<NewBody>); 3] = [
+        (EventId::new("event-1").into(), EventCommand::Publish(Box::new(published)).into(), vec![payload]),
+        (OperationId::new("op-1").into(), OperationCommand::Accept(Box::new(operation)).into(), vec![handle]),
+        (RunId::new("run-1").into(), RunCommand::Start(Box::new(run)).into(), vec![plan, input]),
+    ];
+    for (id, command, bodies) in orders {
+        let bodies = bodies.into_iter().map(|body| OrderBody { record: id.clone(), body }).collect();
+        let order = Order { bodies, ..Order::new(id.clone(), command, Arc::from("test")) };
+        engine.execute(order).await.expect("it is allowed");
+        let take = Take::by(OwnerId::new("test"), clock.now(), Lease::DEFAULT, 1);
+        store.take(&id, take).await.expect("it is free");
+    }
 }
 
 fn damage(data_dir: &Path, sql: &str) {
@@ -166,11 +235,13 @@ async fn export_writes_every_fact_as_a_json_line_in_the_order_of_commits() {
     assert_eq!(text(&output.stdout).lines().count(), 3);
 }
 
-// conforms: A18 A19
+// conforms: A18 A19 A66
 #[tokio::test]
 async fn every_claim_is_exported_as_a_claim_record_that_fits_its_schema() {
     let dir = tempfile::tempdir().unwrap();
-    drop(filled(dir.path()).await);
+    let store = filled(dir.path()).await;
+    claim_every_other_kind(&store).await;
+    drop(store);
     let schema =
         serde_json::from_str(include_str!("../../../docs/schemas/claim-record.schema.json")).unwrap();
     let schema = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
@@ -178,11 +249,20 @@ async fn every_claim_is_exported_as_a_claim_record_that_fits_its_schema() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let lines: Vec<serde_json::Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), JOBS);
     for line in &lines {
         assert!(schema.is_valid(line), "{line}");
-        assert_eq!((&line["resource_type"], &line["owner_id"]), (&"WORKORDER".into(), &"test".into()));
+        assert_eq!(line["owner_id"], "test", "{line}");
     }
+    // The claims of the operation and of the run are held too, and are no records of this kind.
+    let of_type = |wanted: &str| lines.iter().filter(|line| line["resource_type"] == wanted).count();
+    assert_eq!((of_type("WORKORDER"), of_type("EVENT"), lines.len()), (JOBS, 1, JOBS + 1));
+    let held = rusqlite::Connection::open(dir.path().join("longhaul.sqlite")).expect("the file opens");
+    let held = held.query_row(
+        "SELECT COUNT(*) FROM agenda WHERE owner = 'test' AND record_id IN ('op-1', 'run-1')",
+        (),
+        |row| row.get::<_, i64>(0),
+    );
+    assert_eq!(held.unwrap(), 2);
     // The schema itself is closed and complete.
     let mut foreign = lines[0].clone();
     foreign["status"] = "held".into();

@@ -4,6 +4,8 @@ use api::{FieldError, Problem, ProblemCode};
 use domain::Timestamp;
 use domain::limits::MAX_ID_BYTES;
 
+use crate::request_context::RequestContext;
+
 /// Digits of a time in microseconds; more would not fit.
 const MAX_DIGITS: usize = 18;
 
@@ -12,8 +14,13 @@ pub(crate) fn text(at: Timestamp, id: &str) -> String {
     format!("{}.{id}", at.micros())
 }
 
+/// The place that the cursor of a request names, if it has one.
+pub(crate) fn of(asked: &RequestContext, prefix: &str) -> Result<Option<(Timestamp, String)>, Problem> {
+    asked.parameter("cursor").map(|text| parse(&text, prefix)).transpose()
+}
+
 /// The place that a cursor names, in a list of records whose ids begin so.
-pub(crate) fn parse(text: &str, prefix: &str) -> Result<(Timestamp, String), Problem> {
+fn parse(text: &str, prefix: &str) -> Result<(Timestamp, String), Problem> {
     parts(text, prefix).ok_or_else(invalid)
 }
 

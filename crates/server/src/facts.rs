@@ -6,31 +6,30 @@ mod stream;
 use std::borrow::Cow;
 
 use api::{Fact, FactList, FieldError, Problem, ProblemCode};
-use axum::response::Response;
 use store::{StoredFact, encode_fact, fact_kind};
 
-use crate::answer;
-use crate::asked::Asked;
-use crate::attempt_alias::{shown_actor, shown_fact};
+use crate::access::attempt_alias::{shown_actor, shown_fact};
+use crate::access::authenticate::Principal;
 use crate::clock_text::text;
-use crate::gate::Principal;
 use crate::jobs::visible_job;
 use crate::problem::of_store;
 use crate::render::raw;
-use crate::serve::Server;
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
 pub(crate) use place::shown as shown_place;
 pub(crate) use stream::stream;
 
 /// `GET /jobs/{id}/facts`: a page, oldest first. The cursor is the version of the last fact of the page before.
-pub(crate) async fn of_job(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn of_job(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let visible = visible_job(server, &asked).await?;
     let limit = asked.limit()?;
     let after = number(&asked, "cursor")?.unwrap_or_default();
     let facts = server.store().facts_of(visible.id(), after, limit).await;
     let facts = facts.map_err(|error| of_store(&error))?;
     let next = facts.last().filter(|_| facts.len() == limit).map(|last| Cow::Owned(last.version.to_string()));
-    Ok(answer::json(&FactList {
+    Ok(Reply::json(&FactList {
         facts: facts.iter().map(|fact| line(server, &asked.principal, fact)).collect(),
         next_cursor: next,
     }))
@@ -54,7 +53,7 @@ fn line<'a>(server: &Server, caller: &Principal, fact: &'a StoredFact) -> Fact<'
 }
 
 /// A query parameter that is a place in the ledger or in a stream.
-pub(crate) fn number(asked: &Asked, name: &'static str) -> Result<Option<u64>, Problem> {
+pub(crate) fn number(asked: &RequestContext, name: &'static str) -> Result<Option<u64>, Problem> {
     let Some(text) = asked.value(name) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| bad_place(&["query", name]))
 }

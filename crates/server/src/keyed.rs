@@ -3,15 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use api::Problem;
-use axum::response::Response;
 use domain::{Digest, Record, Timestamp};
-use engine::{EngineError, OrderKey};
+use engine::{EngineError, Order, OrderKey};
 use store::{IdempotencyKey, KeptKey, Store};
 
-use crate::answer::{self, Given};
-use crate::gate::Principal;
-use crate::operation::Operation;
+use crate::access::authenticate::Principal;
 use crate::problem::{key_reused, of_engine, of_store};
+use crate::reply::{Given, Reply};
+use crate::server::Server;
 
 /// Keys are kept at least this long: a day. The store keeps them as long as their record, if that is longer.
 const KEPT_SECONDS: u64 = 86_400;
@@ -25,18 +24,12 @@ pub(crate) struct Keyed {
 
 impl Keyed {
     /// This write of this caller. The request is its operation, its record and its compact body.
-    pub(crate) fn new(
-        principal: &Principal,
-        operation: Operation,
-        key: String,
-        record: &str,
-        body: &str,
-    ) -> Self {
+    pub(crate) fn new(principal: &Principal, route: &str, key: String, record: &str, body: &str) -> Self {
         let mut request = Vec::with_capacity(record.len() + body.len() + 1);
         request.extend_from_slice(record.as_bytes());
         request.push(0);
         request.extend_from_slice(body.as_bytes());
-        let route = operation.name().to_owned();
+        let route = route.to_owned();
         Self {
             key: IdempotencyKey { principal: principal.token_id.to_string(), route, key },
             request_sha256: store::sha256(&request),
@@ -69,7 +62,7 @@ impl Keyed {
     }
 
     /// The answer that was given under this key before, if it was used.
-    pub(crate) async fn earlier(&self, store: &dyn Store) -> Result<Option<Response>, Problem> {
+    pub(crate) async fn earlier(&self, store: &dyn Store) -> Result<Option<Reply>, Problem> {
         match store.key(&self.key).await.map_err(|error| of_store(&error))? {
             Some(kept) => self.replay(&kept).map(Some),
             None => Ok(None),
@@ -86,8 +79,8 @@ impl Keyed {
     }
 
     /// The kept answer to the same request; a conflict if the request differs.
-    pub(crate) fn replay(&self, kept: &KeptKey) -> Result<Response, Problem> {
-        Ok(answer::bytes(self.kept_bytes(kept)?, Given::Before))
+    pub(crate) fn replay(&self, kept: &KeptKey) -> Result<Reply, Problem> {
+        Ok(Reply::rendered(self.kept_bytes(kept)?, Given::Before))
     }
 
     pub(crate) fn kept_bytes(&self, kept: &KeptKey) -> Result<Vec<u8>, Problem> {
@@ -95,8 +88,26 @@ impl Keyed {
     }
 }
 
+/// Gives an order under its key, if it has one, and answers with what is rendered of the record.
+pub(crate) async fn give(
+    server: &Server,
+    keyed: Option<&Keyed>,
+    mut order: Order,
+    id: &str,
+    render: impl Fn(&Record) -> Vec<u8> + Clone + Send + Sync + 'static,
+) -> Result<Reply, Problem> {
+    order.keys.extend(keyed.map(|keyed| keyed.order_key(server.now(), render.clone())));
+    match server.daemon.engine().execute(order).await {
+        Ok(outcome) => {
+            let sent = keyed.and_then(Keyed::sent).unwrap_or_else(|| render(outcome.record()));
+            Ok(Reply::rendered(sent, Given::Now))
+        }
+        Err(error) => refused(keyed, &error, id),
+    }
+}
+
 /// What an order that failed is answered with: the earlier answer, if its key was used.
-pub(crate) fn refused(keyed: Option<&Keyed>, error: &EngineError, id: &str) -> Result<Response, Problem> {
+pub(crate) fn refused(keyed: Option<&Keyed>, error: &EngineError, id: &str) -> Result<Reply, Problem> {
     match (error, keyed) {
         (EngineError::KeyTaken(kept), Some(keyed)) => keyed.replay(kept),
         _ => Err(of_engine(error, id)),

@@ -2,34 +2,38 @@
 //!
 //! Whoever does not see a circle does not see its peers either: they read like "not there".
 
+pub(crate) mod asks;
 mod meant;
 mod presence;
 mod read;
 mod register;
 
 pub(crate) use meant::{Naming, assign, named};
-pub(crate) use presence::{here, waits, works_there};
+pub(crate) use presence::{anyone_here, here, waits, works_there};
 pub(crate) use read::{list, read};
 pub(crate) use register::{forget, register};
 
 use api::{Problem, ProblemCode, Role};
-use domain::peer::{Registrar, is_keeper};
+use domain::peer::{PeerKey, Registrar, is_keeper};
 
-use crate::gate::Principal;
+use crate::access::authenticate::Principal;
+use crate::access::authorise;
 use crate::problem::of_store;
-use crate::serve::Server;
+use crate::server::Server;
 
-/// Refuses a caller that does not speak for a peer: a bound token speaks for its own, another doer for those that it registered.
+/// Refuses a caller that does not speak for a peer: a bound token speaks for its own in the circles that it sees, another doer for
+/// those that it registered.
 pub(crate) async fn check_speaks_for(
     server: &Server,
     principal: &Principal,
-    id: &str,
+    key: &PeerKey,
 ) -> Result<(), Problem> {
     let speaks = match (principal.role, &principal.peer_id) {
+        _ if !authorise::sees(principal, key.circle.as_deref()) => false,
         (Role::Admin | Role::Operator, _) => true,
-        (Role::Peer | Role::Agent | Role::Viewer, Some(own)) => own == id,
+        (Role::Peer | Role::Agent | Role::Viewer, Some(own)) => *own == key.id,
         (Role::Peer | Role::Agent, None) => {
-            let peer = server.store().peer(id).await.map_err(|error| of_store(&error))?;
+            let peer = server.store().peer(key).await.map_err(|error| of_store(&error))?;
             peer.is_some_and(|peer| is_keeper(&peer, registrar(principal)))
         }
         (Role::Viewer, None) => false,

@@ -1,18 +1,11 @@
-//! Problems as answers, and what each refusal of the rules, the engine and the store becomes.
+//! What each refusal of the rules, the engine and the store becomes: a problem.
 
-use api::problem::MEDIA_TYPE;
 use api::{FieldError, Problem, ProblemCode};
-use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::Response;
-use domain::Refusal;
+use domain::{RecordKind, Refusal};
 use engine::EngineError;
 use serde::de::DeserializeOwned;
 use store::StoreError;
 
-/// Seconds after which whoever was turned away for load may come back.
-pub(crate) const RETRY_AFTER_SECONDS: &str = "1";
 /// The longest id that an answer repeats.
 const MAX_ECHOED_ID: usize = 128;
 
@@ -23,40 +16,18 @@ pub(crate) fn at_field(field: &str, kind: &'static str, told: impl Into<String>)
     ProblemCode::InvalidRequest.because(told).at(error)
 }
 
-/// The answer that carries a problem.
-pub(crate) fn respond(problem: &Problem) -> Response {
-    let body = serde_json::to_vec(problem).expect("a problem has only string keys");
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() =
-        StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-    if problem.status == 401 {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
-    match problem.retry_after_seconds {
-        Some(seconds) => {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds.get()));
-        }
-        None if problem.status == 503 => {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
-        }
-        None => {}
-    }
-    response
-}
-
 /// There is no such job, or not for this caller: the answer does not tell which.
 pub(crate) fn no_such_job(id: &str) -> Problem {
-    let echoed: String = id.chars().take(MAX_ECHOED_ID).collect();
-    let what = if id.starts_with("cal-") { "No recurring job" } else { "No work" };
-    ProblemCode::NotFound.because(format!("{what}: {echoed}"))
+    no_such_record(RecordKind::Job, id)
 }
 
-/// There is no such work outside, or it is not the caller's: both read alike.
-pub(crate) fn no_such_operation(id: &str) -> Problem {
-    let echoed: String = id.chars().take(MAX_ECHOED_ID).collect();
-    ProblemCode::NotFound.because(format!("No operation: {echoed}"))
+/// The same of any record.
+pub(crate) fn no_such_record(kind: RecordKind, id: &str) -> Problem {
+    match kind {
+        RecordKind::Job if id.starts_with("cal-") => no_such("recurring job", id),
+        RecordKind::Job => no_such("work", id),
+        RecordKind::Operation | RecordKind::Event | RecordKind::Run => no_such(kind.as_str(), id),
+    }
 }
 
 /// There is nothing of this name, or it is not the caller's: both read alike.
@@ -115,6 +86,10 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
         Refusal::NotRunnable { state } => {
             (Code::NotRunnable, format!("Job cannot be run from state {state}"))
         }
+        Refusal::WaitsForPuller => {
+            let told = format!("{refusal} (`longhaul jobs why {id}` says who may); nothing was changed");
+            (Code::WaitsForPuller, told)
+        }
         Refusal::NotRetryable { state } => {
             (Code::NotRetryable, format!("Job cannot be retried from state {state}"))
         }
@@ -128,6 +103,7 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
         }
         Refusal::Purged => (Code::Purged, refusal.to_string()),
         Refusal::CancelPending => (Code::CancelPending, refusal.to_string()),
+        Refusal::CancelRequested => (Code::CancelRequested, refusal.to_string()),
         Refusal::NoCancelPending
         | Refusal::NotCancelable { .. }
         | Refusal::OperationOpen
@@ -135,6 +111,7 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
         | Refusal::NotOrphaned
         | Refusal::EventOpen
         | Refusal::EventSettled
+        | Refusal::SettledByClaimants
         | Refusal::RunOpen => (Code::Refused, refusal.to_string()),
         Refusal::StepMovedOn => (Code::StepMovedOn, refusal.to_string()),
         Refusal::NotAwaitingInput { .. } => (Code::NotAwaitingInput, refusal.to_string()),

@@ -1,5 +1,6 @@
 //! Work that is pulled with nothing but HTTP: ask for a job, be heard of while it is done, say what came of it.
 
+pub(crate) mod claims;
 mod defer;
 mod heartbeat;
 mod next;

@@ -1,7 +1,9 @@
 //! Records as the wire shows them: typed structs over raw text, no tree of values in between.
 
 mod bodies;
+pub(crate) mod clock_text;
 mod execution;
+pub(crate) mod limit;
 mod outside;
 mod provenance;
 mod raw_object;
@@ -9,7 +11,7 @@ mod status;
 
 pub(crate) use bodies::{Bodies, OF_STATUS};
 pub(crate) use execution::DEFAULT_EXECUTION;
-pub(crate) use outside::{awaited, operation_of, outside};
-pub(crate) use provenance::end_provenance;
+pub(crate) use outside::{awaited, operation_of, outside, with_words};
+pub(crate) use provenance::{end_provenance, released};
 pub(crate) use raw_object::{RawObject, raw};
 pub(crate) use status::{Extent, status, summary};

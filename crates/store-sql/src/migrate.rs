@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::OpenError;
 
 /// The schema that this longhaul works with.
-pub const SCHEMA_VERSION: i64 = 12;
+pub const SCHEMA_VERSION: i64 = 15;
 
 struct Migration {
     up: &'static str,
@@ -13,7 +13,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 12] = [
+const MIGRATIONS: [Migration; 15] = [
     Migration {
         up: include_str!("../migrations/sqlite/0001_core.up.sql"),
         down: include_str!("../migrations/sqlite/0001_core.down.sql"),
@@ -61,6 +61,18 @@ const MIGRATIONS: [Migration; 12] = [
     Migration {
         up: include_str!("../migrations/sqlite/0012_held_by_usual_lane.up.sql"),
         down: include_str!("../migrations/sqlite/0012_held_by_usual_lane.down.sql"),
+    },
+    Migration {
+        up: include_str!("../migrations/sqlite/0013_external_productions.up.sql"),
+        down: include_str!("../migrations/sqlite/0013_external_productions.down.sql"),
+    },
+    Migration {
+        up: include_str!("../migrations/sqlite/0014_records.up.sql"),
+        down: include_str!("../migrations/sqlite/0014_records.down.sql"),
+    },
+    Migration {
+        up: include_str!("../migrations/sqlite/0015_peers_of_circles.up.sql"),
+        down: include_str!("../migrations/sqlite/0015_peers_of_circles.down.sql"),
     },
 ];
 

@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
-use tokio_postgres::error::SqlState;
 
-use crate::postgres::{PostgresAddress, PostgresError};
 use crate::sqlite::Loss;
 
 /// When a commit counts as done.
@@ -179,6 +177,21 @@ pub enum OpenError {
         /// What the server said.
         reason: String,
     },
+    /// The disk of a file has no room for what must be written before it can be read.
+    #[error(
+        "the disk of {path} is full, and what an older longhaul has written must be brought up to date before it can be read; make room and \
+         start again: nothing is lost"
+    )]
+    FileFull {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk of a file has no room for a new store.
+    #[error("the disk of {path} is full, and a new store needs room; make room and start again")]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+    },
     /// The database takes no writes.
     #[error(
         "the database at {address} is read-only; use the primary server, or a user whose transactions may write"
@@ -245,31 +258,6 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What a server's refusal means while a store is opened.
-    pub(crate) fn refused(address: &PostgresAddress, error: &PostgresError) -> Self {
-        let (address, reason, name) = (address.to_string(), error.to_string(), address.database().to_owned());
-        match error {
-            PostgresError::Lost(_) => Self::Unreachable { address, reason },
-            PostgresError::Refused { code, .. } if *code == SqlState::INVALID_CATALOG_NAME => {
-                Self::NoDatabase { address, name }
-            }
-            PostgresError::Refused { code, .. } if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
-                Self::ReadOnly { address }
-            }
-            PostgresError::Refused { code, .. }
-                if code.code().starts_with("28") || *code == SqlState::INSUFFICIENT_PRIVILEGE =>
-            {
-                Self::Rights { address, reason }
-            }
-            PostgresError::Refused { code, .. } if *code == SqlState::DISK_FULL => {
-                Self::Full { address, reason }
-            }
-            PostgresError::Refused { .. } | PostgresError::Skewed(_) | PostgresError::Unfit(_) => {
-                Self::Server { address, reason }
-            }
-        }
-    }
-
     /// The stable code.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -292,6 +280,7 @@ impl OpenError {
             Self::Rights { .. } => "database_rights",
             Self::Encryption { .. } => "database_encryption",
             Self::Full { .. } => "database_full",
+            Self::FileFull { .. } | Self::NoRoom { .. } => "store_full",
             Self::ReadOnly { .. } => "database_read_only",
             Self::OtherStore { .. } => "other_store",
             Self::Unsynced { .. } => "database_unsynced",

@@ -13,16 +13,14 @@
 //! | `writer.rs`, `batch.rs`, `claims.rs`, `statements.rs`, `columnar.rs` | batches: repeated, carried out, in one statement per table |
 //! | `backup.rs`, `restore.rs` | the whole of it into a backup, and out of one |
 //! | `artifacts.rs` | what attempts leave, for all nodes |
-//! | `peers.rs`, `asks.rs` | those who pull work, and what they say to each other |
 //! | `tally.rs` | how many jobs are in each state: kept, never counted |
-//! | `hints.rs`, `time.rs`, `clock.rs`, `nodes.rs`, `versions.rs` | what nodes tell each other, the time that they share and its correction, who is there, and whether all work with the same schema |
+//! | `hints.rs`, `shared.rs`, `time.rs`, `clock.rs`, `nodes.rs`, `versions.rs` | what nodes tell each other, the time that they share and its correction, who is there, and whether all work with the same schema |
 //!
 //! With SQLite it shares the encoding of commits (`prepare.rs`), the check of a commit (`checks.rs`), rows (`rows.rs`), the queue
 //! (`queue.rs`) and every statement that is not about many rows at once.
 
 mod address;
 mod artifacts;
-mod asks;
 mod backup;
 mod batch;
 mod claims;
@@ -34,13 +32,11 @@ mod figures;
 mod hints;
 mod migrate;
 mod nodes;
-mod peers;
-mod plugin_state;
 mod pool;
 mod restore;
-mod routing;
 mod scratch;
 mod session;
+mod shared;
 mod statements;
 mod tally;
 mod time;
@@ -51,27 +47,24 @@ mod writer;
 use std::sync::Arc;
 
 use domain::attention::Retention;
-use domain::job::JobStateName;
-use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
+use domain::{RecordId, Timestamp};
 use store::{
-    Commit, Committed, Correction, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs,
-    OrphanCursor, Page, Pulse, Remembered, Reply, SeenSteps, SharedStore, Store, StoreError, StoredFact,
-    Take, Taken, Taking, Token, Urgency,
+    ClaimOutcome, ClaimRequest, Commit, Committed, ReadAnswer, ReadRequest, Remembered, Reply, SideWrite,
+    Store, StoreError,
 };
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::answer::answer;
 use crate::database::{integer, one, text};
 use crate::dialect::Sql;
-use crate::prepare::Prepared;
 use crate::queue::Queue;
 use crate::recent::Recent;
-use crate::request::{Answer, ClaimRequest, Item, NodeRequest, Request, TokenRequest};
+use crate::request::Item;
 use crate::{ClaimLine, Durability, FactLine, OpenError, Rebuilt, Verified};
-use crate::{export, floor, keys, lists, operations, reads, tokens};
+use crate::{export, floor};
 use hints::Hints;
 use migrate::Readiness;
-use nodes::Heard;
 use pool::Pool;
 use session::Session;
 use writer::Writer;
@@ -197,27 +190,6 @@ impl PostgresStore {
         self.pool.read(|session| async move { nodes::shared_key(&session, name, proposed).await }).await
     }
 
-    /// What was heard is the time; a database that has become another's is the end.
-    fn hear(&self, heard: Result<Heard, PostgresError>) -> Result<Pulse, StoreError> {
-        match heard {
-            Ok(heard) => {
-                self.time.send_replace(Some(heard.time));
-                Ok(heard.pulse)
-            }
-            Err(error) => {
-                if let PostgresError::Skewed(told) = &error {
-                    self.stop.send_replace(Some(told.clone()));
-                }
-                Err(error.told())
-            }
-        }
-    }
-
-    /// Ends the leases of all owners whose ids begin so, because they are known to be dead: the caller knows.
-    pub fn end_leases_of(&self, owners: &str, now: Timestamp) -> Reply<'_, ()> {
-        self.claim(ClaimRequest::EndLeases { owners: owners.to_owned(), now }, Answer::done)
-    }
-
     /// Takes nothing more in; returns when what waited is written.
     pub async fn close(mut self) {
         self.queue.close();
@@ -226,219 +198,50 @@ impl PostgresStore {
             let _ = writer.await;
         }
     }
-
-    /// Queues work for the writers; the answer comes after the commit.
-    fn write<'a, T: Send + 'a>(
-        &'a self,
-        request: Result<Request, StoreError>,
-        urgency: Urgency,
-        pick: fn(Answer) -> Option<T>,
-    ) -> Reply<'a, T> {
-        let (reply, answer) = oneshot::channel();
-        let queued = request.and_then(|request| {
-            let weight = request.weight();
-            self.queue.push(Item::new(request, reply), urgency, weight)
-        });
-        Box::pin(async move {
-            queued?;
-            // A writer that ended without an answer may have committed.
-            let answer = answer.await.unwrap_or(Err(StoreError::OutcomeUnknown))?;
-            Ok(pick(answer).expect("every request is answered in kind"))
-        })
-    }
-
-    fn claim<T: Send + 'static>(&self, request: ClaimRequest, pick: fn(Answer) -> Option<T>) -> Reply<'_, T> {
-        self.write(Ok(Request::Claim(request)), Urgency::Result, pick)
-    }
 }
 
 impl Store for PostgresStore {
     fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
-        let urgency = commit.urgency;
-        self.write(Prepared::new(commit).map(Request::Commit), urgency, Answer::committed)
+        self.queue.commit(commit)
     }
 
-    fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
-        Box::pin(self.pool.read(move |session| async move { reads::load(&*session, id).await }))
+    fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimOutcome> {
+        self.queue.claim(request)
+    }
+
+    fn write(&self, write: SideWrite) -> Reply<'_, bool> {
+        if !matches!(write, SideWrite::KeepClock { .. } | SideWrite::TimersMoved { .. }) {
+            return self.queue.write(write);
+        }
+        Box::pin(async move {
+            let write = &write;
+            let change = |session: Arc<Session>| async move { clock::change(&session, write).await };
+            let changed = self.pool.read(change).await;
+            self.recent.forget_all();
+            changed
+        })
+    }
+
+    fn read(&self, request: ReadRequest) -> Reply<'_, ReadAnswer> {
+        Box::pin(async move {
+            let request = &request;
+            let read = |session: Arc<Session>| async move {
+                if let ReadRequest::JobCounts {} = request {
+                    tally::job_counts(&session).await.map(ReadAnswer::JobCounts)
+                } else if let ReadRequest::OpenJobs { executor } = request {
+                    tally::open_jobs(&session, executor).await.map(ReadAnswer::OpenJobs)
+                } else if let ReadRequest::Sights {} = request {
+                    clock::sights(&session).await.map(ReadAnswer::Sights).map_err(PostgresError::told)
+                } else {
+                    answer(&*session, request).await
+                }
+            };
+            self.pool.read(read).await
+        })
     }
 
     fn remembered(&self, id: &RecordId) -> Option<Remembered> {
         self.recent.remembered(id)
-    }
-
-    fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
-        Box::pin(self.pool.read(move |session| async move { reads::body(&*session, id, body).await }))
-    }
-
-    fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
-        Box::pin(self.pool.read(move |session| async move { keys::key(&*session, key).await }))
-    }
-
-    fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
-        let query = Arc::new(query);
-        Box::pin(self.pool.read(move |session| {
-            let query = query.clone();
-            async move { lists::jobs(&*session, &query).await }
-        }))
-    }
-
-    fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
-        Box::pin(self.pool.read(|session| async move { tally::job_counts(&session).await }))
-    }
-
-    fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, OpenJobs> {
-        Box::pin(self.pool.read(move |session| async move { tally::open_jobs(&session, executor).await }))
-    }
-
-    fn operations_of<'a>(&'a self, job: &'a JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {
-        Box::pin(
-            self.pool.read(move |session| async move { operations::of_job(&*session, job, limit).await }),
-        )
-    }
-
-    fn orphans(&self, after: Option<OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>> {
-        let after = Arc::new(after);
-        Box::pin(self.pool.read(move |session| {
-            let after = after.clone();
-            async move { operations::orphans(&*session, (*after).as_ref(), limit).await }
-        }))
-    }
-
-    fn orphan_count(&self) -> Reply<'_, u64> {
-        Box::pin(self.pool.read(|session| async move { operations::orphan_count(&*session).await }))
-    }
-
-    fn facts_of<'a>(
-        &'a self,
-        id: &'a RecordId,
-        after_version: u64,
-        limit: usize,
-    ) -> Reply<'a, Vec<StoredFact>> {
-        Box::pin(
-            self.pool.read(move |session| async move {
-                reads::facts_of(&*session, id, after_version, limit).await
-            }),
-        )
-    }
-
-    fn facts_after(&self, position: u64, limit: usize) -> Reply<'_, Vec<StoredFact>> {
-        Box::pin(
-            self.pool
-                .read(move |session| async move { reads::facts_after(&*session, position, limit).await }),
-        )
-    }
-
-    fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
-        self.claim(ClaimRequest::TakeDue { kind, take }, Answer::taken)
-    }
-
-    fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>> {
-        let Lane { name, limit } = lane;
-        self.claim(ClaimRequest::TakeReady { lane: name.to_owned(), limit, take }, Answer::taken)
-    }
-
-    fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
-        self.claim(ClaimRequest::Take { id: id.clone(), take }, Answer::one_taken)
-    }
-
-    fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
-        self.claim(ClaimRequest::Renew { id: id.clone(), fence, now, lease }, Answer::one_taken)
-    }
-
-    fn hand_back<'a>(
-        &'a self,
-        id: &'a RecordId,
-        fence: Fence,
-        now: Timestamp,
-        due_at: Timestamp,
-    ) -> Reply<'a, ()> {
-        self.claim(ClaimRequest::HandBack { id: id.clone(), fence, now, due_at }, Answer::done)
-    }
-
-    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
-        Box::pin(self.pool.read(|session| async move { reads::ready_lanes(&*session).await }))
-    }
-
-    fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
-        Box::pin(self.pool.read(move |session| async move { reads::earliest_due(&*session, kind).await }))
-    }
-
-    fn keep_token(&self, token: Token) -> Reply<'_, ()> {
-        let request = token.check().map(|()| Request::Token(TokenRequest::Keep(token)));
-        self.write(request, Urgency::Result, Answer::done)
-    }
-
-    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
-        let sha256 = *sha256;
-        Box::pin(self.pool.read(move |session| async move { tokens::token(&*session, sha256).await }))
-    }
-
-    fn tokens(&self) -> Reply<'_, Vec<Token>> {
-        Box::pin(self.pool.read(|session| async move { tokens::tokens(&*session).await }))
-    }
-
-    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
-        let request = Request::Token(TokenRequest::Revoke { id: id.to_owned(), at });
-        self.write(Ok(request), Urgency::Result, Answer::known)
-    }
-
-    fn keep_node(&self, node: Node, forget_before: Timestamp) -> Reply<'_, ()> {
-        let request = node.check().map(|()| Request::Node(NodeRequest::Keep { node, forget_before }));
-        self.write(request, Urgency::Result, Answer::done)
-    }
-
-    fn nodes(&self) -> Reply<'_, Vec<Node>> {
-        Box::pin(self.pool.read(|session| async move { crate::nodes::nodes(&*session).await }))
-    }
-
-    fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool> {
-        let request = Request::Node(NodeRequest::Tell { id: id.to_owned(), taking });
-        self.write(Ok(request), Urgency::Result, Answer::known)
-    }
-
-    fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
-        let request = Request::Node(NodeRequest::Remove { id: id.to_owned() });
-        self.write(Ok(request), Urgency::Result, Answer::done)
-    }
-}
-
-impl SharedStore for PostgresStore {
-    fn beat(&self, node: Node) -> Reply<'_, Pulse> {
-        Box::pin(async move {
-            node.check()?;
-            let node = &node;
-            let beat = |session: Arc<Session>| async move { self.hear(nodes::beat(&session, node).await) };
-            self.pool.read(beat).await
-        })
-    }
-
-    fn pulse<'a>(&'a self, node_id: &'a str) -> Reply<'a, Pulse> {
-        let pulse =
-            move |session: Arc<Session>| async move { self.hear(nodes::pulse(&session, node_id).await) };
-        Box::pin(self.pool.read(pulse))
-    }
-
-    fn see_step<'a>(&'a self, node_id: &'a str, by_micros: Option<i64>) -> Reply<'a, SeenSteps> {
-        let see = move |session: Arc<Session>| async move {
-            clock::see_step(&session, node_id, by_micros).await.map_err(PostgresError::told)
-        };
-        Box::pin(self.pool.read(see))
-    }
-
-    fn correct_clock(&self, correction: Correction) -> Reply<'_, bool> {
-        Box::pin(async move {
-            let correct = |session: Arc<Session>| async move { clock::correct(&session, &correction).await };
-            let corrected = self.pool.read(correct).await;
-            self.recent.forget_all();
-            corrected
-        })
-    }
-
-    fn versions<'a>(&'a self, ids: &'a [RecordId]) -> Reply<'a, Vec<(RecordId, u64)>> {
-        let read = move |session: Arc<Session>| async move {
-            nodes::versions(&session, ids).await.map_err(PostgresError::told)
-        };
-        Box::pin(self.pool.read(read))
     }
 }
 

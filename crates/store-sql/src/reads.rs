@@ -9,6 +9,7 @@ use store::{BodyDamage, Checksum, Loaded, StoreError, StoredFact, check_body, de
 use crate::database::{Columns, Database, Unfit, bytes, digest, integer, one, text, unsigned};
 use crate::dialect::Sql;
 use crate::rows::{FactLine, agenda_columns, fact_columns, optional_time, read_agenda, read_fact, signed};
+use crate::views::ViewTable;
 
 static LOAD_JOB: Sql = Sql::new(concat!(
     "SELECT view, ",
@@ -21,10 +22,10 @@ pub(crate) static LOAD_OPERATION: Sql = Sql::new(concat!(
     " FROM operations JOIN agenda ON record_id = id WHERE id = $1"
 ));
 
-static LOAD_ROUTING: Sql = Sql::new(concat!(
+static LOAD_RECORD: Sql = Sql::new(concat!(
     "SELECT view, ",
     agenda_columns!(),
-    " FROM routing JOIN agenda ON record_id = id WHERE id = $1"
+    " FROM records JOIN agenda ON record_id = id WHERE id = $1"
 ));
 
 static HAS_FACTS: Sql = Sql::new("SELECT EXISTS (SELECT 1 FROM facts WHERE stream = $1)");
@@ -49,10 +50,10 @@ pub(crate) async fn load<D: Database>(database: &D, id: &RecordId) -> Result<Opt
 }
 
 async fn load_view<D: Database>(database: &D, id: &RecordId) -> Result<Option<Loaded>, StoreError> {
-    let statement = match id.kind() {
-        RecordKind::Job => &LOAD_JOB,
-        RecordKind::Operation => &LOAD_OPERATION,
-        RecordKind::Event | RecordKind::Run => &LOAD_ROUTING,
+    let statement = match ViewTable::of(id.kind()) {
+        ViewTable::Jobs => &LOAD_JOB,
+        ViewTable::Operations => &LOAD_OPERATION,
+        ViewTable::Records => &LOAD_RECORD,
     };
     let found =
         one(database, statement, &[id.as_str().into()], |row| Ok((text(row, 0)?, read_agenda(row, 1)?)))

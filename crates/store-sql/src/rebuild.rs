@@ -3,7 +3,7 @@
 //! Claims are not in the facts: the ones that are there stay. A record without an agenda row gets one whose claim version is
 //! above any that was ever given, so that no old owner is let in.
 
-use domain::attention::{Retention, attention};
+use domain::attention::Retention;
 use domain::{Claim, Lease, OwnerId, Timestamp};
 use store::{AgendaRow, StoreError, VIEW_FORMAT, encode_view, seal_view};
 
@@ -12,7 +12,7 @@ use crate::database::{Database, Ending, Purpose, integer, one};
 use crate::dialect::Sql;
 use crate::floor::{keep_time, newest_fact};
 use crate::rows::{ViewValues, agenda_values, new_agenda_values, read_agenda};
-use crate::views::{INSERT_JOB, INSERT_OPERATION, INSERT_ROUTING};
+use crate::views::{INSERT_JOB, INSERT_OPERATION, INSERT_RECORD};
 use crate::walk::{Place, Stream, next_page};
 
 /// What was rebuilt.
@@ -43,7 +43,7 @@ pub(crate) async fn rebuild<D: Database>(
 
 static DROP_JOBS: Sql = Sql::new("DELETE FROM jobs");
 static DROP_OPERATIONS: Sql = Sql::new("DELETE FROM operations");
-static DROP_ROUTING: Sql = Sql::new("DELETE FROM routing");
+static DROP_RECORDS: Sql = Sql::new("DELETE FROM records");
 
 async fn write_all<D: Database>(
     database: &D,
@@ -53,7 +53,7 @@ async fn write_all<D: Database>(
     // The agenda is written at this time: not before anything that it is about.
     let now = now.max(newest_fact(database).await.map_err(D::read_failed)?);
     let mut newest = Timestamp::default();
-    for statement in [&DROP_JOBS, &DROP_OPERATIONS, &DROP_ROUTING] {
+    for statement in [&DROP_JOBS, &DROP_OPERATIONS, &DROP_RECORDS] {
         database.execute(statement, &[]).await.map_err(D::read_failed)?;
     }
     let mut rebuilt = Rebuilt::default();
@@ -110,10 +110,10 @@ async fn write<D: Database>(
     match ViewValues::of(&stream.id, record, &view) {
         ViewValues::Job(values) => database.execute(&INSERT_JOB, &values).await,
         ViewValues::Operation(values) => database.execute(&INSERT_OPERATION, &values).await,
-        ViewValues::Routing(values) => database.execute(&INSERT_ROUTING, &values).await,
+        ViewValues::Record(values) => database.execute(&INSERT_RECORD, &values).await,
     }
     .map_err(D::read_failed)?;
-    let entry = attention(record, retention).entry(now);
+    let entry = record.schedule(retention).entry(now);
     let found = one(database, &AGENDA_ROW, &[stream.id.as_str().into()], |row| read_agenda(row, 0)).await;
     if let Some(mut row) = found.map_err(D::read_failed)? {
         let beyond = row.head.version > stream.head.version;

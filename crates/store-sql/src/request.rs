@@ -1,13 +1,16 @@
 //! What a writer can be asked, who waits for the answer, and what it answers.
 
-use domain::ask::{Ask, Closing};
-use domain::peer::{Peer, Sighting};
-use domain::timeline::{Anchor, Step};
-use domain::{Fence, Lease, RecordId, RecordKind, Timestamp};
-use store::{Committed, Footing, Node, StoreError, Take, Taken, Taking, Token};
+pub(crate) mod answer;
+pub(crate) mod side_writes;
+
+use domain::peer::Sighting;
+use store::{
+    ClaimOutcome, ClaimRequest, Commit, Committed, Footing, Reply, SideWrite, StoreError, Taken, Urgency,
+};
 use tokio::sync::oneshot;
 
 use crate::prepare::Prepared;
+use crate::queue::Queue;
 
 /// What a writer can be asked.
 pub(crate) enum Request {
@@ -15,82 +18,8 @@ pub(crate) enum Request {
     Commit(Prepared),
     /// Take, renew or hand back.
     Claim(ClaimRequest),
-    /// Keep or revoke an access token.
-    Token(TokenRequest),
-    /// Keep, order about or remove a node.
-    Node(NodeRequest),
-    /// Keep, forget or sight peers.
-    Peer(PeerRequest),
-    /// Keep or close an ask.
-    Ask(AskRequest),
-    /// Keep where the time of the store stands.
-    Clock(ClockRequest),
-}
-
-/// A request about claims.
-pub(crate) enum ClaimRequest {
-    TakeDue {
-        kind: RecordKind,
-        take: Take,
-    },
-    TakeReady {
-        lane: String,
-        limit: Option<usize>,
-        take: Take,
-    },
-    Take {
-        id: RecordId,
-        take: Take,
-    },
-    Renew {
-        id: RecordId,
-        fence: Fence,
-        now: Timestamp,
-        lease: Lease,
-    },
-    HandBack {
-        id: RecordId,
-        fence: Fence,
-        now: Timestamp,
-        due_at: Timestamp,
-    },
-    /// Ends the leases of dead owners, whose ids begin so.
-    EndLeases {
-        owners: String,
-        now: Timestamp,
-    },
-}
-
-/// A request about tokens.
-pub(crate) enum TokenRequest {
-    Keep(Token),
-    Revoke { id: String, at: Timestamp },
-}
-
-/// A request about nodes.
-pub(crate) enum NodeRequest {
-    Keep { node: Node, forget_before: Timestamp },
-    Tell { id: String, taking: Taking },
-    Remove { id: String },
-}
-
-/// A request about peers.
-pub(crate) enum PeerRequest {
-    Keep(Box<Peer>),
-    Forget { id: String, version: u64 },
-    Sight(Vec<Sighting>),
-}
-
-/// A request about asks.
-pub(crate) enum AskRequest {
-    Keep { ask: Box<Ask>, replied: Option<Closing> },
-    Close { id: String, closing: Closing },
-}
-
-/// A request about the time of the store.
-pub(crate) struct ClockRequest {
-    pub(crate) anchor: Anchor,
-    pub(crate) step: Option<Step>,
+    /// Write beside the ledger.
+    Write(SideWrite),
 }
 
 /// A request, and who waits for its answer.
@@ -102,15 +31,51 @@ pub(crate) struct Item {
 /// What a writer answers.
 pub(crate) enum Answer {
     Committed(Committed),
-    Taken(Vec<Taken>),
-    /// Whether what was named is known.
-    Known(bool),
-    Done,
+    Claim(ClaimOutcome),
+    /// Whether the write had an effect.
+    Written(bool),
 }
 
-impl Item {
-    pub(crate) fn new(request: Request, reply: oneshot::Sender<Result<Answer, StoreError>>) -> Self {
-        Self { request, reply }
+impl Queue<Item> {
+    /// Queues a commit, encoded on the caller's thread.
+    pub(crate) fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
+        let urgency = commit.urgency;
+        self.ask(Prepared::new(commit).map(Request::Commit), urgency, |answer| {
+            if let Answer::Committed(committed) = answer { Some(committed) } else { None }
+        })
+    }
+
+    pub(crate) fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimOutcome> {
+        self.ask(Ok(Request::Claim(request)), Urgency::Result, |answer| {
+            if let Answer::Claim(outcome) = answer { Some(outcome) } else { None }
+        })
+    }
+
+    pub(crate) fn write(&self, write: SideWrite) -> Reply<'_, bool> {
+        let urgency = write.urgency();
+        self.ask(write.check().map(|()| Request::Write(write)), urgency, |answer| {
+            if let Answer::Written(had_effect) = answer { Some(had_effect) } else { None }
+        })
+    }
+
+    /// Queues work for the writer at once; the answer comes after the sync.
+    fn ask<T: Send + 'static>(
+        &self,
+        request: Result<Request, StoreError>,
+        urgency: Urgency,
+        pick: fn(Answer) -> Option<T>,
+    ) -> Reply<'_, T> {
+        let (reply, answer) = oneshot::channel();
+        let queued = request.and_then(|request| {
+            let weight = request.weight();
+            self.push(Item { request, reply }, urgency, weight)
+        });
+        Box::pin(async move {
+            queued?;
+            // A writer that ended without an answer may have committed.
+            let answer = answer.await.unwrap_or(Err(StoreError::OutcomeUnknown))?;
+            Ok(pick(answer).expect("every request is answered in kind"))
+        })
     }
 }
 
@@ -124,64 +89,57 @@ impl Request {
                 | ClaimRequest::Take { take, .. },
             ) => take.footing == Footing::NextCommit,
             Self::Commit(prepared) => prepared.commit.tells_nothing(),
-            Self::Claim(_)
-            | Self::Token(_)
-            | Self::Node(_)
-            | Self::Peer(_)
-            | Self::Ask(_)
-            | Self::Clock(_) => false,
+            Self::Claim(_) | Self::Write(_) => false,
         }
     }
 
     /// Roughly how many bytes it holds in the queue.
-    pub(crate) fn weight(&self) -> usize {
+    fn weight(&self) -> usize {
         match self {
             Self::Commit(prepared) => prepared.weight(),
             Self::Claim(_) => 0,
-            Self::Token(TokenRequest::Keep(token)) => {
-                token.name.len() + token.scopes.iter().map(String::len).sum::<usize>()
-            }
-            Self::Token(TokenRequest::Revoke { id, .. }) => id.len(),
-            Self::Node(_) | Self::Clock(_) => 0,
-            Self::Peer(PeerRequest::Keep(peer)) => {
-                let words = peer.labels.iter().chain(&peer.capabilities);
-                peer.metadata.as_str().len() + words.map(String::len).sum::<usize>()
-            }
-            Self::Peer(PeerRequest::Forget { id, .. }) => id.len(),
-            Self::Peer(PeerRequest::Sight(sightings)) => sightings.len() * size_of::<Sighting>(),
-            Self::Ask(AskRequest::Keep { ask, .. }) => ask.text.len(),
-            Self::Ask(AskRequest::Close { closing, .. }) => closing.message.as_ref().map_or(0, String::len),
+            Self::Write(write) => weight_of(write),
         }
     }
 }
 
+fn weight_of(write: &SideWrite) -> usize {
+    match write {
+        SideWrite::KeepToken { token } => {
+            token.name.len() + token.scopes.iter().map(String::len).sum::<usize>()
+        }
+        SideWrite::RevokeToken { id, .. } => id.len(),
+        SideWrite::ForgetPeer { key, .. } => key.id.len(),
+        SideWrite::KeepPeer { peer } => {
+            let words = peer.labels.iter().chain(&peer.capabilities);
+            peer.metadata.as_str().len() + words.map(String::len).sum::<usize>()
+        }
+        SideWrite::NoteSightings { sightings } => sightings.len() * size_of::<Sighting>(),
+        SideWrite::KeepAsk { ask, .. } => ask.text.len(),
+        SideWrite::CloseAsk { closing, .. } => closing.message.as_ref().map_or(0, String::len),
+        SideWrite::KeepNode { .. }
+        | SideWrite::TellNode { .. }
+        | SideWrite::RemoveNode { .. }
+        | SideWrite::KeepClock { .. }
+        | SideWrite::TimersMoved { .. } => 0,
+    }
+}
+
 impl Answer {
-    pub(crate) fn committed(self) -> Option<Committed> {
-        if let Self::Committed(committed) = self { Some(committed) } else { None }
+    /// These were taken.
+    pub(crate) fn taken(taken: Vec<Taken>) -> Self {
+        Self::Claim(ClaimOutcome::Taken(taken))
     }
 
-    pub(crate) fn taken(self) -> Option<Vec<Taken>> {
-        if let Self::Taken(taken) = self { Some(taken) } else { None }
-    }
-
-    pub(crate) fn one_taken(self) -> Option<Taken> {
-        self.taken().and_then(|taken| taken.into_iter().next())
-    }
-
-    pub(crate) fn known(self) -> Option<bool> {
-        if let Self::Known(known) = self { Some(known) } else { None }
-    }
-
-    pub(crate) fn done(self) -> Option<()> {
-        matches!(self, Self::Done).then_some(())
-    }
+    /// What was named is released.
+    pub(crate) const RELEASED: Self = Self::Claim(ClaimOutcome::Released);
 
     /// Whether it means that a row was changed.
     pub(crate) fn has_written(answer: &Result<Self, StoreError>) -> bool {
         match answer {
-            Ok(Self::Taken(taken)) => !taken.is_empty(),
-            Ok(Self::Known(known)) => *known,
-            Ok(Self::Done | Self::Committed(_)) => true,
+            Ok(Self::Claim(ClaimOutcome::Taken(taken))) => !taken.is_empty(),
+            Ok(Self::Written(had_effect)) => *had_effect,
+            Ok(Self::Claim(ClaimOutcome::Released) | Self::Committed(_)) => true,
             Err(_) => false,
         }
     }

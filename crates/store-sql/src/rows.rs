@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use domain::attention::Place;
-use domain::{Claim, OwnerId, Record, RecordId, Timestamp};
+use domain::{Claim, OwnerId, Record, RecordId, Summary, Timestamp};
 use store::{
-    AgendaRow, Checksum, FactId, Head, JobColumns, OperationColumns, RoutingColumns, StoreError, StoredFact,
-    decode_fact,
+    AgendaRow, Checksum, FactId, Head, JobColumns, OperationColumns, StoreError, StoredFact, decode_fact,
 };
 
 use crate::database::{Columns, Given, Unfit, digest, integer, optional_text, text, unsigned};
@@ -44,13 +43,13 @@ macro_rules! operation_columns {
 }
 pub(crate) use operation_columns;
 
-/// The columns of the view of an event or a run, in the order of `ViewValues`.
-macro_rules! routing_columns {
+/// The columns of the view of any other record, in the order of `ViewValues`.
+macro_rules! record_columns {
     () => {
-        "id, kind, status, name, circle, dedupe_key, begun_at, updated_at, view"
+        "id, kind, status, name, circle, key, began_at, updated_at, view"
     };
 }
-pub(crate) use routing_columns;
+pub(crate) use record_columns;
 
 /// Reads an agenda row from these columns on.
 pub(crate) fn read_agenda(row: &dyn Columns, first: usize) -> Result<AgendaRow, Unfit> {
@@ -118,57 +117,49 @@ pub(crate) fn new_agenda_values<'a>(id: &'a RecordId, row: &'a AgendaRow) -> [Gi
     all
 }
 
-/// The values of a view, by the kind of its record.
+/// The values of a view, by its table.
 pub(crate) enum ViewValues<'a> {
     Job([Given<'a>; 8]),
     Operation([Given<'a>; 6]),
-    Routing([Given<'a>; 9]),
+    Record([Given<'a>; 9]),
 }
 
 impl<'a> ViewValues<'a> {
     pub(crate) fn of(id: &'a RecordId, record: &'a Record, view: &'a str) -> Self {
-        match record {
-            Record::Job(job) => {
-                let columns = JobColumns::from(&**job);
-                Self::Job([
-                    id.as_str().into(),
-                    columns.state.as_str().into(),
-                    columns.updated_at.micros().into(),
-                    columns.owner_peer_id.into(),
-                    columns.created_by_peer_id.into(),
-                    columns.session_id.into(),
-                    columns.circle.into(),
-                    view.into(),
-                ])
-            }
-            Record::Operation(operation) => {
-                let columns = OperationColumns::from(&**operation);
-                Self::Operation([
-                    id.as_str().into(),
-                    columns.job_id.into(),
-                    columns.status.as_str().into(),
-                    columns.updated_at.micros().into(),
-                    columns.orphaned_at.map(Timestamp::micros).into(),
-                    view.into(),
-                ])
-            }
-            Record::Event(event) => Self::routing(id, RoutingColumns::from(&**event), view),
-            Record::Run(run) => Self::routing(id, RoutingColumns::from(&**run), view),
+        if let Some(job) = record.as_job() {
+            let columns = JobColumns::from(job);
+            return Self::Job([
+                id.as_str().into(),
+                columns.state.as_str().into(),
+                columns.updated_at.micros().into(),
+                columns.owner_peer_id.into(),
+                columns.created_by_peer_id.into(),
+                columns.session_id.into(),
+                columns.circle.into(),
+                view.into(),
+            ]);
         }
-    }
-}
-
-impl<'a> ViewValues<'a> {
-    fn routing(id: &'a RecordId, columns: RoutingColumns<'a>, view: &'a str) -> Self {
-        Self::Routing([
+        if let Some(operation) = record.as_operation() {
+            let columns = OperationColumns::from(operation);
+            return Self::Operation([
+                id.as_str().into(),
+                columns.job_id.into(),
+                columns.status.as_str().into(),
+                columns.updated_at.micros().into(),
+                columns.orphaned_at.map(Timestamp::micros).into(),
+                view.into(),
+            ]);
+        }
+        let Summary { status, name, circle, key, began_at, updated_at } = record.summary();
+        Self::Record([
             id.as_str().into(),
             id.kind().as_str().into(),
-            columns.status.into(),
-            columns.name.into(),
-            columns.circle.into(),
-            columns.dedupe_key.into(),
-            columns.begun_at.micros().into(),
-            columns.updated_at.micros().into(),
+            status.into(),
+            name.into(),
+            circle.into(),
+            key.into(),
+            began_at.micros().into(),
+            updated_at.micros().into(),
             view.into(),
         ])
     }

@@ -4,24 +4,20 @@
 
 mod accepted_loss;
 mod apply;
-mod asks;
 mod blank;
 mod check;
 mod checkpoint;
 mod claims;
-mod clock;
 mod connect;
 mod connections;
 mod counts;
 mod database;
 mod failure;
+mod jumps;
 mod lock;
 mod log_scan;
 mod losses;
-mod peers;
-mod plugin_state;
 mod readers;
-mod routing;
 mod watermark;
 mod writer;
 
@@ -31,22 +27,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use domain::Timestamp;
 use domain::attention::Retention;
-use domain::job::JobStateName;
-use domain::{BodyRef, Digest, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
 use store::{
-    Commit, Committed, IdempotencyKey, JobQuery, KeptKey, Lane, Loaded, Node, OpenJobs, OrphanCursor, Page,
-    Reply, Store, StoreError, StoredFact, Take, Taken, Taking, Token, Urgency,
+    ClaimOutcome, ClaimRequest, Commit, Committed, ReadAnswer, ReadRequest, Reply, SideWrite, Store,
+    StoreError,
 };
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
+use crate::answer::answer;
 use crate::database::at_once;
-use crate::prepare::Prepared;
 use crate::queue::Queue;
 use crate::recent::Recent;
-use crate::request::{Answer, ClaimRequest, Item, NodeRequest, Request, TokenRequest};
+use crate::request::Item;
 use crate::{ClaimLine, Durability, FactLine, OpenError, Rebuilt, Verified};
-use crate::{export, floor, keys, lists, nodes, operations, reads, tokens};
+use crate::{export, floor};
 use checkpoint::Checkpointer;
 use connections::Connections;
 use counts::Counts;
@@ -60,7 +55,7 @@ pub use blank::{Filled, filled};
 pub(crate) use connect::{APPLICATION_ID as STORE_APPLICATION_ID, writer};
 pub use lock::FileLock;
 pub use log_scan::{LogContent, LogScan, scan_log};
-pub use losses::{FileHeader, Loss, judge};
+pub use losses::{FileHeader, Loss, judge, refuse_damaged};
 pub(crate) use watermark::mark_of;
 pub use watermark::{BootId, LogPlace, Phase, Watermark};
 pub use writer::WriterFigures;
@@ -259,187 +254,56 @@ impl SqliteStore {
         self.newest_fact
     }
 
-    /// Ends the leases of all owners whose ids begin so, because they are known to be dead: only one process has the file, so
-    /// what an earlier one held is free. Before any work is taken under such an id.
-    pub fn end_leases_of(&self, owners: &str, now: Timestamp) -> Reply<'_, ()> {
-        self.claim(ClaimRequest::EndLeases { owners: owners.to_owned(), now }, Answer::done)
-    }
-
     /// What the writer has done so far.
     pub fn figures(&self) -> &WriterFigures {
         &self.figures
     }
 
-    /// Queues work for the writer; the answer comes after the sync.
-    fn write<'a, T: Send + 'a>(
-        &'a self,
-        request: Result<Request, StoreError>,
-        urgency: Urgency,
-        pick: fn(Answer) -> Option<T>,
-    ) -> Reply<'a, T> {
-        let (reply, answer) = oneshot::channel();
-        let queued = request.and_then(|request| {
-            let weight = request.weight();
-            self.queue.push(Item::new(request, reply), urgency, weight)
-        });
-        Box::pin(async move {
-            queued?;
-            // A writer that ended without an answer may have committed.
-            let answer = answer.await.unwrap_or(Err(StoreError::OutcomeUnknown))?;
-            Ok(pick(answer).expect("every request is answered in kind"))
-        })
-    }
-
-    fn claim<T: Send + 'static>(&self, request: ClaimRequest, pick: fn(Answer) -> Option<T>) -> Reply<'_, T> {
-        self.write(Ok(Request::Claim(request)), Urgency::Result, pick)
+    /// What needs no read.
+    fn known(&self, request: &ReadRequest) -> Option<ReadAnswer> {
+        if let ReadRequest::Load { id } = request {
+            self.recent.get(id).map(|loaded| ReadAnswer::Load(Some(loaded)))
+        } else if let ReadRequest::Body { id, body } = request {
+            self.recent.body(id, *body).map(|bytes| ReadAnswer::Body(Some(bytes.to_vec())))
+        } else if let ReadRequest::JobCounts {} = request {
+            self.counts.known().map(ReadAnswer::JobCounts)
+        } else if let ReadRequest::OpenJobs { executor } = request {
+            self.counts.known_open(executor).map(ReadAnswer::OpenJobs)
+        } else if let ReadRequest::Sights {} = request {
+            Some(ReadAnswer::Sights(Vec::new()))
+        } else {
+            None
+        }
     }
 }
 
 impl Store for SqliteStore {
     fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
-        let urgency = commit.urgency;
-        self.write(Prepared::new(commit).map(Request::Commit), urgency, Answer::committed)
+        self.queue.commit(commit)
     }
 
-    fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
-        if let Some(loaded) = self.recent.get(id) {
-            return Box::pin(std::future::ready(Ok(Some(loaded))));
-        }
-        let id = id.clone();
-        self.readers.read(move |connection| at_once(reads::load(connection, &id)))
+    fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimOutcome> {
+        self.queue.claim(request)
     }
 
-    fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
-        if let Some(bytes) = self.recent.body(id, body) {
-            return Box::pin(std::future::ready(Ok(Some(bytes.to_vec()))));
-        }
-        let id = id.clone();
-        self.readers.read(move |connection| at_once(reads::body(connection, &id, body)))
+    fn write(&self, write: SideWrite) -> Reply<'_, bool> {
+        self.queue.write(write)
     }
 
-    fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
-        let key = key.clone();
-        self.readers.read(move |connection| at_once(keys::key(connection, &key)))
-    }
-
-    fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
-        self.readers.read(move |connection| at_once(lists::jobs(connection, &query)))
-    }
-
-    fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
-        if let Some(counts) = self.counts.known() {
-            return Box::pin(std::future::ready(Ok(counts)));
+    fn read(&self, request: ReadRequest) -> Reply<'_, ReadAnswer> {
+        if let Some(known) = self.known(&request) {
+            return Box::pin(std::future::ready(Ok(known)));
         }
         let counts = self.counts.clone();
-        self.readers.read(move |connection| counts.count(connection))
-    }
-
-    fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, OpenJobs> {
-        if let Some(open) = self.counts.known_open(executor) {
-            return Box::pin(std::future::ready(Ok(open)));
-        }
-        let (counts, executor) = (self.counts.clone(), executor.to_owned());
-        self.readers.read(move |connection| counts.count_open(connection, &executor))
-    }
-
-    fn operations_of<'a>(&'a self, job: &'a JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {
-        let job = job.clone();
-        self.readers.read(move |connection| at_once(operations::of_job(connection, &job, limit)))
-    }
-
-    fn orphans(&self, after: Option<OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>> {
-        self.readers.read(move |connection| at_once(operations::orphans(connection, after.as_ref(), limit)))
-    }
-
-    fn orphan_count(&self) -> Reply<'_, u64> {
-        self.readers.read(|connection| at_once(operations::orphan_count(connection)))
-    }
-
-    fn facts_of<'a>(
-        &'a self,
-        id: &'a RecordId,
-        after_version: u64,
-        limit: usize,
-    ) -> Reply<'a, Vec<StoredFact>> {
-        let id = id.clone();
-        self.readers.read(move |connection| at_once(reads::facts_of(connection, &id, after_version, limit)))
-    }
-
-    fn facts_after(&self, position: u64, limit: usize) -> Reply<'_, Vec<StoredFact>> {
-        self.readers.read(move |connection| at_once(reads::facts_after(connection, position, limit)))
-    }
-
-    fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
-        self.claim(ClaimRequest::TakeDue { kind, take }, Answer::taken)
-    }
-
-    fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>> {
-        let Lane { name, limit } = lane;
-        self.claim(ClaimRequest::TakeReady { lane: name.to_owned(), limit, take }, Answer::taken)
-    }
-
-    fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
-        self.claim(ClaimRequest::Take { id: id.clone(), take }, Answer::one_taken)
-    }
-
-    fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
-        self.claim(ClaimRequest::Renew { id: id.clone(), fence, now, lease }, Answer::one_taken)
-    }
-
-    fn hand_back<'a>(
-        &'a self,
-        id: &'a RecordId,
-        fence: Fence,
-        now: Timestamp,
-        due_at: Timestamp,
-    ) -> Reply<'a, ()> {
-        self.claim(ClaimRequest::HandBack { id: id.clone(), fence, now, due_at }, Answer::done)
-    }
-
-    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
-        self.readers.read(|connection| at_once(reads::ready_lanes(connection)))
-    }
-
-    fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
-        self.readers.read(move |connection| at_once(reads::earliest_due(connection, kind)))
-    }
-
-    fn keep_token(&self, token: Token) -> Reply<'_, ()> {
-        let request = token.check().map(|()| Request::Token(TokenRequest::Keep(token)));
-        self.write(request, Urgency::Result, Answer::done)
-    }
-
-    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
-        let sha256 = *sha256;
-        self.readers.read(move |connection| at_once(tokens::token(connection, sha256)))
-    }
-
-    fn tokens(&self) -> Reply<'_, Vec<Token>> {
-        self.readers.read(|connection| at_once(tokens::tokens(connection)))
-    }
-
-    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
-        let request = Request::Token(TokenRequest::Revoke { id: id.to_owned(), at });
-        self.write(Ok(request), Urgency::Result, Answer::known)
-    }
-
-    fn keep_node(&self, node: Node, forget_before: Timestamp) -> Reply<'_, ()> {
-        let request = node.check().map(|()| Request::Node(NodeRequest::Keep { node, forget_before }));
-        self.write(request, Urgency::Result, Answer::done)
-    }
-
-    fn nodes(&self) -> Reply<'_, Vec<Node>> {
-        self.readers.read(|connection| at_once(nodes::nodes(connection)))
-    }
-
-    fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool> {
-        let request = Request::Node(NodeRequest::Tell { id: id.to_owned(), taking });
-        self.write(Ok(request), Urgency::Result, Answer::known)
-    }
-
-    fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
-        let request = Request::Node(NodeRequest::Remove { id: id.to_owned() });
-        self.write(Ok(request), Urgency::Result, Answer::done)
+        self.readers.read(move |connection| {
+            if let ReadRequest::JobCounts {} = request {
+                counts.count(connection).map(ReadAnswer::JobCounts)
+            } else if let ReadRequest::OpenJobs { executor } = &request {
+                counts.count_open(connection, executor).map(ReadAnswer::OpenJobs)
+            } else {
+                at_once(answer(connection, &request))
+            }
+        })
     }
 }
 

@@ -4,7 +4,6 @@
 //! state of one stream. A fact that cannot be read is told in its place, and the walk goes on.
 
 use domain::record::apply;
-use domain::timers;
 use domain::{Record, RecordId};
 use store::{FactText, Head, decode_fact};
 
@@ -151,7 +150,7 @@ impl Stream {
         let decoded =
             decode_fact(&fact.kind, &fact.payload).map_err(|error| format!("fact {expected}: {error}"))?;
         // The clock was set back: time goes back in a stream at such a fact and nowhere else.
-        if fact.at.micros() < self.last_at && !timers::is_move_back(&decoded) {
+        if fact.at.micros() < self.last_at && !decoded.moves_back() {
             return Err(format!("fact {expected} is older than the one before it"));
         }
         apply(&mut self.record, &self.id, &decoded, fact.at)

@@ -36,6 +36,15 @@ pub struct Taken {
     pub id: RecordId,
     /// The claim.
     pub claim: Claim,
+    /// When whoever held it before was last heard of, if anyone did and the store knows.
+    pub heard_at: Option<Timestamp>,
+}
+
+impl Taken {
+    /// The claim of a record of which nobody asks who had it before.
+    pub fn of(id: RecordId, claim: Claim) -> Self {
+        Self { id, claim, heard_at: None }
+    }
 }
 
 impl AgendaRow {
@@ -71,6 +80,11 @@ impl AgendaRow {
                 self.due_at = entry.due_at;
             }
         }
+    }
+
+    /// When its holder, or its last one, was last heard of.
+    pub fn heard_at(&self) -> Option<Timestamp> {
+        self.claim.as_ref().map(|claim| claim.heartbeat_at)
     }
 
     fn is_claimed_from_outside(&self, now: Timestamp) -> bool {

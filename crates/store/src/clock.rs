@@ -3,18 +3,24 @@
 //! A step is kept together with what it does to leases: everything that is held is held for as long as before. Whoever read the time before
 //! the step and comes after it is carried over it (`Steps::carried`), so that no lease is over because of the order in which the two come.
 
-use domain::timeline::{Anchor, FOLLOWED_MICROS, Step, Steps};
-use domain::{RecordId, RecordKind, Timestamp};
+use std::sync::Arc;
 
-use crate::Reply;
+use domain::timeline::{Anchor, MAX_STEPS, Step, Steps};
+use domain::{RecordId, Timestamp};
 
 /// What a store knows of its own time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreClock {
     /// Where its time was in relation to the clock of a machine.
     pub anchor: Option<Anchor>,
+    /// Where nodes share it: the same for each of their machines, since its time was last corrected or has last jumped.
+    pub anchors: Vec<Anchor>,
     /// Where it has jumped.
     pub steps: Steps,
+    /// Who adopted each of the steps, in their order: [`CLOCK`], or the operator who set it right.
+    pub adopted_by: Vec<Arc<str>>,
+    /// How often timers must still be moved over the newest step: whoever finds that nobody does it, does it.
+    pub passes_left: u8,
     /// Where nodes share it: store time minus what the server's clock says, in microseconds.
     pub correction_micros: i64,
     /// Since when that is so, in store time; none while it is zero.
@@ -25,8 +31,54 @@ pub struct StoreClock {
     pub revision: i64,
 }
 
+/// Who adopts a step that has lasted.
+pub const CLOCK: &str = "clock";
+
+/// A step that is adopted, and by whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// The step.
+    pub step: Step,
+    /// [`CLOCK`], or an operator.
+    pub by: Arc<str>,
+}
+
+impl From<Step> for Adopted {
+    fn from(step: Step) -> Self {
+        Self { step, by: Arc::from(CLOCK) }
+    }
+}
+
+impl StoreClock {
+    /// Adds a step that is adopted: its timers are still to be moved.
+    pub fn adopt(&mut self, adopted: &Adopted) {
+        self.steps.push(adopted.step);
+        self.adopted_by.push(adopted.by.clone());
+        let forgotten = self.adopted_by.len().saturating_sub(MAX_STEPS);
+        self.adopted_by.drain(..forgotten);
+        self.passes_left = passes(adopted.step);
+    }
+
+    /// Where its time was in relation to the clock of the machine that was started at this boot; none if the boot is not known.
+    pub fn anchor_of(&self, boot: i64) -> Option<Anchor> {
+        self.anchors.iter().find(|anchor| anchor.boot == boot && boot != 0).copied()
+    }
+
+    /// The newest step with whoever adopted it, if timers must still be moved over it.
+    pub fn unmoved(&self) -> Option<Adopted> {
+        let step = *self.steps.as_slice().last().filter(|_| self.passes_left > 0)?;
+        let by = self.adopted_by.last().cloned().unwrap_or_else(|| Arc::from(CLOCK));
+        Some(Adopted { step, by })
+    }
+}
+
+/// How often timers are moved over a step: after one back once more, for what was on its way then.
+pub const fn passes(step: Step) -> u8 {
+    if step.by_micros() < 0 { 2 } else { 1 }
+}
+
 /// A change of the correction that all nodes have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
     /// The revision that it was decided on: made only if nobody has changed anything since.
     pub revision: i64,
@@ -37,23 +89,24 @@ pub struct Correction {
     /// Whether it stays until an operator says otherwise.
     pub ahead_at_start: bool,
     /// The step that is adopted with it.
-    pub step: Option<Step>,
+    pub adopted: Option<Adopted>,
 }
 
-/// What the nodes that live see of the server's clock.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SeenSteps {
-    /// Nodes that were heard of lately.
-    pub live_nodes: usize,
-    /// The steps that such nodes see, in microseconds: one each at most.
-    pub seen_micros: Vec<i64>,
+/// What a node has written down of the server's clock, as others find it. Whether it lives they find out by themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sight {
+    /// The node.
+    pub node_id: String,
+    /// Its last heartbeat, by its own clock.
+    pub heartbeat_at: Timestamp,
+    /// The step that it sees, in microseconds; none if it agrees with the corrected clock.
+    pub by_micros: Option<i64>,
 }
 
-impl SeenSteps {
-    /// Whether most of the nodes that live see this step, give or take what is followed anyway.
-    pub fn agree_on(&self, by_micros: i64) -> bool {
-        let same = |seen: &&i64| seen.saturating_sub(by_micros).saturating_abs() <= FOLLOWED_MICROS;
-        self.seen_micros.iter().filter(same).count() * 2 > self.live_nodes
+impl Sight {
+    /// How far the server's clock is ahead of the time that the node goes by, without the correction that all have in common.
+    pub fn step_micros(&self, correction_micros: i64) -> i64 {
+        self.by_micros.unwrap_or_default().saturating_sub(correction_micros)
     }
 }
 
@@ -64,41 +117,4 @@ pub struct DuePlace {
     pub at: Timestamp,
     /// The record; none is before all that are due then.
     pub id: Option<RecordId>,
-}
-
-/// The part of a store that is about its time.
-pub trait ClockStore {
-    /// What it knows.
-    fn clock(&self) -> Reply<'_, StoreClock>;
-    /// Keeps where its time stands, and a step that was adopted, with which every lease that is held is moved.
-    fn keep_clock(&self, anchor: Anchor, step: Option<Step>) -> Reply<'_, ()>;
-    /// Records of a kind that are due after a place and no later than a time, the first of them first.
-    fn due_between(
-        &self,
-        kind: RecordKind,
-        after: DuePlace,
-        until: Timestamp,
-        limit: usize,
-    ) -> Reply<'_, Vec<(Timestamp, RecordId)>>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn step_is_agreed_on_by_most_of_the_nodes_that_live() {
-        let hour = 3_600_000_000;
-        for (live_nodes, seen_micros, agreed) in [
-            (1, vec![hour], true),
-            (2, vec![hour], false),
-            (2, vec![hour, hour + 1_000_000], true),
-            (3, vec![hour, hour], true),
-            (3, vec![hour, -hour], false),
-            (4, vec![hour, hour], false),
-        ] {
-            let seen = SeenSteps { live_nodes, seen_micros };
-            assert_eq!(seen.agree_on(hour), agreed, "{seen:?}");
-        }
-    }
 }

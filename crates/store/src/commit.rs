@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use domain::ask::AskChange;
 use domain::attention::Entry;
-use domain::{BodyRef, Fact, Fence, Lease, Record, RecordId, Timestamp};
+use domain::{BodyRef, Fact, Fence, Lease, Record, RecordId, Removal, Timestamp};
 
+use crate::asks::check_ask;
 use crate::query::Head;
-use crate::{FactId, IdempotencyKey, KeptKey, MAX_PLUGIN_STATES, PluginStateChange, StoreError, check_ask};
+use crate::{FactId, IdempotencyKey, KeptKey, MAX_PLUGIN_STATES, PluginStateChange, StoreError};
 
 /// The limits of one commit, by name.
 pub mod limits {
@@ -106,17 +107,6 @@ pub struct NewBody {
     pub body: BodyRef,
     /// Its bytes.
     pub bytes: Arc<[u8]>,
-}
-
-/// What a change takes away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Removal {
-    /// Nothing.
-    Nothing,
-    /// The record's bodies.
-    Bodies,
-    /// The whole record: view, agenda, bodies and facts, and the keys whose time has passed.
-    Record,
 }
 
 /// A commit is on stable storage.

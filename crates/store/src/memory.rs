@@ -3,29 +3,32 @@
 //! Where a database has an index, this walks everything: it is for tests and the simulator, with few records.
 
 mod asks;
+mod claims;
 mod clock;
 mod keys;
+mod lists;
 mod nodes;
 mod peers;
 mod plugin_state;
-mod routing;
+mod reads;
+mod records;
 mod tokens;
+mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use domain::job::{JobStateName, anywhere};
 use domain::operation::Operation;
-use domain::peer::Peer;
+use domain::peer::{Peer, PeerKey};
 use domain::planted::{Bug, planted};
-use domain::{BodyRef, Digest, Fact, Fence, JobId, Lease, Record, RecordId, RecordKind, Timestamp};
+use domain::{BodyName, BodyRef, Digest, Fact, Record, RecordId, RecordKind, Timestamp};
 
-use crate::commit::limits::{MAX_FACT_BYTES, MAX_PAGE};
+use crate::commit::limits::MAX_FACT_BYTES;
 use crate::query::Head;
 use crate::{
-    AgendaRow, Change, Checksum, Commit, Committed, Cursor, IdempotencyKey, JobQuery, KeptKey, Lane, Leading,
-    Loaded, Node, OpenJobs, OrphanCursor, Page, PageWalk, Removal, Reply, Store, StoreClock, StoreError,
-    StoredFact, Take, Taken, Taking, Token, encode_fact,
+    AgendaRow, Change, Checksum, ClaimOutcome, ClaimRequest, Commit, Committed, IdempotencyKey, KeptKey,
+    Node, ReadAnswer, ReadRequest, Removal, Reply, SideWrite, Store, StoreClock, StoreError, StoredFact,
+    Token, encode_fact,
 };
 
 pub use asks::KeptAsk;
@@ -56,14 +59,15 @@ pub struct Tables {
     pub tokens: Vec<Token>,
     /// The nodes, by id.
     pub nodes: BTreeMap<String, Node>,
-    /// The peers, by id.
-    pub peers: BTreeMap<String, Peer>,
+    /// The peers.
+    pub peers: BTreeMap<PeerKey, Peer>,
     /// The asks, by correlation id.
     pub asks: BTreeMap<String, KeptAsk>,
     /// What plugins remember, by name.
     pub plugins: BTreeMap<String, KeptPlugin>,
     /// What it knows of its time.
     pub clock: StoreClock,
+    told: clock::Told,
     /// Keys whose records have gone, in the order in which they may be forgotten.
     outliving: BTreeSet<(Timestamp, IdempotencyKey)>,
     last_position: u64,
@@ -84,6 +88,16 @@ impl MemoryStore {
     pub fn commit_now(&self, commit: &Commit) -> Result<Committed, StoreError> {
         commit.check()?;
         self.tables().commit(commit)
+    }
+
+    /// Flips the lowest bit of the first byte of a stored body, which is not empty: for tests of damage.
+    pub fn damage_body(&self, id: &RecordId, body: BodyRef) {
+        let place = (id.clone(), body.name.as_str(), body.sha256);
+        if let Some(bytes) = self.tables().bodies.get_mut(&place) {
+            let mut damaged = bytes.to_vec();
+            damaged[0] ^= 1;
+            *bytes = Arc::from(damaged);
+        }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -170,7 +184,7 @@ impl Tables {
             self.views.insert(change.id.clone(), change.record.clone());
         }
         let head = Head { version, checksum: Checksum::default() };
-        let now = self.clock.steps.carried(commit.at);
+        let now = self.carried(commit.at);
         if let Some(row) = self.agenda.get_mut(&change.id) {
             row.commit(head, change.agenda.clone(), now, commit.lease);
         } else {
@@ -189,6 +203,9 @@ impl Tables {
         match removal {
             Removal::Nothing => {}
             Removal::Bodies => self.bodies.retain(|(record, _, _), _| record != id),
+            Removal::Errors => {
+                self.bodies.retain(|(record, name, _), _| record != id || *name != BodyName::Error.as_str());
+            }
             Removal::Record => {
                 self.bodies.retain(|(record, _, _), _| record != id);
                 self.keys_of_gone_record(id, at);
@@ -215,54 +232,9 @@ impl Tables {
             .filter_map(|(id, row)| row.due_at.map(|due_at| (due_at, id)))
     }
 
-    fn take(&mut self, ids: impl IntoIterator<Item = RecordId>, take: &Take) -> Vec<Taken> {
-        let mut taken = Vec::new();
-        let now = self.clock.steps.carried(take.now);
-        for id in ids {
-            let Some(row) = self.agenda.get_mut(&id) else { continue };
-            // A record that someone else holds is skipped, never waited for.
-            if let Ok(claim) = row.take(take.owner_after(taken.len()), now, take.lease) {
-                taken.push(Taken { id, claim });
-            }
-        }
-        taken
-    }
-
     /// The operations, by id.
     fn operations(&self) -> impl Iterator<Item = (&Operation, &Arc<Record>)> {
-        self.views.values().filter_map(|record| match record.as_ref() {
-            Record::Operation(operation) => Some((&**operation, record)),
-            Record::Job(_) | Record::Event(_) | Record::Run(_) => None,
-        })
-    }
-
-    fn jobs(&self, query: &JobQuery) -> Page {
-        let mut examined: Vec<(Cursor, bool)> = Vec::new();
-        for record in self.views.values() {
-            let Record::Job(job) = record.as_ref() else { continue };
-            let fits = query.filter.fits(job);
-            let is_led = match query.filter.leading() {
-                Leading::Session(id) => job.spec.session_id.as_deref() == Some(id),
-                Leading::Owner(id) => job.spec.owner_peer_id.as_deref() == Some(id),
-                Leading::Creator(id) => job.spec.created_by_peer_id.as_deref() == Some(id),
-                Leading::Circle(circle) => job.spec.circle.as_deref() == Some(circle),
-                Leading::States => fits,
-            };
-            let cursor = Cursor { updated_at: job.updated_at, id: job.id.clone() };
-            if is_led && query.after.as_ref().is_none_or(|after| cursor < *after) {
-                examined.push((cursor, fits));
-            }
-        }
-        examined.sort_by(|(a, _), (b, _)| b.cmp(a));
-        let mut walk = PageWalk::new(query.limit);
-        for (cursor, fits) in examined {
-            if !walk.look_at(cursor, fits) {
-                break;
-            }
-        }
-        let (found, next) = walk.finish();
-        let jobs = found.into_iter().map(|cursor| self.views[&RecordId::Job(cursor.id)].clone()).collect();
-        Page { jobs, next }
+        self.views.values().filter_map(|record| Some((record.as_operation()?, record)))
     }
 }
 
@@ -271,217 +243,16 @@ impl Store for MemoryStore {
         ready(check_facts(&commit).and_then(|()| self.commit_now(&commit)))
     }
 
-    fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
-        let tables = self.tables();
-        let loaded = tables.views.get(id).zip(tables.agenda.get(id)).map(|(record, row)| Loaded {
-            record: record.clone(),
-            head: row.head,
-            claim: row.claim.clone(),
-        });
-        ready(Ok(loaded))
+    fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimOutcome> {
+        ready(self.tables().claim(&request))
     }
 
-    fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
-        let place = (id.clone(), body.name.as_str(), body.sha256);
-        ready(Ok(self.tables().bodies.get(&place).map(|bytes| bytes.to_vec())))
+    fn write(&self, write: SideWrite) -> Reply<'_, bool> {
+        ready(write.check().and_then(|()| self.tables().write(write)))
     }
 
-    fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
-        ready(Ok(self.tables().keys.get(key).cloned()))
-    }
-
-    fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
-        ready(Ok(self.tables().jobs(&query)))
-    }
-
-    fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
-        let mut counts = BTreeMap::new();
-        for record in self.tables().views.values() {
-            if let Record::Job(job) = record.as_ref() {
-                *counts.entry(job.state.name()).or_insert(0) += 1;
-            }
-        }
-        ready(Ok(counts.into_iter().collect()))
-    }
-
-    fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, OpenJobs> {
-        let mut open = OpenJobs::default();
-        for record in self.tables().views.values() {
-            let Record::Job(job) = record.as_ref() else { continue };
-            let Some(named) = job.spec.executor.as_deref().filter(|_| !job.state.name().is_terminal()) else {
-                continue;
-            };
-            open.total += 1;
-            open.of_executor += u64::from(named == executor);
-        }
-        ready(Ok(open))
-    }
-
-    fn operations_of<'a>(&'a self, job: &'a JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {
-        let tables = self.tables();
-        let mut of_job: Vec<_> =
-            tables.operations().filter(|(operation, _)| operation.link.job_id == *job).collect();
-        of_job.sort_by_key(|(operation, _)| std::cmp::Reverse((operation.updated_at, &operation.id)));
-        ready(Ok(of_job.into_iter().take(limit.min(MAX_PAGE)).map(|(_, record)| record.clone()).collect()))
-    }
-
-    fn orphans(&self, after: Option<OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>> {
-        let tables = self.tables();
-        let mut orphans: Vec<_> = tables
-            .operations()
-            .filter_map(|(operation, record)| Some((OrphanCursor::of(operation)?, record.clone())))
-            .filter(|(cursor, _)| after.as_ref().is_none_or(|after| cursor > after))
-            .collect();
-        orphans.sort_by(|(a, _), (b, _)| a.cmp(b));
-        orphans.truncate(limit.min(MAX_PAGE));
-        ready(Ok(orphans.into_iter().map(|(_, record)| record).collect()))
-    }
-
-    fn orphan_count(&self) -> Reply<'_, u64> {
-        let tables = self.tables();
-        ready(Ok(tables.operations().filter(|(operation, _)| operation.orphan().is_some()).count() as u64))
-    }
-
-    fn facts_of<'a>(
-        &'a self,
-        id: &'a RecordId,
-        after_version: u64,
-        limit: usize,
-    ) -> Reply<'a, Vec<StoredFact>> {
-        let tables = self.tables();
-        let positions = tables.streams.get(id).into_iter().flatten();
-        let facts = positions
-            .filter(|(version, _)| **version > after_version)
-            .take(limit.min(MAX_PAGE))
-            .map(|(_, position)| tables.facts[position].clone())
-            .collect();
-        ready(Ok(facts))
-    }
-
-    fn facts_after(&self, position: u64, limit: usize) -> Reply<'_, Vec<StoredFact>> {
-        let tables = self.tables();
-        let after = tables.facts.range(position.saturating_add(1)..);
-        ready(Ok(after.take(limit.min(MAX_PAGE)).map(|(_, fact)| fact.clone()).collect()))
-    }
-
-    fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
-        let mut tables = self.tables();
-        let mut due: Vec<_> = tables.due(kind).filter(|(due_at, _)| *due_at <= take.now).collect();
-        due.sort();
-        due.truncate(take.limit.min(MAX_PAGE));
-        let ids: Vec<RecordId> = due.into_iter().map(|(_, id)| id.clone()).collect();
-        ready(Ok(tables.take(ids, &take)))
-    }
-
-    fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>> {
-        let mut tables = self.tables();
-        let usual = anywhere(lane.name);
-        let counts =
-            |row: &&AgendaRow| row.place.as_ref().is_some_and(|place| anywhere(&place.lane) == usual);
-        let held = tables.agenda.values().filter(counts).filter(|row| row.held).count();
-        let free = lane.limit.map_or(usize::MAX, |limit| limit.saturating_sub(held));
-        let mut waiting: Vec<_> = tables
-            .agenda
-            .iter()
-            .filter(|(_, row)| row.ready)
-            .filter_map(|(id, row)| row.place.as_ref().map(|place| (place, id)))
-            .filter(|(place, _)| &*place.lane == lane.name)
-            .map(|(place, id)| ((-place.priority, place.sequence), id.clone()))
-            .collect();
-        waiting.sort();
-        if planted(Bug::YoungestFirst) {
-            waiting.reverse();
-        }
-        waiting.truncate(take.limit.min(MAX_PAGE).min(free));
-        ready(Ok(tables.take(waiting.into_iter().map(|(_, id)| id), &take)))
-    }
-
-    fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
-        let mut tables = self.tables();
-        let now = tables.clock.steps.carried(take.now);
-        let taken = match tables.agenda.get_mut(id) {
-            None => Err(StoreError::UnknownRecord),
-            Some(row) => row
-                .take(&take.owner, now, take.lease)
-                .map(|claim| Taken { id: id.clone(), claim })
-                .map_err(StoreError::from),
-        };
-        ready(taken)
-    }
-
-    fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
-        let mut tables = self.tables();
-        let now = tables.clock.steps.carried(now);
-        let renewed = match tables.agenda.get_mut(id) {
-            None => Err(StoreError::UnknownRecord),
-            Some(row) => row
-                .renew(&fence, now, lease)
-                .map(|claim| Taken { id: id.clone(), claim })
-                .map_err(StoreError::from),
-        };
-        ready(renewed)
-    }
-
-    fn hand_back<'a>(
-        &'a self,
-        id: &'a RecordId,
-        fence: Fence,
-        now: Timestamp,
-        due_at: Timestamp,
-    ) -> Reply<'a, ()> {
-        let mut tables = self.tables();
-        let handed = match tables.agenda.get_mut(id) {
-            None => Err(StoreError::UnknownRecord),
-            Some(row) => row.hand_back(&fence, now, due_at).map_err(StoreError::from),
-        };
-        ready(handed)
-    }
-
-    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
-        let tables = self.tables();
-        let ready = tables.agenda.values().filter(|row| row.ready);
-        let lanes: BTreeSet<_> = ready.filter_map(|row| Some(row.place.as_ref()?.lane.clone())).collect();
-        self::ready(Ok(lanes.into_iter().collect()))
-    }
-
-    fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
-        ready(Ok(self.tables().due(kind).map(|(due_at, _)| due_at).min()))
-    }
-
-    fn keep_token(&self, token: Token) -> Reply<'_, ()> {
-        ready(self.tables().keep_token(token))
-    }
-
-    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
-        ready(Ok(self.tables().token(sha256)))
-    }
-
-    fn tokens(&self) -> Reply<'_, Vec<Token>> {
-        ready(Ok(self.tables().tokens.clone()))
-    }
-
-    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
-        ready(Ok(self.tables().revoke_token(id, at)))
-    }
-
-    fn keep_node(&self, node: Node, forget_before: Timestamp) -> Reply<'_, ()> {
-        ready(self.tables().keep_node(node, forget_before))
-    }
-
-    fn nodes(&self) -> Reply<'_, Vec<Node>> {
-        let mut nodes: Vec<Node> = self.tables().nodes.values().cloned().collect();
-        nodes.sort_by(|a, b| (b.started_at, &a.id).cmp(&(a.started_at, &b.id)));
-        nodes.truncate(crate::MAX_NODES);
-        ready(Ok(nodes))
-    }
-
-    fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool> {
-        ready(Ok(self.tables().tell_node(id, taking)))
-    }
-
-    fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
-        self.tables().nodes.remove(id);
-        ready(Ok(()))
+    fn read(&self, request: ReadRequest) -> Reply<'_, ReadAnswer> {
+        ready(self.tables().answer(&request))
     }
 }
 

@@ -69,6 +69,8 @@ pub struct JobFilter {
     pub session_id: Option<String>,
     /// Of this circle.
     pub circle: Option<String>,
+    /// With this tag.
+    pub tag: Option<String>,
 }
 
 /// A place in a list sorted by newest change.
@@ -87,6 +89,25 @@ pub struct Page {
     pub jobs: Vec<Arc<Record>>,
     /// Where the next page begins, if there may be one.
     pub next: Option<Cursor>,
+}
+
+impl Page {
+    /// The page of these jobs, which are sorted and one more than it holds, if there are so many: what does not fit makes it short.
+    pub fn of_sorted(mut found: Vec<Arc<Record>>, query: &JobQuery) -> Self {
+        let limit = query.limit.min(MAX_PAGE);
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().and_then(|last| last.as_job()).filter(|_| more).map(Cursor::of);
+        found.retain(|record| record.as_job().is_some_and(|job| query.filter.fits(job)));
+        Self { jobs: found, next }
+    }
+}
+
+impl Cursor {
+    /// The place of a job in the list.
+    pub fn of(job: &Job) -> Self {
+        Self { updated_at: job.updated_at, id: job.id.clone() }
+    }
 }
 
 /// How many jobs are not over, of those that name an executor.
@@ -120,10 +141,11 @@ impl JobFilter {
     pub fn fits(&self, job: &Job) -> bool {
         let equal = |wanted: &Option<String>, has: &Option<String>| wanted.is_none() || wanted == has;
         self.state.is_none_or(|state| state == job.state.name())
-            && equal(&self.owner_peer_id, &job.spec.owner_peer_id)
+            && self.owner_peer_id.as_deref().is_none_or(|owner| job.owner_peer() == Some(owner))
             && equal(&self.created_by_peer_id, &job.spec.created_by_peer_id)
             && equal(&self.session_id, &job.spec.session_id)
             && equal(&self.circle, &job.spec.circle)
+            && self.tag.as_ref().is_none_or(|tag| job.spec.tags.contains(tag))
     }
 }
 
@@ -155,38 +177,36 @@ impl JobFilter {
     }
 }
 
-/// A page as it is put together: the same rule for every store.
+/// A page as it is put together: the same rule for every list of every store.
 #[derive(Debug)]
-pub struct PageWalk {
+pub struct PageWalk<C, T> {
     limit: usize,
     examined: usize,
-    found: Vec<Cursor>,
-    last: Option<Cursor>,
+    found: Vec<T>,
+    last: Option<C>,
     more: bool,
 }
 
-impl PageWalk {
-    /// A page of at most so many jobs.
+impl<C, T> PageWalk<C, T> {
+    /// A page of at most so many.
     pub fn new(limit: usize) -> Self {
         Self { limit: limit.min(MAX_PAGE), examined: 0, found: Vec::new(), last: None, more: false }
     }
 
-    /// Looks at the next job that the leading field gives; whether another one is wanted.
-    pub fn look_at(&mut self, cursor: Cursor, fits: bool) -> bool {
-        if self.examined == MAX_EXAMINED || (fits && self.found.len() == self.limit) {
+    /// Looks at the next one, at this place in the list, and what is to be kept of it if it fits; whether another one is wanted.
+    pub fn look_at(&mut self, cursor: C, found: Option<T>) -> bool {
+        if self.examined == MAX_EXAMINED || (found.is_some() && self.found.len() == self.limit) {
             self.more = true;
             return false;
         }
         self.examined += 1;
-        if fits {
-            self.found.push(cursor.clone());
-        }
+        self.found.extend(found);
         self.last = Some(cursor);
         true
     }
 
-    /// The jobs of the page, and where the next page begins, if there may be one.
-    pub fn finish(self) -> (Vec<Cursor>, Option<Cursor>) {
+    /// What was found, and where the next page begins, if there may be one.
+    pub fn finish(self) -> (Vec<T>, Option<C>) {
         (self.found, self.last.filter(|_| self.more))
     }
 }

@@ -58,6 +58,11 @@ def resume(request, runs):
         told = {"level": "warn", "message": f"nobody waits for {asked}"}
         return answer("ignored", logs=[told])
     run.update(pending_step=None, pending_tool=None)
+    told = request["event"]
+    if told["type"] == "agentic.tool_result" and told["payload"].get("status") == "error":
+        run["status"] = "escalated"
+        payload = {"run_id": run_id, "reason": "tool_error", "result": told["payload"]}
+        return answer("escalated", [{"type": "agent.escalated", "payload": payload}], runs)
     text = request["event"]["payload"]["text"]
     if run["step"] < len(PLAN):
         run["step"] += 1

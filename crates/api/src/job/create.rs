@@ -47,7 +47,7 @@ pub struct CreateJob {
     /// A free label of the creator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Who may see it, as the creator says; `circle` if left out.
+    /// Who may see it: its `circle`, which is the default, or `private`: the peers that it names, whoever does it, and operators.
     #[serde(default = "circle")]
     pub visibility: String,
     /// The creator's request; `request.execution` is merged with the fields below.
@@ -91,7 +91,7 @@ pub struct CreateJob {
     /// `per_fire` (also `per-fire`) or `persistent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_scope: Option<String>,
-    /// `resume` or `fresh`.
+    /// `resume` where a session lasts: with `process_scope` persistent or an assigned peer. `fresh` elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuity: Option<String>,
     /// The executor that shall do it.
@@ -112,9 +112,16 @@ pub struct CreateJob {
     pub label: Option<String>,
     /// How often and how soon it is tried again; as its executor says if left out. A job of the executor `command` that exits with
     /// another code than 0, or by a signal of its own, is tried again only if this is sent, or `final_exit` in its input is `false`; one
-    /// that was lost with its daemon is tried again in any case.
+    /// that was lost with its daemon is tried again in any case. Work without an executor is handed out up to three times if this is left
+    /// out, but only when a worker was lost: what a worker reports is final. With `max_attempts`, failures that are reported count too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
+    /// `false`: it is begun once only, whatever becomes of its worker. The same as one attempt in `retry`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeatable: Option<bool>,
+    /// Lets work outside that its service does not know any more, after a restart for instance, be asked about until it expires.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_restart_recovery: bool,
     /// How long one attempt may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,

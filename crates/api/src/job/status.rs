@@ -49,7 +49,7 @@ pub struct JobStatus<'a> {
     pub source_id: Option<Cow<'a, str>>,
     /// A free label of the creator.
     pub scope: Option<Cow<'a, str>>,
-    /// Who may see it, as the creator says.
+    /// Who may see it: `circle` or `private`.
     pub visibility: Cow<'a, str>,
     /// When it was accepted.
     pub created_at: Cow<'a, str>,
@@ -114,7 +114,7 @@ pub struct ProgressEvent<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct ProtocolCancel<'a> {
-    /// Whether it was told, or tried to be.
+    /// Whether anything was sent, or tried to be.
     pub attempted: bool,
     /// sent, unavailable, failed or timeout.
     pub status: Cow<'a, str>,
@@ -126,7 +126,10 @@ pub struct ProtocolCancel<'a> {
     /// What the executor said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Cow<'a, str>>,
-    /// When it answered.
+    /// Why nothing was sent or nobody answered, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Cow<'a, str>>,
+    /// When it was sent, answered, or found out that nothing can be sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Cow<'a, str>>,
 }
@@ -148,7 +151,10 @@ pub struct Runner<'a> {
     /// Until when, unless it is renewed; `null` when no lease governs it.
     pub lease_until: Option<Cow<'a, str>>,
     /// Why the last attempt that did not succeed ended.
-    pub last_error: Option<Cow<'a, str>>,
+    pub last_error: Option<AttemptError<'a>>,
+    /// What became of whoever did it, once it is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_result: Option<ReleaseResult<'a>>,
     /// The work outside that it waits for; left out if it waits for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Outside<'a>>,
@@ -180,6 +186,18 @@ pub struct Outside<'a> {
     pub next_poll_at: Option<Cow<'a, str>>,
     /// When the host gives it up.
     pub expires_at: Cow<'a, str>,
+    /// The service's own id of the work, if its executor tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_job_id: Option<Cow<'a, str>>,
+    /// `volatile` if it is given up when its daemon is gone; left out if it outlives that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistence: Option<Cow<'a, str>>,
+    /// Seconds between questions, as granted.
+    #[serde(default)]
+    pub interval_seconds: u32,
+    /// What its service asked for and was not granted; left out if it was granted everything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clamps: Vec<crate::Clamp>,
     /// Why the last question failed; left out if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<OutsideError<'a>>,
@@ -226,4 +244,47 @@ pub struct Attempt<'a> {
     pub correlation_id: Option<Cow<'a, str>>,
     /// Its result for people.
     pub result_summary: Option<Cow<'a, str>>,
+    /// Who does it or did it: the executor, or the peer that has it.
+    #[serde(default)]
+    pub executor: Option<Cow<'a, str>>,
+    /// pending, delivered or failed: whether whoever does it had it in hand.
+    #[serde(default)]
+    pub delivery_state: Cow<'a, str>,
+    /// When whoever does it had it in hand.
+    #[serde(default)]
+    pub delivered_at: Option<Cow<'a, str>>,
+    /// Why it did not succeed; an empty object if it did, or goes on.
+    #[serde(default)]
+    pub error: AttemptError<'a>,
+}
+
+/// Why an attempt did not succeed. What was said besides is the error of the result.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct AttemptError<'a> {
+    /// Short and machine-readable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cow<'a, str>>,
+    /// The state that its end put the job in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Cow<'a, str>>,
+    /// The digest of the error object that came with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Cow<'a, str>>,
+    /// The attempt, where it is told apart from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+}
+
+/// What became of the executor of a job that is over.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct ReleaseResult<'a> {
+    /// released, skipped or failed.
+    pub status: Cow<'a, str>,
+    /// Why: `attempt_ended`, `executor_persists`, `no_release_handle`, or `not_confirmed` while nobody has seen what became of it.
+    pub reason: Cow<'a, str>,
+    /// When it was seen to have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released_at: Option<Cow<'a, str>>,
 }

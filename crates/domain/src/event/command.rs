@@ -6,7 +6,9 @@ use super::{
     DEFAULT_MAX_DEPTH, MAX_CORRELATION_BYTES, MAX_DEDUPE_KEY_BYTES, MAX_PAYLOAD_BYTES, MAX_TYPE_BYTES,
 };
 use crate::body::{BodyName, BodyRef};
-use crate::limits::{MAX_LABEL_BYTES, check_indexed, check_optional, check_optional_bytes, check_text};
+use crate::limits::{
+    MAX_ID_BYTES, MAX_LABEL_BYTES, check_indexed, check_optional, check_optional_bytes, check_text,
+};
 use crate::run::NewRun;
 use crate::{JobId, Json, Refusal, RunId};
 
@@ -24,6 +26,8 @@ pub enum EventCommand {
         /// Whether the run of the job that emitted it goes on with it.
         moves_its_run: bool,
     },
+    /// Whoever has claimed it says that it is processed, and why nothing more follows. Only under the claim.
+    Process(Processed),
     /// Move what measures passed time: store time has jumped by a step of the clock.
     MoveTimers {
         /// By so many microseconds; negative if time went back.
@@ -61,6 +65,51 @@ pub struct NewEvent {
     /// What is carried with everything that follows from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation: Option<Json>,
+    /// Who settles it.
+    #[serde(default, skip_serializing_if = "Settler::is_router")]
+    pub settled_by: Settler,
+}
+
+/// Who settles an event, as the operator says of its type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settler {
+    /// The daemon: it starts every pipeline that listens.
+    #[default]
+    Router,
+    /// Whoever claims it from outside. No pipeline listens to it.
+    Claimants,
+}
+
+impl Settler {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+    fn is_router(&self) -> bool {
+        *self == Self::Router
+    }
+}
+
+/// What the holder of a claim has made of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Processed {
+    /// The terminal reason: a short word of the claimant's own.
+    pub reason: String,
+    /// Who held the claim.
+    pub owner_id: String,
+    /// The workorder that it made of the event, if it made one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_order_id: Option<String>,
+}
+
+impl Processed {
+    /// Refuses what is over a limit.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if self.reason.is_empty() {
+            return Err(Refusal::InvalidPolicy { field: "reason" });
+        }
+        check_text("reason", &self.reason, MAX_LABEL_BYTES)?;
+        check_text("owner_id", &self.owner_id, MAX_ID_BYTES)?;
+        check_optional("work_order_id", self.work_order_id.as_deref(), MAX_ID_BYTES)
+    }
 }
 
 /// Where an event comes from.
@@ -136,6 +185,7 @@ impl NewEvent {
             depth: 0,
             max_depth: None,
             correlation: None,
+            settled_by: Settler::Router,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What may happen to an event: it is written down, settled once, and forgotten.
 
 use super::MAX_ROUTES;
-use super::command::{EventCommand, NewEvent, Route, RouteAnswer};
+use super::command::{EventCommand, NewEvent, Processed, Route, RouteAnswer, Settler};
 use super::fact::{Disposition, EventFact, Routed, Settlement};
 use super::state::Event;
 use crate::planted::{Bug, planted};
@@ -15,7 +15,9 @@ pub fn decide_new(id: &EventId, command: &EventCommand) -> Decision {
     match command {
         EventCommand::Publish(new) => publish(id, new),
         EventCommand::MoveTimers { .. } => Decision::Nothing,
-        EventCommand::Settle { .. } | EventCommand::Retire => Decision::refuse(Refusal::UnknownRecord),
+        EventCommand::Settle { .. } | EventCommand::Process(_) | EventCommand::Retire => {
+            Decision::refuse(Refusal::UnknownRecord)
+        }
     }
 }
 
@@ -26,6 +28,7 @@ pub fn decide(event: &Event, command: &EventCommand) -> Decision {
         EventCommand::Publish(new) if event.said == **new => Decision::Nothing,
         EventCommand::Publish(_) => Decision::refuse(Refusal::AlreadyExists),
         EventCommand::Settle { routes, moves_its_run } => settle(event, routes, *moves_its_run),
+        EventCommand::Process(processed) => process(event, processed),
         EventCommand::MoveTimers { by_micros } => {
             Decision::fact(EventFact::TimersMoved { by_micros: *by_micros })
         }
@@ -48,10 +51,14 @@ fn settle(event: &Event, routes: &[Route], moves_its_run: bool) -> Decision {
     if event.settled.is_some() {
         return Decision::Nothing;
     }
+    if event.said.settled_by == Settler::Claimants && !planted(Bug::RouterSettlesForClaimants) {
+        return Refusal::SettledByClaimants.into();
+    }
     if routes.len() > MAX_ROUTES {
         return Refusal::TooLarge { what: "routes of one event", limit: MAX_ROUTES }.into();
     }
-    let settlement = Settlement { routes: routes.iter().map(routed).collect(), moved_its_run: moves_its_run };
+    let routed = routes.iter().map(routed).collect();
+    let settlement = Settlement { routes: routed, moved_its_run: moves_its_run, processed: None };
     routes.iter().fold(Decision::fact(EventFact::Settled(settlement)), |decision, route| {
         match &route.answer {
             RouteAnswer::Start { .. } if planted(Bug::RunNotStarted) => decision,
@@ -61,6 +68,21 @@ fn settle(event: &Event, routes: &[Route], moves_its_run: bool) -> Decision {
             RouteAnswer::Not(_) => decision,
         }
     })
+}
+
+/// Whoever holds the claim ends an event once. The same word again changes nothing, another one is too late.
+fn process(event: &Event, processed: &Processed) -> Decision {
+    if let Some(settled) = &event.settled {
+        let same = settled.settlement.processed.as_ref() == Some(processed);
+        return if same { Decision::Nothing } else { Refusal::EventSettled.into() };
+    }
+    match processed.check() {
+        Ok(()) => Decision::fact(EventFact::Settled(Settlement {
+            processed: Some(processed.clone()),
+            ..Settlement::default()
+        })),
+        Err(refusal) => refusal.into(),
+    }
 }
 
 fn routed(route: &Route) -> Routed {

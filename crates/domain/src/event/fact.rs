@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::command::NewEvent;
+use super::command::{NewEvent, Processed};
 use crate::RunId;
 use crate::job::is_false;
 
@@ -32,6 +32,9 @@ pub struct Settlement {
     /// The run of the job that emitted it went on with it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub moved_its_run: bool,
+    /// What its claimant made of it, if one settled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processed: Option<Processed>,
 }
 
 /// What came of an event for one pipeline.

@@ -44,6 +44,8 @@ pub enum EventStatus {
     Declined,
     /// No pipeline listens to it.
     NoRoute,
+    /// Whoever had claimed it has settled it.
+    Processed,
 }
 
 impl Event {
@@ -60,6 +62,9 @@ impl Event {
     /// Where it is.
     pub fn status(&self) -> EventStatus {
         let Some(Settled { settlement, .. }) = &self.settled else { return EventStatus::Waiting };
+        if settlement.processed.is_some() {
+            return EventStatus::Processed;
+        }
         let started = settlement.routes.iter().any(|one| matches!(one.disposition, Disposition::Started(_)));
         match (settlement.moved_its_run || started, settlement.routes.is_empty()) {
             (true, _) => EventStatus::Routed,
@@ -71,7 +76,7 @@ impl Event {
 
 impl EventStatus {
     /// Every one.
-    pub const ALL: [Self; 4] = [Self::Waiting, Self::Routed, Self::Declined, Self::NoRoute];
+    pub const ALL: [Self; 5] = [Self::Waiting, Self::Routed, Self::Declined, Self::NoRoute, Self::Processed];
 
     /// The word.
     pub const fn as_str(self) -> &'static str {
@@ -80,6 +85,7 @@ impl EventStatus {
             Self::Routed => "routed",
             Self::Declined => "declined",
             Self::NoRoute => "no_route",
+            Self::Processed => "processed",
         }
     }
 

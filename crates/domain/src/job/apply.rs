@@ -1,7 +1,7 @@
 //! What a fact leaves behind on a job. Folding never judges: a fact has happened.
 
-use super::attempt::{Attempt, AttemptEnd, Trigger};
-use super::cancel::{CancelRequest, KeptCancelAnswer};
+use super::attempt::{Attempt, AttemptEnd, ObservedRelease, Trigger};
+use super::cancel::{CANCEL_UNCONFIRMED, CANCELLED_BEFORE_START, CancelRequest, KeptCancelAnswer};
 use super::details::{Details, Note};
 use super::fact::{CancelCause, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability};
 use super::holder::Holder;
@@ -12,6 +12,7 @@ use crate::{Misfold, Timestamp};
 
 /// Folds one fact, recorded at this time, into the job.
 pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold> {
+    job.hear_of_delivery(fact, at);
     match fact {
         JobFact::Created(_) => return Err(Misfold("the job was created twice")),
         JobFact::Dispatched { attempt_id, number, owner, trigger, holder } => job.begin(
@@ -23,7 +24,9 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
                 trigger: *trigger,
                 started_at: at,
                 moved_micros: 0,
+                delivered_at: None,
                 end: None,
+                release: None,
             },
             at,
         ),
@@ -45,7 +48,12 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
             job.resume_pending = true;
         }
         JobFact::Answered(kept) => job.take_answer(kept.answer),
-        JobFact::Resumed => job.resume_pending = false,
+        JobFact::Resumed => {
+            job.resume_pending = false;
+            if let Some(attempt) = job.attempts.last_mut() {
+                attempt.release = None;
+            }
+        }
         JobFact::Noted(details) => job.note(details, at),
         JobFact::Completed(details) => job.end(JobState::Completed, details, None, at),
         JobFact::Failed(details) => job.end(JobState::Failed, details, Some("failed"), at),
@@ -60,19 +68,44 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
             }
             job.requeue(*due_at, details, requeue_reason(*cause), at);
         }
-        JobFact::CancelRequested { by, reason, limit_at } => {
-            let (by, reason) = (by.clone(), reason.clone());
-            let answers = Vec::new();
-            job.ask_to_stop(CancelRequest { requested_at: at, by, reason, limit_at: *limit_at, answers });
+        JobFact::CancelRequested { by, reason, limit_at } => job.ask_to_stop(CancelRequest {
+            requested_at: at,
+            by: by.clone(),
+            reason: reason.clone(),
+            in_state: job.state.name(),
+            limit_at: *limit_at,
+            tried: None,
+            answers: Vec::new(),
+            repeats: 0,
+            repeated: Vec::new(),
+        }),
+        JobFact::CancelRepeated { by, reason } => {
+            if let Some(cancel) = &mut job.cancel {
+                cancel.repeat(by.as_deref(), reason, at);
+            }
+        }
+        JobFact::CancelRepeatsCounted { count } => {
+            if let Some(cancel) = &mut job.cancel {
+                cancel.repeats = cancel.repeats.saturating_add(*count);
+            }
+        }
+        JobFact::CancelTried(tried) => {
+            if let Some(cancel) = &mut job.cancel {
+                cancel.try_again(tried, at);
+            }
         }
         JobFact::CancelAnswered(answer) => {
             if let Some(cancel) = &mut job.cancel {
-                let kept = KeptCancelAnswer { at, answer: answer.clone(), told: None };
+                let kept = KeptCancelAnswer { at, answer: answer.clone(), told: None, said: None };
                 keep_last(&mut cancel.answers, kept, KEPT_CANCEL_ANSWERS);
             }
         }
         JobFact::Cancelled(end) => {
-            job.end(JobState::Cancelled, &end.details, Some(cancel_reason(end.cause)), at);
+            let reason = job.cancel_reason(end.cause);
+            if let (CancelCause::Confirmed, Some(cancel)) = (end.cause, &mut job.cancel) {
+                cancel.confirm(at);
+            }
+            job.end(JobState::Cancelled, &end.details, Some(reason), at);
         }
         JobFact::Expired(end) => {
             job.end(JobState::Expired, &end.details, Some(expiry_reason(end.cause)), at);
@@ -89,6 +122,11 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
         }
         JobFact::StaleReportsCounted { count } => {
             job.stale_reports = job.stale_reports.saturating_add(*count);
+        }
+        JobFact::ExecutorReleased { attempt, release } => {
+            if let Some(attempt) = job.attempts.iter_mut().find(|kept| kept.number == *attempt) {
+                attempt.release = Some(ObservedRelease { at, release: *release });
+            }
         }
         JobFact::TimersMoved { by_micros } => job.move_timers(*by_micros),
         JobFact::Purged => job.purge(at),
@@ -107,20 +145,17 @@ const fn requeue_reason(cause: RequeueCause) -> &'static str {
     }
 }
 
-const fn cancel_reason(cause: CancelCause) -> &'static str {
-    match cause {
-        CancelCause::NeverStarted | CancelCause::Confirmed => "cancelled",
-        CancelCause::TimedOut | CancelCause::SubmitUnknown => "cancel_unconfirmed",
-        CancelCause::LeaseLost => "cancel_unconfirmed_lease_lost",
-    }
-}
-
 const fn expiry_reason(cause: ExpiryCause) -> &'static str {
     match cause {
         ExpiryCause::TimeOver => "deadline_elapsed",
         ExpiryCause::OperationExpired => "operation_expired",
         ExpiryCause::Reported => "expired",
     }
+}
+
+/// An empty text takes away what was there, as a missing one does.
+fn given(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.is_empty())
 }
 
 impl Job {
@@ -142,9 +177,29 @@ impl Job {
     /// The previous attempt's result stays with that attempt and leaves the job.
     fn begin_anew(&mut self) {
         self.result = super::ResultRefs::default();
+        self.attempts_used_up = false;
+        self.limit = None;
         self.completed_at = None;
         self.cancel = None;
         self.answers.clear();
+    }
+
+    /// Whoever reports on an attempt has it in hand.
+    fn hear_of_delivery(&mut self, fact: &JobFact, at: Timestamp) {
+        let is_told = matches!(
+            fact,
+            JobFact::Delivered
+                | JobFact::Started(_)
+                | JobFact::InputAwaited(_)
+                | JobFact::Blocked(_)
+                | JobFact::SubmitIntended(_)
+                | JobFact::Deferred { .. }
+                | JobFact::Completed(_)
+        );
+        let open = self.attempts.last_mut().filter(|attempt| attempt.end.is_none());
+        if let (true, Some(attempt)) = (is_told, open) {
+            attempt.delivered_at.get_or_insert(at);
+        }
     }
 
     /// An executor of the daemon gave the attempt to someone else, who knows its id from there.
@@ -166,7 +221,7 @@ impl Job {
 
     fn report(&mut self, state: JobState, details: &Details, at: Timestamp) {
         let name = state.name();
-        self.go(state, details.reason.as_deref());
+        self.go(state, given(details.reason.as_deref()));
         self.resume_pending &= name == JobStateName::Running;
         self.take_details(details, name, at);
     }
@@ -192,11 +247,17 @@ impl Job {
 
     fn end(&mut self, state: JobState, details: &Details, reason: Option<&str>, at: Timestamp) {
         let name = state.name();
+        if name == JobStateName::Completed && self.state == (JobState::Unavailable { lease_lost: true }) {
+            // Its worker was not lost after all.
+            self.result.error = None;
+        }
         self.state = state;
         // The executor has said how it ended, or the orphan ledger has it.
         self.intent = None;
-        self.state_reason = details.reason.clone().or(reason.map(str::to_owned));
+        self.state_reason = given(details.reason.as_deref()).or(reason).map(str::to_owned);
         self.resume_pending = false;
+        self.attempts_used_up = details.attempts_used_up;
+        self.limit = details.limit.as_deref().cloned();
         self.completed_at = Some(at);
         self.take_details(details, name, at);
         self.end_attempt(name, self.state_reason.clone(), at);
@@ -218,7 +279,10 @@ impl Job {
             let phase = details.phase.clone().or_else(|| self.phase.clone());
             keep_last(&mut self.notes, Note { at, note: note.clone(), state, phase }, KEPT_NOTES);
         }
-        self.phase.clone_from(&details.phase);
+        if let (Some(release), Some(attempt)) = (details.release, self.attempts.last_mut()) {
+            attempt.release = Some(ObservedRelease { at, release });
+        }
+        self.phase = given(details.phase.as_deref()).map(str::to_owned);
         if details.progress.is_some() {
             self.progress.clone_from(&details.progress);
         }
@@ -234,9 +298,22 @@ impl Job {
         self.resume_pending = !self.attempts.is_empty();
     }
 
+    /// What is over keeps its reason.
     fn ask_to_stop(&mut self, request: CancelRequest) {
-        self.state_reason = Some("cancel_requested".to_owned());
+        if !request.is_late() {
+            self.state_reason = Some("cancel_requested".to_owned());
+        }
         self.cancel = Some(request);
+    }
+
+    fn cancel_reason(&self, cause: CancelCause) -> &'static str {
+        let was_queued = self.cancel.as_ref().is_none_or(|cancel| cancel.in_state == JobStateName::Queued);
+        match cause {
+            CancelCause::NeverStarted if !was_queued => CANCELLED_BEFORE_START,
+            CancelCause::NeverStarted | CancelCause::Confirmed => "cancelled",
+            CancelCause::TimedOut | CancelCause::SubmitUnknown => CANCEL_UNCONFIRMED,
+            CancelCause::LeaseLost => "cancel_unconfirmed_lease_lost",
+        }
     }
 
     /// What it was asked to do is gone for good, whatever comes later. A title may repeat it.
@@ -246,6 +323,9 @@ impl Job {
         self.bodies.clear();
         self.answers.clear();
         self.spec.title.clear();
+        if let Some(cancel) = &mut self.cancel {
+            cancel.forget_words();
+        }
     }
 
     fn keep_bodies(&mut self, details: &Details) {

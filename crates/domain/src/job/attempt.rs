@@ -27,9 +27,15 @@ pub struct Attempt {
     /// By how much store time has jumped since, without that time having passed.
     #[serde(default, skip_serializing_if = "is_none_moved")]
     pub moved_micros: i64,
+    /// When whoever does it had it in hand, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<Timestamp>,
     /// How it ended, once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<AttemptEnd>,
+    /// What was seen to become of the executor that had it, if anything was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<ObservedRelease>,
 }
 
 impl Attempt {
@@ -37,6 +43,25 @@ impl Attempt {
     pub fn was_sent_back(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.state == JobStateName::Queued)
     }
+}
+
+/// What became of whoever did an attempt when it was over: an executor of the daemon, or the work at a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Release {
+    /// It has ended: nothing of it runs any more, as was seen, or as its service said.
+    Ended,
+    /// It goes on, for other jobs.
+    Persists,
+}
+
+/// What was seen to become of an executor, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedRelease {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub release: Release,
 }
 
 /// What made an attempt.

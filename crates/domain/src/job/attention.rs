@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::command::JobCommand;
-use super::state::{Job, JobState};
+use super::phase::{Ended, Held, Phase};
+use super::state::Job;
 use crate::attention::{Attention, Holding, Place, Retention};
 use crate::time::earliest;
 use crate::{Jitter, Timestamp};
@@ -21,26 +22,24 @@ impl Job {
     }
 
     fn by_state(&self, retention: Retention) -> Attention {
-        let limit_at = earliest(self.expires_at(), self.cancel.as_ref().map(|cancel| cancel.limit_at));
-        match self.state {
+        let limit_at = earliest(self.expires_at(), self.cancel_limit_at());
+        match self.state.phase() {
             // Nobody may take it: see `Refusal::Purged`.
-            JobState::Queued { .. } if self.purged_at.is_some() => Attention::waiting(limit_at),
-            JobState::Queued { due_at } => self.queued(due_at, limit_at),
-            JobState::Running if self.resume_pending && self.cancel.is_some() => Attention::waiting(limit_at),
-            JobState::Running if self.resume_pending => self.queued(self.updated_at, limit_at),
-            JobState::Running if self.attempts.is_empty() => Attention::waiting(limit_at),
-            JobState::Dispatching | JobState::Delivered | JobState::Running => {
+            Phase::Queued { .. } if self.purged_at.is_some() => Attention::waiting(limit_at),
+            Phase::Queued { due_at } => self.queued(due_at, limit_at),
+            Phase::Held(Held::Running) if self.resume_pending && self.cancel.is_some() => {
+                Attention::waiting(limit_at)
+            }
+            Phase::Held(Held::Running) if self.resume_pending => self.queued(self.updated_at, limit_at),
+            Phase::Held(Held::Running) if self.attempts.is_empty() => Attention::waiting(limit_at),
+            Phase::Held(_) => {
                 let limit_at = earliest(limit_at, self.attempt_ends_at());
                 let place = Some(self.place(self.created_at));
                 Attention { holding: Holding::LeaseBound, place, due_at: limit_at, limit_at }
             }
-            JobState::AwaitingInput | JobState::AwaitingExternal { .. } | JobState::Blocked => {
-                Attention::waiting(limit_at)
-            }
-            JobState::Completed => self.kept_for(retention.completed_seconds),
-            JobState::Failed | JobState::Cancelled | JobState::Expired | JobState::Unavailable { .. } => {
-                self.kept_for(retention.other_seconds)
-            }
+            Phase::Waiting(_) => Attention::waiting(limit_at),
+            Phase::Ended(Ended::Completed) => self.kept_for(retention.completed_seconds),
+            Phase::Ended(_) => self.kept_for(retention.other_seconds),
         }
     }
 
@@ -53,7 +52,7 @@ impl Job {
         if self.expires_at().is_some_and(|limit| limit <= now) {
             return Some(JobCommand::Expire);
         }
-        if self.cancel.as_ref().is_some_and(|cancel| cancel.limit_at <= now) {
+        if self.cancel_limit_at().is_some_and(|limit| limit <= now) {
             return Some(JobCommand::TimeOutCancel);
         }
         match (self.attention(retention).holding, self.last_attempt()) {
@@ -61,7 +60,7 @@ impl Job {
                 Some(JobCommand::TimeOutAttempt { attempt_id: attempt.id.clone(), jitter })
             }
             (Holding::LeaseBound, Some(attempt)) => {
-                Some(JobCommand::LoseLease { attempt_id: attempt.id.clone(), jitter })
+                Some(JobCommand::LoseLease { attempt_id: attempt.id.clone(), jitter, error: None })
             }
             (Holding::LeaseBound, None) | (Holding::Free | Holding::Claimable, _) => None,
         }

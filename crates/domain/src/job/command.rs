@@ -1,7 +1,7 @@
 //! What may be ordered of a job.
 
-use super::attempt::Trigger;
-use super::cancel::CancelAnswer;
+use super::attempt::{Release, Trigger};
+use super::cancel::{CancelAnswer, CancelTry};
 use super::details::{Details, ResultRefs};
 use super::holder::{Holder, Reporter};
 use super::intent::Intent;
@@ -94,12 +94,40 @@ pub enum JobCommand {
         /// Why.
         reason: String,
     },
+    /// Stop it, if it can be stopped: work that cannot be is refused with the reason.
+    CancelOrRefuse {
+        /// Who asks.
+        by: Option<String>,
+        /// Why.
+        reason: String,
+    },
+    /// The cancel was passed on to whoever does the work, or could not be.
+    RecordCancelTry {
+        /// The attempt whose work it is.
+        attempt_id: AttemptId,
+        /// What came of it.
+        tried: CancelTry,
+    },
+    /// It was asked to stop so many more times than are kept one by one.
+    CountCancelRepeats {
+        /// How often since the count before.
+        count: u32,
+    },
     /// The executor of the current attempt answered the cancel.
     RecordCancelAnswer {
         /// The current attempt.
         attempt_id: AttemptId,
         /// What it answered.
         answer: CancelAnswer,
+        /// What was seen to become of it.
+        release: Option<Release>,
+    },
+    /// It was seen what became of the executor of an attempt that others had ended.
+    RecordRelease {
+        /// Which attempt.
+        attempt_id: AttemptId,
+        /// What became of it.
+        release: Release,
     },
     /// The time for confirming a cancel is over.
     TimeOutCancel,
@@ -109,6 +137,8 @@ pub enum JobCommand {
         attempt_id: AttemptId,
         /// For the wait before another attempt.
         jitter: Jitter,
+        /// Who was lost, for people.
+        error: Option<BodyRef>,
     },
     /// Someone outside has taken longer with it than an attempt may. Only whoever took the claim over may say so.
     TimeOutAttempt {
@@ -158,7 +188,11 @@ impl JobCommand {
             | Self::ConcludeOperation { .. }
             | Self::Answer { .. }
             | Self::RequestCancel { .. }
+            | Self::CancelOrRefuse { .. }
+            | Self::RecordCancelTry { .. }
+            | Self::CountCancelRepeats { .. }
             | Self::RecordCancelAnswer { .. }
+            | Self::RecordRelease { .. }
             | Self::TimeOutCancel
             | Self::CountStaleReports { .. }
             | Self::Expire
@@ -255,8 +289,15 @@ pub enum OperationEnding {
         /// Whether another attempt may help.
         retryable: Retryable,
     },
-    /// Its own time budget ran out.
-    TimedOut,
+    /// Nobody asks about it any more, and nobody has seen it end.
+    GivenUp {
+        /// Why, short.
+        reason: String,
+        /// The error object and the rest.
+        result: ResultRefs,
+    },
+    /// Its own time budget ran out; whether its operator wants it submitted again.
+    TimedOut(Retryable),
     /// It was stopped.
     Cancelled,
     /// The life that the host granted is over.

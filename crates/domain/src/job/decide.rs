@@ -1,21 +1,23 @@
 //! What may happen to a job: one function per command, each naming every state.
 //!
-//! `dispatch.rs` has attempts, `submit.rs` what is given to services, `external.rs` what goes on there, `cancel.rs` cancels, `report.rs` beside it reports; the rest is here.
+//! `dispatch.rs` has attempts and what becomes of their executors, `submit.rs` what is given to services, `external.rs` what goes on
+//! there, `cancel.rs` cancels, `report.rs` beside it reports; the rest is here.
 //!
 //! Three answers: facts, nothing ("already so"), or a refusal with a stable code. `docs/lifecycle.md` is rendered
 //! from this file by a test that walks every state and command.
 
 mod cancel;
-mod dispatch;
+pub(super) mod dispatch;
 mod external;
 pub(super) mod submit;
 
 use super::command::{JobCommand, Retryable};
 use super::ends::{self, expired};
 use super::fact::{AnswerKept, ExpiryCause, JobFact};
+use super::phase::{Phase, Waiting};
 use super::report;
 use super::spec::NewJob;
-use super::state::{Job, JobState};
+use super::state::Job;
 use crate::body::{BodyName, BodyRef};
 use crate::limits::MAX_ANSWERS;
 use crate::{JobId, RecordId, Refusal, Timestamp};
@@ -27,7 +29,10 @@ pub fn decide_new(id: &JobId, command: &JobCommand, now: Timestamp) -> Decision 
     match command {
         JobCommand::Create(new) => create(id, new, now),
         // An operation may outlive its job; its own record keeps how it ended.
-        JobCommand::ConcludeOperation { .. } | JobCommand::MoveTimers { .. } => Decision::Nothing,
+        JobCommand::ConcludeOperation { .. }
+        | JobCommand::RecordCancelTry { .. }
+        | JobCommand::RecordRelease { .. }
+        | JobCommand::MoveTimers { .. } => Decision::Nothing,
         JobCommand::Dispatch(_)
         | JobCommand::QueueAgain { .. }
         | JobCommand::Resume { .. }
@@ -39,6 +44,8 @@ pub fn decide_new(id: &JobId, command: &JobCommand, now: Timestamp) -> Decision 
         | JobCommand::Defer { .. }
         | JobCommand::Answer { .. }
         | JobCommand::RequestCancel { .. }
+        | JobCommand::CancelOrRefuse { .. }
+        | JobCommand::CountCancelRepeats { .. }
         | JobCommand::RecordCancelAnswer { .. }
         | JobCommand::TimeOutCancel
         | JobCommand::LoseLease { .. }
@@ -73,18 +80,30 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
         }
         JobCommand::Answer { answer: body } => answer(job, *body),
         JobCommand::RequestCancel { by, reason } => cancel::request_cancel(job, by.as_deref(), reason, now),
-        JobCommand::RecordCancelAnswer { attempt_id, answer } => {
-            cancel::record_cancel_answer(job, attempt_id, answer)
+        JobCommand::CancelOrRefuse { by, reason } => {
+            cancel::cancel_or_refuse(job, by.as_deref(), reason, now)
+        }
+        JobCommand::RecordCancelTry { attempt_id, tried } => {
+            cancel::record_cancel_try(job, attempt_id, tried)
+        }
+        JobCommand::CountCancelRepeats { count } => cancel::count_repeats(job, *count),
+        JobCommand::RecordCancelAnswer { attempt_id, answer, release } => {
+            cancel::record_cancel_answer(job, attempt_id, answer, *release)
+        }
+        JobCommand::RecordRelease { attempt_id, release } => {
+            dispatch::record_release(job, attempt_id, *release)
         }
         JobCommand::TimeOutCancel => cancel::time_out_cancel(job, now),
-        JobCommand::LoseLease { attempt_id, jitter } => dispatch::lose_lease(job, attempt_id, *jitter, now),
+        JobCommand::LoseLease { attempt_id, jitter, error } => {
+            dispatch::lose_lease(job, attempt_id, *error, *jitter, now)
+        }
         JobCommand::TimeOutAttempt { attempt_id, jitter } => {
             dispatch::time_out_attempt(job, attempt_id, *jitter, now)
         }
         JobCommand::CountStaleReports { count } => report::count_stale(job, *count),
         JobCommand::Expire => expire(job, now),
         JobCommand::Purge => purge(job),
-        JobCommand::MoveTimers { by_micros } => move_timers(job, *by_micros),
+        JobCommand::MoveTimers { by_micros } => move_timers(job, *by_micros, now),
         JobCommand::Retire => retire(job),
     }
 }
@@ -103,106 +122,63 @@ fn answer(job: &Job, body: BodyRef) -> Decision {
     if let Err(refusal) = body.check_named(BodyName::Answer) {
         return refusal.into();
     }
-    match job.state {
-        JobState::AwaitingInput | JobState::Blocked if job.answers.len() >= MAX_ANSWERS => {
+    match job.state.phase() {
+        Phase::Waiting(Waiting::Input | Waiting::Blocked) if job.answers.len() >= MAX_ANSWERS => {
             Refusal::TooLarge { what: "answers of one attempt", limit: MAX_ANSWERS }.into()
         }
-        JobState::AwaitingInput | JobState::Blocked if job.cancel.is_some() => Refusal::CancelPending.into(),
-        JobState::AwaitingInput | JobState::Blocked => {
+        Phase::Waiting(Waiting::Input | Waiting::Blocked) if job.cancel.is_some() => {
+            Refusal::CancelPending.into()
+        }
+        Phase::Waiting(Waiting::Input | Waiting::Blocked) => {
             Decision::fact(JobFact::Answered(AnswerKept { answer: body }))
         }
-        JobState::Queued { .. }
-        | JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::AwaitingExternal { .. }
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => Refusal::NotAwaitingInput { state: job.state.name() }.into(),
+        Phase::Queued { .. }
+        | Phase::Held(_)
+        | Phase::Waiting(Waiting::External { .. })
+        | Phase::Ended(_) => Refusal::NotAwaitingInput { state: job.state.name() }.into(),
     }
 }
 
 fn expire(job: &Job, now: Timestamp) -> Decision {
-    match job.state {
-        JobState::Queued { .. }
-        | JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked => match job.expires_at() {
+    match job.state.phase() {
+        Phase::Queued { .. } | Phase::Held(_) | Phase::Waiting(_) => match job.expires_at() {
             Some(limit) if limit <= now => {
                 ends::abandoning(job, expired(ExpiryCause::TimeOver), "job_expired")
             }
             Some(due_at) => Refusal::NotDue { due_at }.into(),
             None => Refusal::NotDue { due_at: Timestamp::from_micros(i64::MAX) }.into(),
         },
-        JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => Decision::Nothing,
+        Phase::Ended(_) => Decision::Nothing,
     }
 }
 
-fn move_timers(job: &Job, by_micros: i64) -> Decision {
-    match job.state {
-        JobState::Queued { .. }
-        | JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked => Decision::fact(JobFact::TimersMoved { by_micros }),
-        JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => Decision::Nothing,
+fn move_timers(job: &Job, by_micros: i64, now: Timestamp) -> Decision {
+    // What ended at a time that has not come yet is done something with: only that goes on from now.
+    let goes_back = by_micros < 0 && job.updated_at > now;
+    match job.state.phase() {
+        Phase::Queued { .. } | Phase::Held(_) | Phase::Waiting(_) => {
+            Decision::fact(JobFact::TimersMoved { by_micros })
+        }
+        Phase::Ended(_) if goes_back => Decision::fact(JobFact::TimersMoved { by_micros }),
+        Phase::Ended(_) => Decision::Nothing,
     }
 }
 
 fn purge(job: &Job) -> Decision {
-    match job.state {
-        JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. }
-            if job.purged =>
-        {
-            Decision::Nothing
+    match job.state.phase() {
+        Phase::Ended(_) if job.purged => Decision::Nothing,
+        Phase::Ended(_) => Decision::fact(JobFact::Purged),
+        Phase::Queued { .. } | Phase::Held(_) | Phase::Waiting(_) => {
+            Refusal::NotTerminal { state: job.state.name() }.into()
         }
-        JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => Decision::fact(JobFact::Purged),
-        JobState::Queued { .. }
-        | JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked => Refusal::NotTerminal { state: job.state.name() }.into(),
     }
 }
 
 fn retire(job: &Job) -> Decision {
-    match job.state {
-        JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => Decision::fact(JobFact::Retired),
-        JobState::Queued { .. }
-        | JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked => Refusal::NotTerminal { state: job.state.name() }.into(),
+    match job.state.phase() {
+        Phase::Ended(_) => Decision::fact(JobFact::Retired),
+        Phase::Queued { .. } | Phase::Held(_) | Phase::Waiting(_) => {
+            Refusal::NotTerminal { state: job.state.name() }.into()
+        }
     }
 }

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::attempt::Release;
 use super::state::{JobStateName, is_zero};
 use crate::body::{BodyName, BodyRef};
+use crate::limit::NamedLimit;
 use crate::limits::{
     MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional,
     check_optional_bytes,
@@ -34,6 +36,51 @@ pub struct Details {
     /// Replaces where the job came from, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<BodyRef>,
+    /// Whether another attempt would have followed if one were left. Only the rules say so.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub attempts_used_up: bool,
+    /// The limit of ours that ended the attempt, if one did. Nobody outside the daemon says so.
+    #[serde(rename = "time_limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Box<AttemptLimit>>,
+    /// What became of the executor of the attempt, if that was seen. Nobody outside the daemon says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
+}
+
+/// A limit of ours that ended an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptLimit {
+    /// `timeout_seconds` of the job.
+    Job,
+    /// The time limit that the executor has for all its jobs.
+    Executor {
+        /// How long it was.
+        seconds: u64,
+        /// The command of the plugin that it is for; none: it is for the whole executor.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+    },
+    /// Any other, as it was when it was reached.
+    Other(Box<NamedLimit>),
+}
+
+impl From<NamedLimit> for AttemptLimit {
+    fn from(limit: NamedLimit) -> Self {
+        Self::Other(Box::new(limit))
+    }
+}
+
+impl AttemptLimit {
+    fn check(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Job => Ok(()),
+            Self::Executor { command, .. } => {
+                check_optional("time_limit.command", command.as_deref(), MAX_LABEL_BYTES)
+            }
+            Self::Other(limit) => limit.check(),
+        }
+    }
 }
 
 /// A result: a short summary inline, everything else by reference.
@@ -84,6 +131,13 @@ impl Details {
         *self == Self::default()
     }
 
+    /// Whether it only takes away reason or phase, by empty texts.
+    pub(super) fn only_clears(&self) -> bool {
+        let is_empty = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
+        let Self { reason, phase, .. } = self;
+        is_empty(reason) && is_empty(phase) && Self { reason: None, phase: None, ..self.clone() }.is_empty()
+    }
+
     /// Refuses what is over a limit.
     pub fn check(&self) -> Result<(), Refusal> {
         check_optional("state_reason", self.reason.as_deref(), MAX_LABEL_BYTES)?;
@@ -91,6 +145,7 @@ impl Details {
         check_optional("progress_note", self.note.as_deref(), MAX_NOTE_BYTES)?;
         check_optional_bytes("progress", self.progress.as_ref().map(Json::as_str), MAX_PROGRESS_BYTES)?;
         check_optional("result_summary", self.result.summary.as_deref(), MAX_SUMMARY_BYTES)?;
+        self.limit.as_deref().map_or(Ok(()), AttemptLimit::check)?;
         self.question.map_or(Ok(()), |body| body.check_named(BodyName::Question))?;
         self.provenance.map_or(Ok(()), |body| body.check_named(BodyName::Provenance))?;
         self.result.check()

@@ -5,6 +5,7 @@ use super::details::Details;
 use super::fact::{CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause};
 use super::holder::Reporter;
 use super::intent::Intent;
+use super::phase::{Phase, Waiting};
 use super::state::{Job, JobState, JobStateName};
 use crate::operation::{Cancelability, NewOperation, OperationCommand};
 use crate::planted::{Bug, planted};
@@ -51,7 +52,8 @@ pub(super) fn failed_or_requeued(
     now: Timestamp,
 ) -> JobFact {
     if job.fails_for_good(retryable) {
-        return JobFact::Failed(details);
+        let attempts_used_up = job.used_its_last_attempt(retryable);
+        return JobFact::Failed(Details { attempts_used_up, ..details });
     }
     let backed_off = now.plus_micros(job.spec.retry.wait_micros(job.attempt_count, jitter));
     let due_at = backed_off.max(not_before(retryable, now));
@@ -74,22 +76,12 @@ pub(super) fn abandoning(job: &Job, end: JobFact, reason: &str) -> Decision<JobF
         Some(_) if planted(Bug::IntentForgotten) => Decision::fact(end),
         Some(intent) => Decision::fact(end).then(intent.operation_id.clone(), unknown_outside(job, intent)),
     };
-    match &job.state {
-        JobState::AwaitingExternal { .. } if planted(Bug::OperationNotAbandoned) => decision,
-        JobState::AwaitingExternal { operation, .. } => {
+    match job.state.phase() {
+        Phase::Waiting(Waiting::External { .. }) if planted(Bug::OperationNotAbandoned) => decision,
+        Phase::Waiting(Waiting::External { operation, .. }) => {
             decision.then(operation.clone(), OperationCommand::Abandon { reason: reason.to_owned() })
         }
-        JobState::Queued { .. }
-        | JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::AwaitingInput
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => decision,
+        Phase::Queued { .. } | Phase::Held(_) | Phase::Waiting(_) | Phase::Ended(_) => decision,
     }
 }
 
@@ -111,6 +103,8 @@ pub(super) fn unknown_outside(job: &Job, intent: &Intent) -> OperationCommand {
             deadline_at: None,
             progress_hint: None,
             policy: KindPolicy::default(),
+            ttl_limit: None,
+            external_job_id: None,
             jitter: Jitter::default(),
         }),
         reason: SUBMIT_OUTCOME_UNKNOWN.to_owned(),

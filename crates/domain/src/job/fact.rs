@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::Trigger;
-use super::cancel::CancelAnswer;
+use super::attempt::{Release, Trigger};
+use super::cancel::{CancelAnswer, CancelTry};
 use super::details::Details;
 use super::holder::Holder;
 use super::intent::Intent;
@@ -79,9 +79,25 @@ pub enum JobFact {
         by: Option<String>,
         /// Why.
         reason: String,
-        /// When waiting for a confirmation ends.
-        limit_at: Timestamp,
+        /// When waiting for a confirmation ends; never if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit_at: Option<Timestamp>,
     },
+    /// Someone asked for that again.
+    CancelRepeated {
+        /// Who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// Why.
+        reason: String,
+    },
+    /// It was asked for so many more times, beyond the repeats that are kept one by one.
+    CancelRepeatsCounted {
+        /// How often since the count before.
+        count: u32,
+    },
+    /// The cancel was passed on to whoever does the work, or could not be.
+    CancelTried(CancelTry),
     /// Its executor answered the cancel, and the state stayed.
     CancelAnswered(CancelAnswer),
     /// It is stopped.
@@ -96,6 +112,13 @@ pub enum JobFact {
     StaleReportsCounted {
         /// How many since the count before.
         count: u32,
+    },
+    /// It was seen what became of the executor of an attempt that had ended otherwise.
+    ExecutorReleased {
+        /// The number of the attempt.
+        attempt: u32,
+        /// What became of it.
+        release: Release,
     },
     /// Store time jumped by a step of the clock; what measures passed time was moved with it.
     TimersMoved {

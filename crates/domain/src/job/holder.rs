@@ -70,6 +70,14 @@ impl Caller {
 }
 
 impl Attempt {
+    /// Whether it was handed to this caller by name.
+    pub fn is_held_by(&self, reporter: &Reporter) -> bool {
+        match (&self.holder, reporter) {
+            (Holder::Caller(holder), Reporter::Caller(caller)) => holder.is_same_worker(caller),
+            (Holder::Caller(_) | Holder::Bearer | Holder::Daemon, _) => false,
+        }
+    }
+
     /// Whether a report of this sender on this attempt counts.
     pub fn accepts_reports_of(&self, reporter: &Reporter) -> bool {
         if planted(Bug::ReportOfAnotherAccepted) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{MAX_LABEL_BYTES, check_text};
+use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, check_optional, check_text};
 use crate::{Digest, OperationId, RecordId, Refusal};
 
 /// A request that is about to be made to a service.
@@ -18,6 +18,9 @@ pub struct Intent {
     pub request: Digest,
     /// Whether it may be made again when nobody knows what came of it.
     pub resubmit: Resubmit,
+    /// Why the work could not be stopped there, if it could not. Facts of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_cancelable: Option<String>,
 }
 
 /// Whether a request may be made again when nobody knows what came of it.
@@ -37,5 +40,8 @@ impl Intent {
             .check()
             .and_then(|()| check_text("operation kind", &self.kind, MAX_LABEL_BYTES))
             .and_then(|()| check_text("specialist", &self.specialist, MAX_LABEL_BYTES))
+            .and_then(|()| {
+                check_optional("cancel/unavailable-reason", self.not_cancelable.as_deref(), MAX_NOTE_BYTES)
+            })
     }
 }

@@ -47,17 +47,42 @@ impl Pull<'_> {
             Self::Folder(path) => ("folder", path),
             Self::Anyone => ("any", ""),
         };
-        let mut lane = format!("{PULLED}{kind}:");
-        // The length first: no circle and name read like another circle and name.
-        match circle {
-            Some(circle) => {
-                let _ = write!(lane, "{}:{circle}:", circle.len());
-            }
-            None => lane.push_str("-:"),
-        }
-        lane.push_str(name);
-        lane
+        pulled_lane(kind, name, circle)
     }
+}
+
+/// The lane in which events of a type wait for a claimant of their circle.
+pub fn lane_of_events(kind: &str, circle: Option<&str>) -> String {
+    pulled_lane("event", kind, circle)
+}
+
+fn pulled_lane(kind: &str, name: &str, circle: Option<&str>) -> String {
+    let mut lane = format!("{PULLED}{kind}:");
+    // The length first: no circle and name read like another circle and name.
+    match circle {
+        Some(circle) => {
+            let _ = write!(lane, "{}:{circle}:", circle.len());
+        }
+        None => lane.push_str("-:"),
+    }
+    lane.push_str(name);
+    lane
+}
+
+/// Whether two lanes are pulled for the same work in two circles.
+pub fn differ_in_circle(one: &str, other: &str) -> bool {
+    one != other && parts(one).is_some_and(|these| parts(other).is_some_and(|those| these == those))
+}
+
+/// The kind and the name of a pulled lane, without its circle.
+fn parts(lane: &str) -> Option<(&str, &str)> {
+    let (kind, rest) = lane.strip_prefix(PULLED)?.split_once(':')?;
+    let (length, rest) = rest.split_once(':')?;
+    if length == "-" {
+        return Some((kind, rest));
+    }
+    let circle: usize = length.parse().ok()?;
+    Some((kind, rest.get(circle..)?.strip_prefix(':')?))
 }
 
 /// Whether a lane is pulled from, and not dispatched.
@@ -118,12 +143,21 @@ impl JobSpec {
 }
 
 impl Job {
-    /// Whether another attempt that someone asks for waits for whoever pulls: it names them, or one of them had it. Nobody is
-    /// handed what names nobody because it is run: that says that its target is missing.
+    /// Whether another attempt that someone asks for waits for whoever pulls: it names them, or one of them had it, or it is tried again.
+    /// Nobody is handed what names nobody because it is run: that says that its target is missing, and a retry takes it back.
     pub fn goes_back_to_pullers(&self, trigger: Trigger) -> bool {
         let had_it = |attempt: &Attempt| attempt.owner.outside_name().is_some();
-        let one_had_it = trigger == Trigger::Retry && self.last_attempt().is_some_and(had_it);
-        self.spec.executor.is_none() && (one_had_it || self.spec.pull() != Pull::Anyone)
+        let one_had_it = self.last_attempt().is_some_and(had_it);
+        let named = self.spec.pull() != Pull::Anyone;
+        // What was never begun, as a directive that was rejected, is not handed to whoever comes by.
+        let tried_again = trigger == Trigger::Retry && !self.attempts.is_empty();
+        self.spec.executor.is_none() && (tried_again || one_had_it || named)
+    }
+
+    /// Whether it waits in the queue for whoever pulls it, and names nobody: a run would say that its target is missing.
+    pub fn waits_for_anyone(&self) -> bool {
+        let queued = matches!(self.state, JobState::Queued { .. });
+        queued && self.spec.executor.is_none() && self.spec.pull() == Pull::Anyone
     }
 
     /// Whether it waits for someone to pull it.

@@ -4,11 +4,12 @@
 //! that is not current is refused and kept as evidence, up to a limit.
 
 use super::command::Report;
-use super::decide::submit;
+use super::decide::{dispatch, submit};
 use super::details::Details;
 use super::ends;
 use super::fact::{CancelCause, Conclusion, ExpiryCause, JobFact, StaleReport, Unavailability};
 use super::holder::Reporter;
+use super::phase::{Ended, Held, Phase, Waiting};
 use super::state::{Job, JobState, JobStateName};
 use crate::limits::{KEPT_EVIDENCE, MAX_ID_BYTES, check_optional};
 use crate::planted::{Bug, planted};
@@ -69,36 +70,25 @@ fn fence(job: &Job, report: &Report) -> Result<(), Refusal> {
 fn gate(job: &Job, report: &Report) -> Result<(), Refusal> {
     let confirms_cancel = report.state == JobStateName::Cancelled && job.cancel.is_some();
     let stays = report.state == JobStateName::AwaitingInput;
-    match job.state {
-        JobState::AwaitingInput if planted(Bug::GatePassedByReport) => Ok(()),
-        JobState::AwaitingInput if !stays && !confirms_cancel => Err(Refusal::AnswerRequired),
-        JobState::AwaitingInput
-        | JobState::Queued { .. }
-        | JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => Ok(()),
+    let is_passed = stays || confirms_cancel || planted(Bug::GatePassedByReport);
+    match job.state.phase() {
+        Phase::Waiting(Waiting::Input) if !is_passed => Err(Refusal::AnswerRequired),
+        Phase::Waiting(_) | Phase::Queued { .. } | Phase::Held(_) | Phase::Ended(_) => Ok(()),
     }
 }
 
 /// Stale reports beyond those that are kept one by one are counted, whatever the job's state.
 pub(super) fn count_stale(job: &Job, count: u32) -> Decision<JobFact> {
-    if count == 0 || job.stale_reports == u32::MAX {
+    if count == 0 || job.stale_reports == u32::MAX || planted(Bug::StaleReportNotCounted) {
         return Decision::Nothing;
     }
     Decision::fact(JobFact::StaleReportsCounted { count })
 }
 
 impl Job {
-    /// Whether a refused report of this attempt left no evidence only because enough of it is kept: then it is counted.
+    /// Whether a refused report of this attempt is counted if it left no evidence: the attempt is one of this job's.
     pub fn counts_stale_report(&self, attempt_id: &AttemptId) -> bool {
-        is_kept(self, attempt_id) && self.evidence.len() >= KEPT_EVIDENCE
+        is_kept(self, attempt_id)
     }
 }
 
@@ -144,12 +134,18 @@ fn same_state(job: &Job, report: &Report) -> Decision<JobFact> {
     if is_over && job.result.is_contradicted_by(&report.details.result) {
         return refuse(job, report, Refusal::Terminal { state: job.state.name() });
     }
-    let says_nothing_else =
-        Details { result: job.result.clone(), ..Details::default() } == report.details && is_over;
+    let release = report.details.release;
+    let rest = Details { release: None, ..report.details.clone() };
+    let says_nothing_else = Details { result: job.result.clone(), ..Details::default() } == rest && is_over;
     // Reason and phase are those of the newest report: while the job goes on, one without them takes them away.
     let clears = !is_over && (job.phase.is_some() || has_reported_reason(job));
-    if report.details.is_empty() && !clears || says_nothing_else {
-        return Decision::Nothing;
+    let has_any = job.phase.is_some() || job.state_reason.is_some();
+    let only_clears = is_over && rest.only_clears();
+    if rest.is_empty() && !clears || says_nothing_else || only_clears && !has_any {
+        return match (release, &report.attempt_id) {
+            (Some(release), Some(attempt_id)) => dispatch::record_release(job, attempt_id, release),
+            (Some(_) | None, _) => Decision::Nothing,
+        };
     }
     Decision::fact(JobFact::Noted(report.details.clone()))
 }
@@ -166,9 +162,9 @@ fn may_become(job: &Job, to: JobStateName) -> bool {
     let managed = job.last_attempt().is_some();
     let an_end = to.is_terminal();
     let a_pause = matches!(to, To::AwaitingInput | To::Blocked);
-    match job.state {
-        JobState::Queued { .. } => !managed && (to == To::Running || a_pause || an_end),
-        JobState::Dispatching => matches!(
+    match job.state.phase() {
+        Phase::Queued { .. } => !managed && (to == To::Running || a_pause || an_end),
+        Phase::Held(Held::Dispatching) => matches!(
             to,
             To::Delivered
                 | To::Running
@@ -178,22 +174,20 @@ fn may_become(job: &Job, to: JobStateName) -> bool {
                 | To::Unavailable
                 | To::Cancelled
         ),
-        JobState::Delivered => {
+        Phase::Held(Held::Delivered) => {
             to == To::Running || a_pause || matches!(to, To::Completed | To::Failed | To::Cancelled)
         }
-        JobState::Running if managed => a_pause || matches!(to, To::Completed | To::Failed | To::Cancelled),
-        JobState::Running => a_pause || an_end,
-        JobState::AwaitingInput | JobState::Blocked => to == To::Running || a_pause || an_end,
+        Phase::Held(Held::Running) if managed => {
+            a_pause || matches!(to, To::Completed | To::Failed | To::Cancelled)
+        }
+        Phase::Held(Held::Running) => a_pause || an_end,
+        Phase::Waiting(Waiting::Input | Waiting::Blocked) => to == To::Running || a_pause || an_end,
         // What goes on outside is reported on by its operation.
-        JobState::AwaitingExternal { .. } => false,
+        Phase::Waiting(Waiting::External { .. }) => false,
         // The documented repair: the attempt that lost its lease has finished after all.
-        JobState::Unavailable { lease_lost: true } => matches!(to, To::Completed | To::Failed),
-        JobState::Failed if planted(Bug::LateReportReplacesFailure) => to == To::Completed,
-        JobState::Unavailable { lease_lost: false }
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired => false,
+        Phase::Ended(Ended::Unavailable { lease_lost: true }) => matches!(to, To::Completed | To::Failed),
+        Phase::Ended(Ended::Failed) if planted(Bug::LateReportReplacesFailure) => to == To::Completed,
+        Phase::Ended(_) => false,
     }
 }
 
@@ -205,20 +199,10 @@ fn arrival(job: &Job, report: &Report, now: Timestamp) -> Option<JobFact> {
         JobStateName::AwaitingInput => JobFact::InputAwaited(details),
         JobStateName::Blocked => JobFact::Blocked(details),
         JobStateName::Completed => JobFact::Completed(details),
-        JobStateName::Failed => match job.state {
-            JobState::Dispatching | JobState::Delivered | JobState::Running => {
-                ends::failed_or_requeued(job, details, report.retryable, report.jitter, now)
-            }
+        JobStateName::Failed => match job.state.phase() {
+            Phase::Held(_) => ends::failed_or_requeued(job, details, report.retryable, report.jitter, now),
             // Nobody tries again by itself what waits for a person or is over already.
-            JobState::Queued { .. }
-            | JobState::AwaitingInput
-            | JobState::AwaitingExternal { .. }
-            | JobState::Blocked
-            | JobState::Completed
-            | JobState::Failed
-            | JobState::Cancelled
-            | JobState::Expired
-            | JobState::Unavailable { .. } => JobFact::Failed(details),
+            Phase::Queued { .. } | Phase::Waiting(_) | Phase::Ended(_) => JobFact::Failed(details),
         },
         JobStateName::Cancelled => JobFact::Cancelled(Conclusion { cause: CancelCause::Confirmed, details }),
         JobStateName::Expired => JobFact::Expired(Conclusion { cause: ExpiryCause::Reported, details }),

@@ -8,6 +8,7 @@ use crate::limits::{
     MAX_BODIES, MAX_EXECUTION_BYTES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_TAGS, MAX_TITLE_BYTES, check_indexed,
     check_optional, check_optional_bytes, check_text,
 };
+use crate::policy::LifeLimit;
 use crate::run::StepLink;
 use crate::{Json, Refusal, RetryPolicy, Timestamp};
 
@@ -90,7 +91,7 @@ pub struct JobSpec {
     /// A free label of the creator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Who may see it, as the creator says.
+    /// Who may see it: `circle` or `private`.
     #[serde(default = "circle", skip_serializing_if = "is_circle")]
     pub visibility: String,
     /// Labels to find it by.
@@ -102,12 +103,44 @@ pub struct JobSpec {
     /// The step of a run that it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Box<StepLink>>,
+    /// Which limit of the host `expires_at` stands for; its creator's own word if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_by: Option<LifeLimit>,
+    /// Whether its creator lets work outside that its service does not know any more be asked about until it expires.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_restart_recovery: bool,
+    /// The digest of the catalog entry that it was invoked through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog_digest: Option<String>,
+    /// How long its caller waits for its end, after which it is asked to stop; no caller waits if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<CallerWait>,
+}
+
+/// How long a caller waits for the end of a job, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallerWait {
+    /// As long as the caller asked for.
+    Asked(u64),
+    /// As long as the host lets any caller of the executor wait.
+    Host(u64),
 }
 
 /// Priorities lie between the negative and the positive of this.
 pub const MAX_PRIORITY: i32 = 1_000;
 
+/// The visibility of a job that its circle sees.
+pub const VISIBLE_TO_CIRCLE: &str = "circle";
+/// The visibility of a job that only its own peers see, and who runs the daemon.
+pub const VISIBLE_TO_OWN: &str = "private";
+
 impl JobSpec {
+    /// Whether only its own peers see it. A word of an older version that is neither of the two shows it to nobody else either.
+    pub fn is_private(&self) -> bool {
+        self.visibility != VISIBLE_TO_CIRCLE
+    }
+
     /// A plain job for an executor, tried as its policy says.
     pub fn plain(executor: Option<&str>, retry: RetryPolicy) -> Self {
         Self {
@@ -136,6 +169,10 @@ impl JobSpec {
             tags: Vec::new(),
             execution: None,
             step: None,
+            expires_by: None,
+            allow_restart_recovery: false,
+            catalog_digest: None,
+            wait: None,
         }
     }
 }
@@ -160,6 +197,7 @@ impl NewJob {
             ("source_kind", &spec.source_kind, MAX_LABEL_BYTES),
             ("source_id", &spec.source_id, MAX_ID_BYTES),
             ("scope", &spec.scope, MAX_LABEL_BYTES),
+            ("catalog_digest", &spec.catalog_digest, MAX_LABEL_BYTES),
         ] {
             check_optional(what, text.as_deref(), limit)?;
         }

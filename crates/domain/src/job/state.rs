@@ -7,14 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::attempt::{Attempt, Trigger};
 use super::cancel::CancelRequest;
 use super::command::Retryable;
-use super::details::{Note, ResultRefs};
+use super::details::{AttemptLimit, Note, ResultRefs};
 use super::fact::StaleReport;
+use super::holder::Holder;
 use super::intent::Intent;
 use super::spec::{JobSpec, NewJob};
 use crate::body::BodyRef;
 use crate::planted::{Bug, planted};
+use crate::policy::JobLife;
 use crate::time::earliest;
-use crate::{JobId, Json, OperationId, Timestamp};
+use crate::{JobId, Json, OperationId, PULLED_ATTEMPTS, RetryPolicy, Timestamp};
 
 /// Reasons of a job that failed because the time of its attempt was over: what the host says, what executors say, and what a plugin's is called.
 const TIMED_OUT: [&str; 3] = ["timed_out", "attempt_timed_out", "timeout"];
@@ -136,6 +138,12 @@ pub struct Job {
     /// What was answered to the current attempt, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<BodyRef>,
+    /// Whether it failed although another attempt might have helped: none is left.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub attempts_used_up: bool,
+    /// The limit of ours that ended its last attempt, if the job ended by that.
+    #[serde(rename = "time_limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<AttemptLimit>,
     /// Reports of attempts that were not current any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<StaleReport>,
@@ -176,6 +184,8 @@ impl Job {
             result: ResultRefs::default(),
             bodies: new.bodies.clone(),
             answers: Vec::new(),
+            attempts_used_up: false,
+            limit: None,
             evidence: Vec::new(),
             stale_reports: 0,
             purged: false,
@@ -191,7 +201,18 @@ impl Job {
         self.attempts.last()
     }
 
-    /// Whether it failed because the time of its attempt was over.
+    /// The peer that does it or did it last, once one has it in hand; until then the one that its creator named.
+    pub fn owner_peer(&self) -> Option<&str> {
+        let doer = self.last_attempt().and_then(|attempt| match &attempt.holder {
+            Holder::Caller(caller) => caller.peer.as_deref(),
+            Holder::Bearer | Holder::Daemon => None,
+        });
+        let has_it = self.last_attempt().is_some_and(|attempt| attempt.delivered_at.is_some());
+        let asked = self.spec.assigned_peer_id.as_deref().filter(|_| has_it && self.spec.executor.is_none());
+        doer.or(asked).or(self.spec.owner_peer_id.as_deref())
+    }
+
+    /// Whether it failed because the time of its attempt was over, whoever limited it.
     pub fn ran_out_of_time(&self) -> bool {
         let over = |reason: &str| TIMED_OUT.contains(&reason);
         self.state == JobState::Failed && self.state_reason.as_deref().is_some_and(over)
@@ -200,6 +221,15 @@ impl Job {
     /// When it expires: the earlier of deadline and lifetime.
     pub fn expires_at(&self) -> Option<Timestamp> {
         earliest(self.spec.deadline_at, self.spec.expires_at)
+    }
+
+    /// What bounds its life.
+    pub fn life(&self) -> JobLife {
+        match (self.spec.expires_by, self.expires_at()) {
+            (Some(_), _) => JobLife::OfHandle,
+            (None, Some(_)) => JobLife::Bounded,
+            (None, None) => JobLife::Unbounded,
+        }
     }
 
     /// Whether the job fails with its current attempt, if that fails: nothing follows by itself.
@@ -215,10 +245,69 @@ impl Job {
     /// Whether another attempt may follow by itself: attempts left, and nobody asked to stop. One that goes on after a pause was
     /// no new try.
     pub(super) fn may_retry_by_itself(&self) -> bool {
-        let continued = self.attempts.iter().filter(|attempt| attempt.trigger == Trigger::Continued).count();
-        let tries = self.attempt_count.saturating_sub(u32::try_from(continued).unwrap_or(u32::MAX));
+        let retry = self.spec.retry;
+        if planted(Bug::ReportedFailureHandedOutAgain) {
+            let max_attempts = retry.max_attempts.max(PULLED_ATTEMPTS);
+            return self.has_tries_left(RetryPolicy { max_attempts, ..retry });
+        }
+        self.has_tries_left(retry)
+    }
+
+    /// Whether another attempt may follow by itself when whoever made the last one was lost.
+    pub(super) fn may_follow_a_lost_worker(&self) -> bool {
+        self.has_tries_left(self.retry_after_loss())
+    }
+
+    /// How often it is tried when workers are lost. Pulled work of which its creator has not said how often is handed out again: its
+    /// worker may be a laptop that was closed. What that worker reports is final all the same.
+    pub fn retry_after_loss(&self) -> RetryPolicy {
+        let said = self.spec.executor.is_some() || self.spec.retry_requested;
+        let retry = self.spec.retry;
+        if said || retry.max_attempts != RetryPolicy::ONCE.max_attempts {
+            return retry;
+        }
+        RetryPolicy { max_attempts: PULLED_ATTEMPTS, ..retry }
+    }
+
+    /// Whether the last attempt ended because its worker was lost.
+    pub(super) fn was_lost_last(&self) -> bool {
+        matches!(self.state, JobState::Queued { .. }) && self.state_reason.as_deref() == Some("lease_lost")
+    }
+
+    /// The policy by which another attempt follows the last one.
+    pub(super) fn tries_of_last(&self) -> RetryPolicy {
+        if self.was_lost_last() { self.retry_after_loss() } else { self.spec.retry }
+    }
+
+    fn has_tries_left(&self, retry: RetryPolicy) -> bool {
         let wanted = self.cancel.is_none() || planted(Bug::RetriedAfterCancel);
-        wanted && self.spec.retry.attempts_left(tries)
+        wanted && retry.attempts_left(self.tries())
+    }
+
+    /// Whether another attempt would follow such a failure if one were left.
+    pub(super) fn used_its_last_attempt(&self, retryable: Retryable) -> bool {
+        match retryable {
+            // A failure that a worker reports is final by itself if only lost workers are followed.
+            Retryable::Yes | Retryable::NotBefore(_) => {
+                self.retry_after_loss() == self.spec.retry && self.has_used_up(self.spec.retry)
+            }
+            Retryable::No => false,
+        }
+    }
+
+    /// Whether another attempt would follow the loss of a worker if one were left.
+    pub(super) fn used_its_last_worker(&self) -> bool {
+        self.has_used_up(self.retry_after_loss())
+    }
+
+    fn has_used_up(&self, retry: RetryPolicy) -> bool {
+        self.cancel.is_none() && !self.attempts.is_empty() && !retry.attempts_left(self.tries())
+    }
+
+    /// Attempts that were new tries.
+    pub(crate) fn tries(&self) -> u32 {
+        let continued = self.attempts.iter().filter(|attempt| attempt.trigger == Trigger::Continued).count();
+        self.attempt_count.saturating_sub(u32::try_from(continued).unwrap_or(u32::MAX))
     }
 }
 

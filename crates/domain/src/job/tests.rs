@@ -14,6 +14,7 @@ mod history;
 mod holder;
 mod lease;
 mod pulled;
+mod release;
 mod report;
 mod retry;
 mod submit;
@@ -144,7 +145,7 @@ fn cancel_requested() -> JobFact {
     JobFact::CancelRequested {
         by: Some("ada".to_owned()),
         reason: "not needed".to_owned(),
-        limit_at: BEFORE.plus_seconds(CANCEL_LIMIT_SECONDS),
+        limit_at: Some(BEFORE.plus_seconds(CANCEL_LIMIT_SECONDS)),
     }
 }
 
@@ -256,6 +257,8 @@ fn new_operation() -> NewOperation {
         progress_hint: None,
         policy: KindPolicy::default(),
         jitter: Jitter(0),
+        ttl_limit: None,
+        external_job_id: None,
     }
 }
 
@@ -267,8 +270,17 @@ fn request_cancel() -> JobCommand {
     JobCommand::RequestCancel { by: Some("ada".to_owned()), reason: "not needed".to_owned() }
 }
 
+fn cancel_or_refuse() -> JobCommand {
+    JobCommand::CancelOrRefuse { by: Some("ada".to_owned()), reason: "not needed".to_owned() }
+}
+
+/// A cancel of work that was over.
+fn late_cancel() -> JobFact {
+    JobFact::CancelRequested { by: Some("ada".to_owned()), reason: "not needed".to_owned(), limit_at: None }
+}
+
 fn lose_lease(number: u32) -> JobCommand {
-    JobCommand::LoseLease { attempt_id: attempt(number), jitter: Jitter(0) }
+    JobCommand::LoseLease { attempt_id: attempt(number), jitter: Jitter(0), error: None }
 }
 
 // What is said.

@@ -3,10 +3,11 @@
 
 use std::fmt::Write as _;
 
-use super::cancel::{CancelAnswer, KeptCancelAnswer};
+use super::cancel::{CancelAnswer, CancelRequest, KeptCancelAnswer};
 use super::ends::SUBMIT_OUTCOME_UNKNOWN;
 use super::lane::Pull;
-use super::state::{Job, JobState};
+use super::phase::{Ended, Held, Phase, Waiting};
+use super::state::Job;
 use crate::Timestamp;
 use crate::operation::{Operation, OperationLink};
 use crate::time::earliest;
@@ -112,23 +113,20 @@ pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
     let mut reasons = Vec::new();
     let mut earliest_at = None;
     if let (Some(cancel), false) = (&job.cancel, job.state.name().is_terminal()) {
-        reasons.push(reason(
-            "cancel_pending",
-            "someone asked to stop it; it ends when the executor confirms, or at this time at the latest",
-            Some(cancel.limit_at),
-        ));
-        earliest_at = Some(cancel.limit_at.max(now));
+        let limit_at = job.cancel_limit_at();
+        reasons.push(reason("cancel_pending", pending_cancel(job, cancel), limit_at));
+        earliest_at = limit_at.map(|limit| limit.max(now));
     }
-    match &job.state {
-        JobState::Queued { due_at } => {
-            earliest_at = earliest(earliest_at, queued(job, *due_at, around, now, &mut reasons));
+    match job.state.phase() {
+        Phase::Queued { due_at } => {
+            earliest_at = earliest(earliest_at, queued(job, due_at, around, now, &mut reasons));
         }
-        JobState::Running if job.goes_on_with_another() => reasons.push(reason(
+        Phase::Held(Held::Running) if job.goes_on_with_another() => reasons.push(reason(
             "waits_for_peer",
             "what it waited for has come; it is handed out again to whoever pulls next",
             None,
         )),
-        JobState::Running if job.resume_pending => {
+        Phase::Held(Held::Running) if job.resume_pending => {
             reasons.push(reason(
                 "resume_pending",
                 "what it waited for has come; its executor is called next",
@@ -136,7 +134,7 @@ pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
             ));
             earliest_at = Some(now);
         }
-        JobState::Dispatching | JobState::Delivered | JobState::Running if !job.attempts.is_empty() => {
+        Phase::Held(_) if !job.attempts.is_empty() => {
             reasons.push(reason(
                 "attempt_holds_it",
                 format!("it is {}; its attempt reports, or loses it when the lease ends", job.state.name()),
@@ -144,18 +142,18 @@ pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
             ));
             earliest_at = earliest(earliest_at, around.lease_expires_at);
         }
-        JobState::Dispatching | JobState::Delivered | JobState::Running => reasons.push(reason(
+        Phase::Held(_) => reasons.push(reason(
             "kept_by_its_doer",
             "whoever does it keeps the record itself; report with PATCH",
             None,
         )),
-        JobState::AwaitingInput => {
+        Phase::Waiting(Waiting::Input) => {
             reasons.push(reason("awaiting_input", "it waits for an answer; POST one to its /answer", None));
         }
-        JobState::Blocked => {
+        Phase::Waiting(Waiting::Blocked) => {
             reasons.push(reason("blocked", "it waits for a decision; POST one to its /answer", None));
         }
-        JobState::AwaitingExternal { operation, .. } => match around.outside {
+        Phase::Waiting(Waiting::External { operation, .. }) => match around.outside {
             Some(outside) => {
                 reasons.push(waiting_outside(outside));
                 reasons.extend(nobody_asks(outside, around.executor, now));
@@ -166,17 +164,24 @@ pub fn why(job: &Job, around: Surroundings<'_>, now: Timestamp) -> Explanation {
                 reasons.push(reason("awaiting_external", format!("it goes on outside as {operation}"), None));
             }
         },
-        JobState::Completed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Failed
-        | JobState::Unavailable { .. } => over(job, around.error, &mut reasons),
+        Phase::Ended(_) => over(job, around.error, &mut reasons),
     }
     if let (Some(limit), false) = (job.expires_at(), job.state.name().is_terminal()) {
         reasons.push(reason("expires", "it expires at this time if it is not over by then", Some(limit)));
         earliest_at = earliest(earliest_at, Some(limit.max(now)));
     }
     Explanation { reasons, earliest_at }
+}
+
+/// How a cancel that is pending can end.
+fn pending_cancel(job: &Job, cancel: &CancelRequest) -> String {
+    if let Some(why) = cancel.unavailable_because() {
+        return format!("someone asked to stop it, and it cannot be stopped: {why}; it goes on to its end");
+    }
+    if job.attempts.is_empty() {
+        return "someone asked to stop it; it ends when whoever does it reports an end with PATCH".to_owned();
+    }
+    "someone asked to stop it; it ends when the executor confirms, or at this time at the latest".to_owned()
 }
 
 /// For whom it waits, when they are asked next, and what they said last.
@@ -193,13 +198,17 @@ pub(crate) fn waiting_outside(operation: &Operation) -> Reason {
                 "; polled {polls} times, the last {in_row} without a usable status: {}",
                 error.code
             );
-            if !error.message.is_empty() {
-                let _ = write!(told, ": {}", error.message);
+            let shown = error.shown();
+            if !shown.is_empty() {
+                let _ = write!(told, ": {shown}");
             }
         }
         (polls, None) => {
             let _ = write!(told, "; polled {polls} times, last answer: {}", operation.status());
         }
+    }
+    if operation.is_volatile() {
+        told.push_str("; persistence is volatile: it is given up when the daemon that left it there is gone");
     }
     if let Some(hint) = &operation.progress_hint {
         let _ = write!(told, "; it says: {hint}");
@@ -215,7 +224,10 @@ pub(crate) fn waiting_outside(operation: &Operation) -> Reason {
 pub fn cancel_told(kept: &KeptCancelAnswer) -> String {
     let told = kept.told.as_deref().map(|told| format!(" ({told})")).unwrap_or_default();
     match &kept.answer {
-        CancelAnswer::Cancelled => format!("asked to stop it, it said that it has{told}"),
+        CancelAnswer::Refused(why) if kept.was_not_asked() => format!("it was not asked to stop: {why}"),
+        CancelAnswer::Cancelled | CancelAnswer::NeverStarted => {
+            format!("asked to stop it, it said that it has{told}")
+        }
         CancelAnswer::Accepted => format!("asked to stop it, it said that it will{told}"),
         CancelAnswer::Refused(why) => format!("asked to stop it, it refused{told}: {why}"),
         CancelAnswer::Unreachable if kept.told.is_some() => {
@@ -269,7 +281,7 @@ fn queued(
             ("not_due", "it was asked for at this time".to_owned())
         } else {
             let told = around.error.map(|error| format!(": {error}")).unwrap_or_default();
-            let (made, most) = (job.attempt_count, job.spec.retry.max_attempts);
+            let (made, most) = (job.attempt_count, job.tries_of_last().max_attempts);
             ("backing_off", format!("attempt {made} of {most} did not succeed{told}; the next one waits"))
         };
         reasons.push(reason(code, detail, Some(due_at)));
@@ -294,6 +306,10 @@ fn queued(
                 None,
             ),
         });
+        if let (true, Some(error)) = (due_at <= now && job.was_lost_last(), around.error) {
+            let detail = format!("attempt {} was lost: {error}; it is handed out again", job.attempt_count);
+            reasons.push(reason("worker_lost", detail, None));
+        }
         reasons.extend(nobody_hears(spec.assigned_peer_id.as_deref().unwrap_or_default(), around.peer));
         return None;
     };
@@ -391,20 +407,13 @@ fn over(job: &Job, error: Option<&str>, reasons: &mut Vec<Reason>) {
     for said in [job.state_reason.as_deref(), error].into_iter().flatten() {
         told.extend([": ", said]);
     }
-    let may_go_on = match &job.state {
-        JobState::Failed | JobState::Unavailable { .. } => job.purged_at.is_none(),
-        JobState::Completed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Queued { .. }
-        | JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked => false,
+    let may_go_on = match job.state.phase() {
+        Phase::Ended(Ended::Failed | Ended::Unavailable { .. }) => job.purged_at.is_none(),
+        Phase::Ended(_) | Phase::Queued { .. } | Phase::Held(_) | Phase::Waiting(_) => false,
     };
-    if may_go_on {
+    if may_go_on && job.cancel.is_some() {
+        told.push_str("; someone asked to cancel it, so it is not begun again: create a new job");
+    } else if may_go_on {
         told.push_str("; run or retry makes a new attempt");
         if job.state_reason.as_deref() == Some(SUBMIT_OUTCOME_UNKNOWN) {
             told.push_str(": the first start may still be running outside, so look there first");

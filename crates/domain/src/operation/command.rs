@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::state::ReportedStatus;
-use crate::body::BodyRef;
+use crate::body::{BodyName, BodyRef};
 use crate::job::{CancelAnswer, ResultRefs, Retryable};
-use crate::limits::{MAX_NOTE_BYTES, check_text, cut};
-use crate::policy::{Hint, KindPolicy};
+use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, check_text, cut};
+use crate::policy::{Hint, KindPolicy, LifeLimit};
 use crate::{AttemptId, Jitter, JobId, Json, Refusal, Timestamp};
 
 /// An order to an operation.
@@ -47,6 +47,8 @@ pub enum OperationCommand {
         answer: CancelAnswer,
         /// How it was told: the status of the answer, or why there was none.
         told: Option<String>,
+        /// What the service said with it: private.
+        said: Option<BodyRef>,
         /// For the wait before the next try.
         jitter: Jitter,
     },
@@ -59,6 +61,8 @@ pub enum OperationCommand {
     },
     /// The life that the host granted is over.
     Expire,
+    /// The daemon that left it outside is gone, and it does not outlive that one.
+    Lose,
     /// Its job has ended without it.
     Abandon {
         /// Why.
@@ -69,6 +73,8 @@ pub enum OperationCommand {
         /// By so many microseconds; negative if time went back.
         by_micros: i64,
     },
+    /// Delete what its service said.
+    Purge,
     /// It was kept long enough.
     Retire,
 }
@@ -113,6 +119,10 @@ pub struct NewOperation {
     pub progress_hint: Option<String>,
     /// What the host grants to this kind.
     pub policy: KindPolicy,
+    /// What the `max_ttl_seconds` of that policy stands for; the policy itself if absent.
+    pub ttl_limit: Option<LifeLimit>,
+    /// The service's own id of the work, if people may read and search it.
+    pub external_job_id: Option<String>,
     /// For the first wait.
     pub jitter: Jitter,
 }
@@ -168,6 +178,8 @@ pub enum PollAnswer {
     TimedOut,
     /// It was stopped.
     Cancelled,
+    /// Its life there is over: the service has given it up.
+    Expired,
     /// The service does not know it.
     Unknown,
     /// No node has the executor that could ask. Only the host says so, never a service.
@@ -191,20 +203,52 @@ pub struct PollHints {
 }
 
 impl PollError {
-    /// The code and the text, in a sentence for people.
+    /// The code and what is public of it, in a sentence for people. It is a note in a fact of the job.
     pub fn told(&self) -> String {
-        let Self { code, message } = self;
-        let told = if message.is_empty() { code.clone() } else { format!("{code}: {message}") };
+        let (code, shown) = (&self.code, self.without_words().shown());
+        let told = if shown.is_empty() { code.clone() } else { format!("{code}: {shown}") };
         cut(&format!("the last poll failed: {told}"), MAX_NOTE_BYTES).to_owned()
+    }
+
+    /// What is shown of it besides the code: the status and the digest of what was said. The words themselves only where they were
+    /// read from the private body.
+    pub fn shown(&self) -> String {
+        let status = self.status.map(|status| format!("HTTP {status}"));
+        let digest = self.said.map(|said| format!("sha256:{}", said.sha256));
+        match (self.message.is_empty(), status, digest) {
+            (false, _, _) => self.message.clone(),
+            (true, Some(status), Some(digest)) => format!("{status}, {digest}"),
+            (true, Some(one), None) | (true, None, Some(one)) => one,
+            (true, None, None) => String::new(),
+        }
+    }
+
+    /// The same without what was said, as facts and views hold it.
+    pub(super) fn without_words(&self) -> Self {
+        Self { message: String::new(), ..self.clone() }
+    }
+
+    /// Refuses what is over a limit.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        check_text("poll error code", &self.code, MAX_LABEL_BYTES)?;
+        check_text("poll error message", &self.message, MAX_NOTE_BYTES)?;
+        self.said.map_or(Ok(()), |said| said.check_named(BodyName::Error))
     }
 }
 
 /// Why a poll itself failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollError {
     /// A short code.
     pub code: String,
-    /// For people.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    /// What was said of it, on its way to or from a private body (`said`). It is in no fact and no view. Facts of older
+    /// versions may hold one: it is not read.
+    #[serde(skip)]
     pub message: String,
+    /// The status of the answer, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// What was said with it: a private body, of which only the digest is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<BodyRef>,
 }

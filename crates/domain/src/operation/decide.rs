@@ -14,10 +14,11 @@ mod poll;
 use super::command::OperationCommand;
 use super::fact::{ExpiryCause, OperationFact};
 use super::state::Operation;
+use super::volatile;
 use crate::job::{JobCommand, OperationEnding};
 use crate::{Jitter, OperationId, Refusal, Timestamp};
 
-type Decision = crate::Decision<OperationFact>;
+pub(super) type Decision = crate::Decision<OperationFact>;
 
 /// Decides a command on an operation that does not exist yet.
 pub fn decide_new(id: &OperationId, command: &OperationCommand, now: Timestamp) -> Decision {
@@ -34,6 +35,8 @@ pub fn decide_new(id: &OperationId, command: &OperationCommand, now: Timestamp) 
         | OperationCommand::RecordCancelAnswer { .. }
         | OperationCommand::Settle { .. }
         | OperationCommand::Expire
+        | OperationCommand::Lose
+        | OperationCommand::Purge
         | OperationCommand::Retire => Decision::refuse(Refusal::UnknownRecord),
     }
 }
@@ -50,15 +53,18 @@ pub fn decide(operation: &Operation, command: &OperationCommand, now: Timestamp)
         OperationCommand::RequestCancel { by, reason, origin } => {
             cancel::request_cancel(operation, by.as_deref(), reason, *origin)
         }
-        OperationCommand::RecordCancelAnswer { answer, told, jitter } => {
-            cancel::record_cancel_answer(operation, answer, told.as_deref(), *jitter, now)
+        OperationCommand::RecordCancelAnswer { answer, told, said, jitter } => {
+            let heard = cancel::Heard { answer, told: told.as_deref(), said: *said };
+            cancel::record_cancel_answer(operation, heard, *jitter, now)
         }
         OperationCommand::Settle { by, note } => cancel::settle(operation, by.as_deref(), note),
         OperationCommand::Expire => expire(operation, now),
+        OperationCommand::Lose => volatile::lose(operation),
         OperationCommand::Abandon { reason } => abandon(operation, reason),
         OperationCommand::MoveTimers { by_micros } => {
             Decision::fact(OperationFact::TimersMoved { by_micros: *by_micros })
         }
+        OperationCommand::Purge => purge(operation),
         OperationCommand::Retire => retire(operation),
     }
 }
@@ -84,7 +90,7 @@ fn abandon(operation: &Operation, reason: &str) -> Decision {
 }
 
 /// What the host gives up is asked to stop, if nobody has asked for that yet.
-fn reach_out(operation: &Operation, reason: &str) -> Option<OperationFact> {
+pub(super) fn reach_out(operation: &Operation, reason: &str) -> Option<OperationFact> {
     let asks = operation.cancel.is_none()
         && operation.handle.is_some()
         && operation.uncancelable_because().is_none();
@@ -93,6 +99,18 @@ fn reach_out(operation: &Operation, reason: &str) -> Option<OperationFact> {
 
 fn abandoned(reason: &str) -> OperationFact {
     OperationFact::Expired { cause: ExpiryCause::Abandoned(reason.to_owned()) }
+}
+
+/// What runs outside, or may, keeps the handle by which it can be stopped.
+fn purge(operation: &Operation) -> Decision {
+    if operation.ended.is_none() {
+        return Refusal::OperationOpen.into();
+    }
+    let handle_kept = operation.handle.is_some() && operation.orphan().is_some();
+    if operation.purged && operation.handle.is_some() == handle_kept {
+        return Decision::Nothing;
+    }
+    Decision::fact(OperationFact::Purged { handle_kept })
 }
 
 fn retire(operation: &Operation) -> Decision {
@@ -117,7 +135,7 @@ fn expired_after(operation: &Operation) -> OperationEnding {
 }
 
 /// An end after which the job is never tried again by itself.
-fn conclude(operation: &Operation, fact: OperationFact, ending: OperationEnding) -> Decision {
+pub(super) fn conclude(operation: &Operation, fact: OperationFact, ending: OperationEnding) -> Decision {
     let conclusion = conclusion(operation, ending, Jitter::default());
     Decision::fact(fact).then(operation.link.job_id.clone(), conclusion)
 }

@@ -7,7 +7,7 @@ use super::command::{Cancelability, PollError};
 use super::state::{OperationLink, OperationStatus, ReportedStatus};
 use crate::body::BodyRef;
 use crate::job::{CancelAnswer, ResultRefs, is_false};
-use crate::policy::KindPolicy;
+use crate::policy::{KindPolicy, LifeLimit};
 use crate::{Json, Timestamp};
 
 /// One thing that happened to an operation.
@@ -35,6 +35,9 @@ pub enum OperationFact {
         /// How it was told: the status of the answer, or why there was none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         told: Option<String>,
+        /// What it said with it: private.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<BodyRef>,
         /// When to try again, if that is of use.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next_try_at: Option<Timestamp>,
@@ -52,6 +55,9 @@ pub enum OperationFact {
         handle: BodyRef,
         /// Whether it can be stopped.
         cancelability: Cancelability,
+        /// The service's own id of the work, for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        external_job_id: Option<String>,
     },
     /// Nothing of it runs outside any more, although the host had given it up.
     Settled(Settlement),
@@ -66,6 +72,12 @@ pub enum OperationFact {
     TimersMoved {
         /// By so many microseconds; negative if time went back.
         by_micros: i64,
+    },
+    /// What its service said was deleted; and its handle, unless the work may still run outside.
+    Purged {
+        /// Without it nobody could stop what may still run outside.
+        #[serde(default, skip_serializing_if = "is_false")]
+        handle_kept: bool,
     },
     /// It was kept long enough; the stream ends here and goes.
     Retired,
@@ -96,6 +108,18 @@ pub struct Accepted {
     /// What the host granted when it was accepted.
     #[serde(with = "crate::policy::stored")]
     pub policy: KindPolicy,
+    /// What bounds its life. Facts of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounded_by: Option<LifeLimit>,
+    /// Seconds between polls as the service asked for, if it was granted something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_retry_after_seconds: Option<i64>,
+    /// The life that was asked for, if less was granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_ttl_seconds: Option<u64>,
+    /// The service's own id of the work, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_job_id: Option<String>,
 }
 
 /// One poll: only what changed.
@@ -107,6 +131,9 @@ pub struct Polled {
     /// Seconds between polls, if they change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_seconds: Option<u32>,
+    /// Seconds between polls as the service asks for, if that changes and is or was not what is granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_retry_after_seconds: Option<i64>,
     /// A new text for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_hint: Option<String>,
@@ -160,6 +187,8 @@ pub enum Ending {
     },
     /// Its own time budget ran out.
     TimedOut,
+    /// Its service has given it up: its life there is over.
+    Expired,
     /// The service does not know it.
     Unknown,
     /// No node has the executor that could ask.
@@ -178,6 +207,8 @@ pub enum ExpiryCause {
     Abandoned(String),
     /// Nobody knows whether its service ever took it.
     SubmitOutcomeUnknown,
+    /// The daemon that left it outside is gone, and its policy lets it go with that one.
+    VolatileLost,
 }
 
 /// How it is known that nothing runs outside any more.

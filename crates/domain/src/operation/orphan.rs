@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::command::PollError;
 use super::fact::{Ending, ExpiryCause, Settlement};
 use super::state::{How, Operation, OperationStatus, SPECIALIST_UNREGISTERED};
+use super::volatile::VOLATILE_LOST;
 use crate::{Jitter, Timestamp};
 
 /// How often a service is asked about work that the host has given up, or since it was last asked for to stop it.
@@ -30,6 +31,8 @@ pub enum OrphanReason {
     SubmitOutcomeUnknown,
     /// Nobody was there who could have asked its service.
     NobodyToAsk,
+    /// It went with the daemon that left it outside.
+    VolatileLost,
 }
 
 /// What came of asking about an operation after it was given up.
@@ -56,10 +59,15 @@ impl Operation {
             How::Expired(ExpiryCause::Abandoned(reason)) if reason == "cancel_unconfirmed" => {
                 Some(OrphanReason::CancelUnconfirmed)
             }
-            How::Expired(_) => Some(OrphanReason::ExpiredWhileOpen),
+            How::Expired(ExpiryCause::VolatileLost) => Some(OrphanReason::VolatileLost),
+            How::Expired(
+                ExpiryCause::LifetimeOver | ExpiryCause::MaxAttemptsExhausted | ExpiryCause::Abandoned(_),
+            ) => Some(OrphanReason::ExpiredWhileOpen),
             How::Resolved(Ending::Unknown) => Some(OrphanReason::Unknown),
             How::Resolved(Ending::NobodyToAsk) => Some(OrphanReason::NobodyToAsk),
-            How::Resolved(Ending::Completed { .. } | Ending::Failed { .. } | Ending::TimedOut)
+            How::Resolved(
+                Ending::Completed { .. } | Ending::Failed { .. } | Ending::TimedOut | Ending::Expired,
+            )
             | How::Cancelled => None,
         }
     }
@@ -103,11 +111,9 @@ impl Settlement {
             OperationStatus::Completed
             | OperationStatus::Failed
             | OperationStatus::TimedOut
-            | OperationStatus::Cancelled => Some(Self::EndedOutside { status }),
-            OperationStatus::Pending
-            | OperationStatus::Running
             | OperationStatus::Expired
-            | OperationStatus::Unknown => None,
+            | OperationStatus::Cancelled => Some(Self::EndedOutside { status }),
+            OperationStatus::Pending | OperationStatus::Running | OperationStatus::Unknown => None,
         }
     }
 }
@@ -121,6 +127,7 @@ impl OrphanReason {
             Self::CancelUnconfirmed => "cancel_unconfirmed",
             Self::SubmitOutcomeUnknown => "submit_outcome_unknown",
             Self::NobodyToAsk => SPECIALIST_UNREGISTERED,
+            Self::VolatileLost => VOLATILE_LOST,
         }
     }
 }

@@ -11,7 +11,8 @@ use super::fact::{Accepted, Ending, ExpiryCause, Settlement};
 use super::orphan::Aftermath;
 use crate::body::BodyRef;
 use crate::job::{CancelAnswer, KeptCancelAnswer};
-use crate::policy::{CancelPolicy, KindPolicy};
+use crate::planted::{Bug, planted};
+use crate::policy::{KindPolicy, LifeLimit};
 use crate::{AttemptId, JobId, Json, OperationId, Timestamp};
 
 /// Work going on outside, folded from its facts.
@@ -34,6 +35,9 @@ pub struct Operation {
     pub reported: ReportedStatus,
     /// Seconds between polls: of the newest fact that carried them.
     pub interval_seconds: u32,
+    /// Seconds between polls as the service last asked for, where that is or was not what is granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_retry_after_seconds: Option<i64>,
     /// A text for people: of the newest fact that carried one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_hint: Option<String>,
@@ -56,6 +60,15 @@ pub struct Operation {
     pub next_poll_at: Timestamp,
     /// The end of its life; only ever comes nearer.
     pub expires_at: Timestamp,
+    /// What bounds its life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounded_by: Option<LifeLimit>,
+    /// The life that was asked for, if less was granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_ttl_seconds: Option<u64>,
+    /// The service's own id of the work, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_job_id: Option<String>,
     /// The request to stop it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<OperationCancel>,
@@ -71,6 +84,12 @@ pub struct Operation {
     /// What is worth knowing and changed nothing, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
+    /// The first different texts that its service said in errors and refusals: private.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<BodyRef>,
+    /// Whether what its service said was deleted on request: from then on nothing more of it is kept.
+    #[serde(default, skip_serializing_if = "crate::job::is_false")]
+    pub purged: bool,
     /// When anything last happened to it.
     pub updated_at: Timestamp,
 }
@@ -206,6 +225,7 @@ impl Operation {
             policy: accepted.policy.clone(),
             reported: ReportedStatus::Pending,
             interval_seconds: accepted.interval_seconds,
+            asked_retry_after_seconds: accepted.asked_retry_after_seconds,
             progress_hint: accepted.progress_hint.clone(),
             progress: None,
             polls: 0,
@@ -215,11 +235,16 @@ impl Operation {
             last_polled_at: None,
             next_poll_at: accepted.next_poll_at,
             expires_at: accepted.expires_at,
+            bounded_by: accepted.bounded_by,
+            asked_ttl_seconds: accepted.asked_ttl_seconds,
+            external_job_id: accepted.external_job_id.clone(),
             cancel: None,
             ended: None,
             settled: None,
             aftermath: None,
             diagnostics: Vec::new(),
+            texts: Vec::new(),
+            purged: false,
             updated_at: at,
         };
         if accepted.invalid_hint {
@@ -246,13 +271,18 @@ impl Operation {
         let unreachable = stop.is_some_and(|kept| {
             kept.answer == CancelAnswer::Unreachable && self.last_polled_at.is_none_or(|at| at <= kept.at)
         });
-        if unreachable || last_error.is_some_and(hung) {
+        if (unreachable || last_error.is_some_and(hung)) && !planted(Bug::HungCountsAsAnswered) {
             PollHistory::Hung
         } else if self.polls == 0 && stop.is_none() {
             PollHistory::NeverPolled
         } else {
             PollHistory::Answered
         }
+    }
+
+    /// The bodies that it names: they are kept as long as it is, or until a purge.
+    pub fn bodies(&self) -> impl Iterator<Item = &BodyRef> {
+        self.handle.iter().chain(&self.texts)
     }
 
     /// When it ended.
@@ -266,6 +296,9 @@ impl Operation {
             How::Resolved(Ending::Completed { .. }) => None,
             How::Resolved(Ending::Failed { failure_detail, .. }) => Some(failure_detail),
             How::Resolved(Ending::TimedOut) => Some("the work outside ran out of its own time"),
+            How::Resolved(Ending::Expired) => {
+                Some("its service has given the work up: its life there is over")
+            }
             How::Resolved(Ending::Unknown) => Some("the service does not know the work"),
             How::Resolved(Ending::NobodyToAsk) => Some("no node has the executor that could ask"),
             How::Cancelled => Some("cancelled"),
@@ -275,15 +308,17 @@ impl Operation {
             How::Expired(ExpiryCause::SubmitOutcomeUnknown) => {
                 Some("nobody knows whether the service took the work")
             }
+            How::Expired(ExpiryCause::VolatileLost) => {
+                Some("the daemon that left it outside is gone, and its policy is persistence: volatile")
+            }
         }
     }
 
     /// Why its service is not asked to stop it, if it is not.
     pub fn uncancelable_because(&self) -> Option<String> {
-        match (&self.cancelability, self.policy.cancel_policy) {
-            (Cancelability::NotCancelable(reason), _) => Some(reason.clone()),
-            (Cancelability::Cancelable, CancelPolicy::Deny) => Some("denied by the host's policy".to_owned()),
-            (Cancelability::Cancelable, CancelPolicy::Provider) => None,
+        match &self.cancelability {
+            Cancelability::NotCancelable(reason) => Some(reason.clone()),
+            Cancelability::Cancelable => self.policy.not_cancelable_because().map(str::to_owned),
         }
     }
 }
@@ -296,7 +331,7 @@ impl How {
             Self::Resolved(Ending::TimedOut) => OperationStatus::TimedOut,
             Self::Resolved(Ending::Unknown) => OperationStatus::Unknown,
             Self::Cancelled => OperationStatus::Cancelled,
-            Self::Expired(_) => OperationStatus::Expired,
+            Self::Resolved(Ending::Expired) | Self::Expired(_) => OperationStatus::Expired,
         }
     }
 }

@@ -9,11 +9,13 @@ mod ends;
 mod expiry;
 mod orphans;
 mod poll;
+mod texts;
+mod volatile;
 
 use super::*;
 use crate::body::{BodyName, BodyRef, Digest};
 use crate::job::{JobCommand, OperationEnding, ResultRefs, Retryable};
-use crate::policy::{Hint, KindPolicy};
+use crate::policy::{Hint, KindPolicy, LifeLimit, TimedOutPolicy};
 use crate::{AttemptId, Decision, Jitter, JobId, Json, OperationId, Refusal, Timestamp};
 
 /// When the given facts happened.
@@ -108,6 +110,10 @@ fn accepted_with(change: impl FnOnce(&mut Accepted)) -> OperationFact {
         next_poll_at: BEFORE.plus_seconds(5),
         expires_at: EXPIRES_AT,
         policy: KindPolicy::default(),
+        bounded_by: Some(LifeLimit::MaxTtl),
+        asked_retry_after_seconds: None,
+        asked_ttl_seconds: None,
+        external_job_id: None,
     };
     change(&mut accepted);
     OperationFact::Dispatched(Box::new(accepted))
@@ -118,6 +124,7 @@ fn polled_again_in(seconds: u64) -> Polled {
     Polled {
         status: None,
         interval_seconds: None,
+        asked_retry_after_seconds: None,
         progress_hint: None,
         progress: None,
         expires_at: None,
@@ -136,7 +143,7 @@ fn poll_failed() -> OperationFact {
 }
 
 fn unreachable_error() -> PollError {
-    PollError { code: "connect_failed".to_owned(), message: "no route to host".to_owned() }
+    PollError { code: "connect_failed".to_owned(), status: Some(503), ..PollError::default() }
 }
 
 fn cancel_requested() -> OperationFact {
@@ -161,6 +168,7 @@ fn ends() -> Vec<(OperationStatus, OperationFact)> {
         (OperationStatus::Completed, completed(summary("12 pages"))),
         (OperationStatus::Failed, failed()),
         (OperationStatus::TimedOut, OperationFact::Resolved(Ending::TimedOut)),
+        (OperationStatus::Expired, OperationFact::Resolved(Ending::Expired)),
         (OperationStatus::Unknown, OperationFact::Resolved(Ending::Unknown)),
         (OperationStatus::Cancelled, OperationFact::Cancelled),
         (OperationStatus::Expired, OperationFact::Expired { cause: ExpiryCause::LifetimeOver }),
@@ -191,6 +199,8 @@ fn new_operation() -> NewOperation {
         progress_hint: None,
         policy: KindPolicy::default(),
         jitter: Jitter(0),
+        ttl_limit: None,
+        external_job_id: None,
     }
 }
 

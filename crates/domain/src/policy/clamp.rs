@@ -1,5 +1,7 @@
 //! The clamp: a connector hints, the host decides. Nothing leaves these functions outside the host's bounds.
 
+use serde::{Deserialize, Serialize};
+
 use super::KindPolicy;
 use crate::planted::{Bug, planted};
 use crate::retry::backoff_micros;
@@ -37,6 +39,24 @@ pub struct TtlHints {
     pub deadline_at: Option<Timestamp>,
 }
 
+/// What bounds the life of work outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LifeLimit {
+    /// The end of the job that it belongs to.
+    Job,
+    /// What the host grants through a handle, or the policy of its kind: `max_ttl_seconds`.
+    MaxTtl,
+    /// What the host grants to work of a job without a deadline: `job_ttl_seconds`.
+    JobTtl,
+    /// The word of its service: `fail_after`.
+    FailAfter,
+    /// The hint of its executor: `preferred_max_ttl_seconds`.
+    ActionTtl,
+    /// How long the caller waits for a result.
+    Wait,
+}
+
 impl Hint {
     /// Reads the text of a hint; anything but an integer is invalid, an integer beyond 64 bits saturates.
     pub fn parse(text: &str) -> Self {
@@ -69,11 +89,12 @@ impl KindPolicy {
         }
     }
 
-    /// The time of the next poll: the clamped wait and a little more, never less.
+    /// The time of the next poll: the clamped wait and a little more, never less, and never later than the host's longest wait.
     pub fn next_poll_at(&self, retry_seconds: u32, jitter: Jitter, now: Timestamp) -> Timestamp {
         let wait = i64::from(retry_seconds) * 1_000_000;
         let most = wait / 1_000 * i64::from(self.jitter_permille);
-        now.plus_micros(wait + jitter.share_of(most))
+        let room = (i64::from(self.max_retry_after_seconds) * 1_000_000 - wait).max(0);
+        now.plus_micros(wait + jitter.share_of(most).min(room))
     }
 
     /// Before when a service that has no time now is not given the work again: its hint within the host's bounds, and a little more so
@@ -82,8 +103,7 @@ impl KindPolicy {
         match hint {
             Hint::Absent => None,
             Hint::Seconds(_) | Hint::Invalid => {
-                let longest = now.plus_seconds(u64::from(self.max_retry_after_seconds));
-                Some(self.next_poll_at(self.retry_after(hint).seconds, jitter, now).min(longest))
+                Some(self.next_poll_at(self.retry_after(hint).seconds, jitter, now))
             }
         }
     }
@@ -102,21 +122,39 @@ impl KindPolicy {
 
     /// When the operation's life ends: the smallest hint present, never more than the host grants.
     pub fn expires_at(&self, hints: TtlHints, now: Timestamp) -> Result<Timestamp, Refusal> {
+        self.life(hints, now).map(|(expires_at, _)| expires_at)
+    }
+
+    /// The same, and which of them it is.
+    pub fn life(&self, hints: TtlHints, now: Timestamp) -> Result<(Timestamp, LifeLimit), Refusal> {
         if hints.deadline_at.is_some_and(|deadline| deadline <= now) {
             return Err(Refusal::DeadlineElapsed);
         }
-        let ttl = [hints.fail_after, hints.action_ttl]
-            .into_iter()
-            .filter_map(Hint::as_ttl_seconds)
-            .fold(self.max_ttl_seconds, u64::min);
+        let hinted = [(hints.fail_after, LifeLimit::FailAfter), (hints.action_ttl, LifeLimit::ActionTtl)];
+        let (ttl, limit) =
+            hinted.into_iter().filter_map(|(hint, limit)| Some((hint.as_ttl_seconds()?, limit))).fold(
+                (self.max_ttl_seconds, LifeLimit::MaxTtl),
+                |least, one| if one.0 < least.0 { one } else { least },
+            );
         let granted = now.plus_seconds(ttl);
-        Ok(hints.deadline_at.map_or(granted, |deadline| deadline.min(granted)))
+        Ok(match hints.deadline_at {
+            Some(deadline) if deadline <= granted => (deadline, LifeLimit::Job),
+            Some(_) | None => (granted, limit),
+        })
     }
 }
 
 impl Hint {
+    /// The number of seconds, if it is one.
+    pub const fn seconds(self) -> Option<i64> {
+        match self {
+            Self::Seconds(seconds) => Some(seconds),
+            Self::Absent | Self::Invalid => None,
+        }
+    }
+
     /// A lifetime of at least a second. Nonsense grants nothing and takes nothing.
-    fn as_ttl_seconds(self) -> Option<u64> {
+    pub(crate) fn as_ttl_seconds(self) -> Option<u64> {
         match self {
             Self::Absent | Self::Invalid => None,
             Self::Seconds(seconds) => Some(u64::try_from(seconds.max(1)).unwrap_or(1)),

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{CancelPolicy, KindOverride, KindPolicy, Persistence, UnknownPolicy};
+use super::{CancelPolicy, KindOverride, KindPolicy, Persistence, TimedOutPolicy, UnknownPolicy};
 
 /// What a field that is left out means, for ever.
 const BASELINE: KindPolicy = KindPolicy {
@@ -18,6 +18,7 @@ const BASELINE: KindPolicy = KindPolicy {
     invoke_timeout_ms: 5_000,
     status_timeout_ms: 5_000,
     unknown_policy: UnknownPolicy::Terminal,
+    timed_out_policy: TimedOutPolicy::Terminal,
     cancel_policy: CancelPolicy::Provider,
     persistence: Persistence::Durable,
     max_open_per_module: 64,
@@ -51,6 +52,7 @@ fn differing(granted: &KindPolicy) -> KindOverride {
         invoke_timeout_ms: other(granted.invoke_timeout_ms, BASELINE.invoke_timeout_ms),
         status_timeout_ms: other(granted.status_timeout_ms, BASELINE.status_timeout_ms),
         unknown_policy: other(granted.unknown_policy, BASELINE.unknown_policy),
+        timed_out_policy: other(granted.timed_out_policy, BASELINE.timed_out_policy),
         cancel_policy: other(granted.cancel_policy, BASELINE.cancel_policy),
         persistence: other(granted.persistence, BASELINE.persistence),
         max_open_per_module: other(granted.max_open_per_module, BASELINE.max_open_per_module),
@@ -89,7 +91,7 @@ mod tests {
         let whole = serde_json::json!({
             "min_retry_after_seconds": 1, "max_retry_after_seconds": 300, "default_retry_after_seconds": 5,
             "max_ttl_seconds": 900, "max_attempts": 720, "max_response_bytes": 65_536,
-            "invoke_timeout_ms": 5_000, "status_timeout_ms": 5_000, "unknown_policy": "terminal",
+            "invoke_timeout_ms": 5_000, "status_timeout_ms": 5_000, "unknown_policy": "terminal", "timed_out_policy": "terminal",
             "cancel_policy": "provider", "persistence": "durable", "max_open_per_module": 64,
             "max_concurrent_polls_per_module": 4, "jitter_permille": 100, "poll_error_backoff_seconds": 1,
             "max_poll_error_backoff_seconds": 60, "diagnostics_max_items": 32, "diagnostics_max_bytes": 8_192,
@@ -105,6 +107,7 @@ mod tests {
         for (field, value) in whole.as_object().unwrap() {
             let differing = match value.as_str() {
                 None => serde_json::json!(value.as_u64().unwrap() + 1),
+                Some("terminal") if field == "timed_out_policy" => "resubmit".into(),
                 Some("terminal") => "retry-until-expiry".into(),
                 Some("provider") => "deny".into(),
                 Some(_) => "volatile".into(),

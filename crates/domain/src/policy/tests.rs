@@ -15,8 +15,7 @@ fn invalid(field: &'static str) -> Result<(), Refusal> {
 
 #[test]
 fn the_defaults_are_those_of_the_contract() {
-    let expected = serde_json::json!({
-        "defaults": {
+    let defaults = serde_json::json!({
             "min_retry_after_seconds": 1,
             "max_retry_after_seconds": 300,
             "default_retry_after_seconds": 5,
@@ -26,6 +25,7 @@ fn the_defaults_are_those_of_the_contract() {
             "invoke_timeout_ms": 5_000,
             "status_timeout_ms": 5_000,
             "unknown_policy": "terminal",
+            "timed_out_policy": "terminal",
             "cancel_policy": "provider",
             "persistence": "durable",
             "max_open_per_module": 64,
@@ -35,10 +35,14 @@ fn the_defaults_are_those_of_the_contract() {
             "max_poll_error_backoff_seconds": 60,
             "diagnostics_max_items": 32,
             "diagnostics_max_bytes": 8_192,
-        },
+    });
+    assert_eq!(serde_json::to_value(HostPolicy::default().for_kind("render")).unwrap(), defaults);
+    let expected = serde_json::json!({
+        "defaults": {},
         "kind_overrides": {},
         "max_open_total": 1_024,
         "max_concurrent_polls_total": 32,
+        "job_ttl_seconds": 86_400,
     });
     assert_eq!(serde_json::to_value(HostPolicy::default()).unwrap(), expected);
     assert_eq!(HostPolicy::default().check(), Ok(()));
@@ -163,11 +167,13 @@ fn whatever_a_connector_writes_is_a_whole_number_or_nonsense() {
 }
 
 #[test]
-fn the_next_poll_is_later_by_at_most_the_jitter_and_never_sooner() {
+fn next_poll_is_later_by_the_jitter_and_within_the_longest_wait() {
     let at = |seconds, jitter| kind().next_poll_at(seconds, jitter, NOW).micros() - NOW.micros();
-    assert_eq!(at(300, Jitter(0)), 300_000_000);
-    assert_eq!(at(300, Jitter(32_768)), 315_000_000);
-    assert_eq!(at(300, Jitter(u16::MAX)), 329_999_542);
+    assert_eq!(at(200, Jitter(0)), 200_000_000);
+    assert_eq!(at(200, Jitter(32_768)), 210_000_000);
+    assert_eq!(at(200, Jitter(u16::MAX)), 219_999_694);
+    assert_eq!(at(290, Jitter(u16::MAX)), 300_000_000);
+    assert_eq!(at(300, Jitter(u16::MAX)), 300_000_000);
     let exact = KindPolicy { jitter_permille: 0, ..kind() };
     assert_eq!(exact.next_poll_at(300, Jitter(u16::MAX), NOW), NOW.plus_seconds(300));
 }
@@ -185,9 +191,75 @@ fn the_last_instant_is_not_passed() {
 fn a_kind_without_an_override_lives_for_a_quarter_of_an_hour_and_one_with_it_for_days() {
     let days = KindOverride { max_ttl_seconds: Some(3 * 86_400), ..KindOverride::default() };
     let host = HostPolicy { kind_overrides: [("render".to_owned(), days)].into(), ..HostPolicy::default() };
-    assert_eq!(host.for_kind("render"), KindPolicy { max_ttl_seconds: 3 * 86_400, ..kind() });
+    let days = KindPolicy { max_ttl_seconds: 3 * 86_400, max_attempts: 3 * 86_400 + 1, ..kind() };
+    assert_eq!(host.for_kind("render"), days);
     assert_eq!(host.for_kind("print"), kind());
     assert_eq!(host.for_kind("print").max_ttl_seconds, 900);
+}
+
+#[test]
+fn work_of_a_job_lives_until_its_end_or_a_day_unless_kind_says() {
+    let hour = KindOverride { max_ttl_seconds: Some(3_600), ..KindOverride::default() };
+    let polls = KindOverride { max_attempts: Some(9), ..KindOverride::default() };
+    let own = KindOverride { max_ttl_seconds: Some(60), ..KindOverride::default() };
+    let kind_overrides =
+        [("render".to_owned(), hour), ("print".to_owned(), polls), ("press/print".to_owned(), own)].into();
+    let host = HostPolicy { kind_overrides, ..HostPolicy::default() };
+    for (circle, kind, life, seconds, limit) in [
+        (None, "draw", JobLife::Unbounded, 86_400, LifeLimit::JobTtl),
+        (None, "draw", JobLife::Bounded, TTL_CEILING_SECONDS, LifeLimit::JobTtl),
+        (None, "print", JobLife::Unbounded, 86_400, LifeLimit::JobTtl),
+        (Some("press"), "print", JobLife::Unbounded, 60, LifeLimit::MaxTtl),
+        (Some("press"), "print", JobLife::Bounded, 60, LifeLimit::MaxTtl),
+        (Some("press"), "render", JobLife::Bounded, 3_600, LifeLimit::MaxTtl),
+    ] {
+        let (granted, by) = host.for_job(circle, kind, life);
+        assert_eq!((granted.max_ttl_seconds, by), (seconds, limit), "{circle:?} {kind} {life:?}");
+    }
+    assert_eq!(host.for_job(None, "print", JobLife::Unbounded).0.max_attempts, 9);
+    for seconds in [60, 900] {
+        let defaults = KindOverride { max_ttl_seconds: Some(seconds), ..KindOverride::default() };
+        let set = HostPolicy { defaults, ..HostPolicy::default() };
+        let (granted, by) = set.for_job(None, "draw", JobLife::Bounded);
+        assert_eq!((granted.max_ttl_seconds, by), (seconds, LifeLimit::MaxTtl), "set by the operator");
+    }
+    let none = HostPolicy { job_ttl_seconds: Limit(0), ..HostPolicy::default() };
+    assert_eq!(none.check(), Err(Refusal::InvalidPolicy { field: "job_ttl_seconds" }));
+}
+
+#[test]
+fn polls_suffice_for_the_life_unless_somebody_sets_their_number() {
+    let of = |text: &str| serde_json::from_str::<HostPolicy>(text).unwrap();
+    let usual = of("{}");
+    let day = of(r#"{"kind_overrides":{"draw":{"max_ttl_seconds":86400}}}"#);
+    let slow =
+        of(r#"{"kind_overrides":{"draw":{"min_retry_after_seconds":60,"default_retry_after_seconds":60}}}"#);
+    let minute = of(r#"{"kind_overrides":{"draw":{"max_ttl_seconds":60}}}"#);
+    let own = of(r#"{"kind_overrides":{"draw":{"max_ttl_seconds":86400,"max_attempts":9}}}"#);
+    let for_all =
+        of(r#"{"defaults":{"max_attempts":720},"kind_overrides":{"draw":{"max_ttl_seconds":86400}}}"#);
+    let all_long = of(r#"{"defaults":{"max_ttl_seconds":7200}}"#);
+    for (host, life, polls) in [
+        (&usual, JobLife::OfHandle, 720),
+        (&usual, JobLife::Unbounded, 86_401),
+        (&usual, JobLife::Bounded, 366 * 86_400 + 1),
+        (&slow, JobLife::Unbounded, 1_441),
+        (&minute, JobLife::Unbounded, 720),
+        (&day, JobLife::OfHandle, 86_401),
+        (&day, JobLife::Unbounded, 86_401),
+        (&own, JobLife::OfHandle, 9),
+        (&own, JobLife::Bounded, 9),
+        (&for_all, JobLife::OfHandle, 720),
+        (&for_all, JobLife::Unbounded, 720),
+        (&all_long, JobLife::OfHandle, 7_201),
+        (&all_long, JobLife::Unbounded, 7_201),
+    ] {
+        let (granted, _) = host.for_job(None, "draw", life);
+        assert_eq!((granted.max_attempts, granted.check()), (polls, Ok(())), "{host:?} {life:?}");
+    }
+    // What a handle promises is what its work gets.
+    assert_eq!((usual.for_kind("draw").max_attempts, day.for_kind("draw").max_attempts), (720, 86_401));
+    assert_eq!((own.for_kind("draw").max_attempts, all_long.for_all().max_attempts), (9, 7_201));
 }
 
 /// Every field of a kind's policy with a value that is not its default.
@@ -202,6 +274,7 @@ fn others() -> serde_json::Map<String, serde_json::Value> {
         "invoke_timeout_ms": 5_001,
         "status_timeout_ms": 5_002,
         "unknown_policy": "retry-until-expiry",
+        "timed_out_policy": "resubmit",
         "cancel_policy": "deny",
         "persistence": "volatile",
         "max_open_per_module": 65,
@@ -228,6 +301,10 @@ fn a_kind_may_override_each_field_alone_and_all_together() {
     for (field, value) in others() {
         let mut expected = defaults.clone();
         expected[&field] = value.clone();
+        if field == "max_ttl_seconds" {
+            // A longer life has polls for all of it.
+            expected["max_attempts"] = serde_json::json!(259_201);
+        }
         assert_eq!(overridden(serde_json::json!({ field.as_str(): value })), expected);
     }
     assert_eq!(overridden(others().into()), serde_json::Value::from(others()));
@@ -253,9 +330,10 @@ fn a_policy_whose_bounds_cannot_be_held_is_refused_by_field() {
     ] {
         for value in values {
             let policy = serde_json::json!({ field: value });
-            let policy: KindPolicy = serde_json::from_value(policy).unwrap();
-            assert_eq!(policy.check(), invalid(field), "{value}");
-            let host = HostPolicy { defaults: policy, ..HostPolicy::default() };
+            let whole: KindPolicy = serde_json::from_value(policy.clone()).unwrap();
+            assert_eq!(whole.check(), invalid(field), "{value}");
+            let defaults: KindOverride = serde_json::from_value(policy).unwrap();
+            let host = HostPolicy { defaults, ..HostPolicy::default() };
             assert_eq!(host.check(), invalid(field), "{value}");
         }
     }
@@ -281,4 +359,17 @@ fn a_host_policy_is_checked_in_all_its_parts() {
     let bad_kind =
         HostPolicy { kind_overrides: [("render".to_owned(), never)].into(), ..HostPolicy::default() };
     assert_eq!(bad_kind.check(), invalid("max_attempts"));
+}
+
+#[test]
+fn open_operations_are_limited_by_kind_and_in_all() {
+    let policy = HostPolicy { max_open_total: Limit(100), ..HostPolicy::default() };
+    for (of_kind, in_all, answer) in [
+        (64, 100, Ok(())),
+        (65, 100, Err(OpenLimit::OfKind(64))),
+        (1, 101, Err(OpenLimit::InAll(100))),
+        (65, 101, Err(OpenLimit::OfKind(64))),
+    ] {
+        assert_eq!(policy.check_open(None, "print", of_kind, in_all), answer, "{of_kind} {in_all}");
+    }
 }

@@ -15,9 +15,13 @@ pub fn apply(run: &mut Run, fact: &RunFact, at: Timestamp) -> Result<(), Misfold
         RunFact::GroupEntered { visit } => run.enter(*visit),
         RunFact::StepEnded { visit, end } => run.end_visit(*visit, end),
         RunFact::StepReopened { visit, job_id } => run.reopen(*visit, job_id),
-        RunFact::CancelRequested { by, reason } => {
-            run.cancel = Some(RunCancel { requested_at: at, by: by.clone(), reason: reason.clone() });
+        RunFact::CancelRequested { by, reason, next } => {
+            let (by, reason) = (by.clone(), reason.clone());
+            run.cancel = Some(RunCancel { requested_at: at, by, reason, next: *next });
             run.give_up_waiting();
+        }
+        RunFact::CancelContinued { next } => {
+            run.cancel.as_mut().ok_or(NO_CANCEL)?.next = *next;
         }
         RunFact::Condemned { reason } => {
             run.condemned = Some(reason.clone());
@@ -33,4 +37,5 @@ pub fn apply(run: &mut Run, fact: &RunFact, at: Timestamp) -> Result<(), Misfold
     Ok(())
 }
 
+const NO_CANCEL: Misfold = Misfold("nobody asked to stop the run");
 const NO_VISIT: Misfold = Misfold("the run has not come to that node");

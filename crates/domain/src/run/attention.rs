@@ -1,4 +1,4 @@
-//! When a run next needs someone: to prepare what waits, and to be forgotten.
+//! When a run next needs someone: to prepare what waits, to go on with a cancel, and to be forgotten.
 
 use super::command::RunCommand;
 use super::fact::RunEnd;
@@ -12,7 +12,8 @@ impl Run {
         match self.forgotten_at(retention) {
             Some(at) => Attention::waiting(Some(at)),
             None => {
-                let due_at = self.waiting().next().map(|_| self.updated_at);
+                let is_due = self.waiting().next().is_some() || self.not_yet_cancelled().next().is_some();
+                let due_at = is_due.then_some(self.updated_at);
                 Attention { due_at, ..Attention::waiting(None) }
             }
         }
@@ -20,6 +21,9 @@ impl Run {
 
     /// What time alone brings about; what waits in it is prepared by whoever advances runs.
     pub fn due_command(&self, retention: Retention, now: Timestamp) -> Option<RunCommand> {
+        if self.not_yet_cancelled().next().is_some() {
+            return Some(RunCommand::ContinueCancel);
+        }
         self.forgotten_at(retention).is_some_and(|at| at <= now).then_some(RunCommand::Retire)
     }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::files::Left;
-use super::shape::Shape;
-use super::state::VisitIndex;
+use super::shape::{NodeIndex, Shape};
+use super::state::{Cause, VisitIndex};
 use crate::body::{BodyName, BodyRef};
 use crate::event::{MAX_CORRELATION_BYTES, MAX_DEDUPE_KEY_BYTES};
 use crate::job::NewJob;
@@ -41,6 +41,8 @@ pub enum RunCommand {
         /// Why.
         reason: String,
     },
+    /// Stop the next of its jobs: a request to stop it reaches a few in each commit.
+    ContinueCancel,
     /// Something is wrong with the run as a whole: nothing new begins, and it fails.
     Condemn {
         /// Why, short and machine-readable.
@@ -95,6 +97,9 @@ pub struct NewRun {
 pub struct Prepared {
     /// The visit.
     pub visit: VisitIndex,
+    /// How the walk came there when it was prepared ([`Run::origin`](super::Run::origin)): as the run goes on, another visit may come to
+    /// have this index.
+    pub origin: Vec<(NodeIndex, Cause)>,
     /// What it is ready for.
     pub readiness: Readiness,
 }

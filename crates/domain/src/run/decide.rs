@@ -6,7 +6,7 @@
 use super::command::{NewRun, Prepared, Readiness, RunCommand, StepEnd};
 use super::fact::RunFact;
 use super::state::{Run, Visit, VisitIndex, VisitState};
-use super::{MAX_PREPARED, apply};
+use super::{MAX_CANCELLED, MAX_PREPARED, apply};
 use crate::body::BodyName;
 use crate::job::JobCommand;
 use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, check_text, cut};
@@ -25,6 +25,7 @@ pub fn decide_new(id: &RunId, command: &RunCommand) -> Decision {
         }
         RunCommand::Advance(_)
         | RunCommand::RequestCancel { .. }
+        | RunCommand::ContinueCancel
         | RunCommand::Condemn { .. }
         | RunCommand::Retire => Decision::refuse(Refusal::UnknownRecord),
     }
@@ -38,6 +39,7 @@ pub fn decide(run: &Run, command: &RunCommand, now: Timestamp) -> Decision {
         RunCommand::EndStep { visit, job_id, end } => end_step(run, *visit, job_id, end, now),
         RunCommand::ReopenStep { visit, job_id } => reopen_step(run, *visit, job_id),
         RunCommand::RequestCancel { by, reason } => request_cancel(run, by.as_deref(), reason, now),
+        RunCommand::ContinueCancel => continue_cancel(run, now),
         RunCommand::Condemn { reason } => condemn(run, reason, now),
         RunCommand::MoveTimers { by_micros } => {
             Decision::fact(RunFact::TimersMoved { by_micros: *by_micros })
@@ -59,8 +61,9 @@ fn start(id: &RunId, new: &NewRun) -> Decision {
 /// Begins what waits and was prepared. Whoever prepared it may have seen an earlier state: what does not wait is left alone.
 fn advance(run: &Run, prepared: &[Prepared], now: Timestamp) -> Decision {
     let mut after = Following::of(run, now);
-    for Prepared { visit, readiness } in prepared.iter().take(MAX_PREPARED) {
-        if after.run.visit(*visit).is_none_or(|visit| visit.state != VisitState::Waiting) {
+    for Prepared { visit, origin, readiness } in prepared.iter().take(MAX_PREPARED) {
+        let waits = after.run.visit(*visit).is_some_and(|visit| visit.state == VisitState::Waiting);
+        if !waits || after.run.origin(*visit) != *origin {
             continue;
         }
         let is_group = after.run.is_group(*visit);
@@ -136,13 +139,28 @@ fn request_cancel(run: &Run, by: Option<&str>, reason: &str, now: Timestamp) -> 
     if run.end.is_some() || run.cancel.is_some() {
         return Decision::Nothing;
     }
+    let (by, reason) = (by.map(str::to_owned), reason.to_owned());
+    let (first, next) = cut_off(run.open_jobs());
     let mut after = Following::of(run, now);
-    after.fact(RunFact::CancelRequested { by: by.map(str::to_owned), reason: reason.to_owned() });
-    for job_id in run.open_jobs() {
-        let (by, reason) = (by.map(str::to_owned), reason.to_owned());
-        after.then(job_id.clone(), JobCommand::RequestCancel { by, reason });
-    }
+    after.fact(RunFact::CancelRequested { by: by.clone(), reason: reason.clone(), next });
+    after.cancel(first, by.as_ref(), &reason);
     after.decided()
+}
+
+/// The next jobs are asked to stop, by whoever asked the first.
+fn continue_cancel(run: &Run, now: Timestamp) -> Decision {
+    let (these, next) = cut_off(run.not_yet_cancelled());
+    let Some(cancel) = run.cancel.as_ref().filter(|_| !these.is_empty()) else { return Decision::Nothing };
+    let mut after = Following::of(run, now);
+    after.fact(RunFact::CancelContinued { next });
+    after.cancel(these, cancel.by.as_ref(), &cancel.reason);
+    after.decided()
+}
+
+/// As many jobs as one commit asks to stop, and the first visit that is left.
+fn cut_off<'a>(mut jobs: impl Iterator<Item = (VisitIndex, &'a JobId)>) -> (Vec<JobId>, Option<VisitIndex>) {
+    let these = jobs.by_ref().take(MAX_CANCELLED).map(|(_, job_id)| job_id.clone()).collect();
+    (these, jobs.next().map(|(at, _)| at).filter(|_| !planted(Bug::CancelCursorForgotten)))
 }
 
 fn condemn(run: &Run, reason: &str, now: Timestamp) -> Decision {
@@ -179,6 +197,13 @@ impl Following {
 
     fn then(&mut self, job_id: JobId, command: JobCommand) {
         self.consequences.push(Consequence { record: job_id.into(), command: command.into() });
+    }
+
+    fn cancel(&mut self, jobs: Vec<JobId>, by: Option<&String>, reason: &str) {
+        for job_id in jobs {
+            let command = JobCommand::RequestCancel { by: by.cloned(), reason: reason.to_owned() };
+            self.then(job_id, command);
+        }
     }
 
     fn decided(mut self) -> Decision {

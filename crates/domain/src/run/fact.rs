@@ -45,6 +45,15 @@ pub enum RunFact {
         by: Option<String>,
         /// Why.
         reason: String,
+        /// The first visit whose job was not asked to stop in this commit; none if all were.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<VisitIndex>,
+    },
+    /// More of its jobs were asked to stop.
+    CancelContinued {
+        /// The first visit whose job was not asked yet; none if all were.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<VisitIndex>,
     },
     /// Something is wrong with it as a whole, and nothing new begins.
     Condemned {

@@ -56,6 +56,11 @@ impl Run {
     pub fn files_for(&self, at: VisitIndex) -> Vec<Layer> {
         Walk { run: self, known: BTreeMap::new() }.given(at)
     }
+
+    /// What would follow a visit begins with: what it left, or what it began with if it left nothing.
+    pub fn files_after(&self, at: VisitIndex) -> Vec<Layer> {
+        Walk { run: self, known: BTreeMap::new() }.left(at)
+    }
 }
 
 struct Walk<'a> {

@@ -97,6 +97,9 @@ pub struct RunCancel {
     pub by: Option<String>,
     /// Why.
     pub reason: String,
+    /// The first visit whose job was not asked to stop yet; none if all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<VisitIndex>,
 }
 
 /// What a job that is a step belongs to.
@@ -155,6 +158,16 @@ impl Run {
         self.visits.get(usize::from(index))
     }
 
+    /// The way from a visit back to the start of the run. It tells two visits apart that may come to have one index.
+    pub fn origin(&self, index: VisitIndex) -> Vec<(NodeIndex, Cause)> {
+        let before = |visit: &&Visit| match visit.cause {
+            Cause::Start => None,
+            Cause::Entered(at) | Cause::After(at, _) | Cause::Failure(at) => self.visit(at),
+        };
+        let way = std::iter::successors(self.visit(index), before).take(self.visits.len());
+        way.map(|visit| (visit.node, visit.cause)).collect()
+    }
+
     /// The node of a visit.
     pub fn node(&self, visit: &Visit) -> Option<&Node> {
         self.begun.shape.node(visit.node)
@@ -188,11 +201,17 @@ impl Run {
     }
 
     /// The jobs of the steps that go on.
-    pub fn open_jobs(&self) -> impl Iterator<Item = &JobId> {
-        self.visits.iter().filter_map(|visit| match &visit.state {
-            VisitState::Open(job_id) => Some(job_id),
+    pub fn open_jobs(&self) -> impl Iterator<Item = (VisitIndex, &JobId)> {
+        self.numbered().filter_map(|(at, visit)| match &visit.state {
+            VisitState::Open(job_id) => Some((at, job_id)),
             VisitState::Waiting | VisitState::Inside | VisitState::Over { .. } => None,
         })
+    }
+
+    /// The jobs that a request to stop the run has not reached yet.
+    pub fn not_yet_cancelled(&self) -> impl Iterator<Item = (VisitIndex, &JobId)> {
+        let next = self.cancel.as_ref().and_then(|cancel| cancel.next);
+        self.open_jobs().filter(move |(at, _)| next.is_some_and(|next| *at >= next))
     }
 
     /// Whether something follows a group that a visit is in, and is given what the visit left.

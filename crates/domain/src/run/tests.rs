@@ -5,6 +5,7 @@ mod files;
 use super::*;
 use crate::body::{BodyName, BodyRef, Digest};
 use crate::job::{JobSpec, NewJob};
+use crate::limit::LimitValue;
 use crate::{Decision, EventId, JobId, Refusal, RetryPolicy, RunId, Timestamp};
 
 fn at(seconds: u64) -> Timestamp {
@@ -60,6 +61,16 @@ fn after(run: &mut Run, command: &RunCommand) -> Vec<RunFact> {
     }
 }
 
+fn prepared(run: &Run, visit: VisitIndex, readiness: Readiness) -> Prepared {
+    Prepared { visit, origin: run.origin(visit), readiness }
+}
+
+/// The first visit is ready for this.
+fn readied(run: &mut Run, readiness: Readiness) -> Vec<RunFact> {
+    let command = RunCommand::Advance(vec![prepared(run, 0, readiness)]);
+    after(run, &command)
+}
+
 /// Makes a job of every step that waits.
 fn advanced(run: &mut Run) -> Vec<String> {
     let input = NewJob {
@@ -68,10 +79,9 @@ fn advanced(run: &mut Run) -> Vec<String> {
         bodies: vec![body(BodyName::Input)],
     };
     let ready = |visit| Readiness::Job { job_id: job_of(visit), job: Box::new(input.clone()) };
-    let prepared: Vec<Prepared> =
-        run.waiting().map(|visit| Prepared { visit, readiness: ready(visit) }).collect();
-    let names = prepared.iter().map(|one| name_of(run, one.visit)).collect();
-    after(run, &RunCommand::Advance(prepared));
+    let all: Vec<Prepared> = run.waiting().map(|visit| prepared(run, visit, ready(visit))).collect();
+    let names = all.iter().map(|one| name_of(run, one.visit)).collect();
+    after(run, &RunCommand::Advance(all));
     names
 }
 
@@ -180,7 +190,7 @@ fn step_that_is_skipped_is_followed_by_what_follows_it() {
     let mut maybe = step("a", Some(1));
     maybe.conditional = true;
     let mut run = begun(vec![maybe, step("b", None)]);
-    after(&mut run, &RunCommand::Advance(vec![Prepared { visit: 0, readiness: Readiness::Skip }]));
+    readied(&mut run, Readiness::Skip);
     assert_eq!(advanced(&mut run), ["b"]);
 }
 
@@ -191,11 +201,10 @@ fn group_with_a_condition_begins_only_when_someone_has_looked() {
     let shape = vec![maybe, step("x", None)];
     let mut run = begun(shape.clone());
     assert_eq!(run.waiting().collect::<Vec<_>>(), [0]);
-    after(&mut run, &RunCommand::Advance(vec![Prepared { visit: 0, readiness: Readiness::Enter }]));
+    readied(&mut run, Readiness::Enter);
     assert_eq!(advanced(&mut run), ["x"]);
     let mut run = begun(shape);
-    let facts =
-        after(&mut run, &RunCommand::Advance(vec![Prepared { visit: 0, readiness: Readiness::Skip }]));
+    let facts = readied(&mut run, Readiness::Skip);
     assert_eq!(facts.last(), Some(&RunFact::Ended(RunEnd::Completed)));
 }
 
@@ -203,7 +212,7 @@ fn group_with_a_condition_begins_only_when_someone_has_looked() {
 fn what_does_not_wait_any_more_is_not_begun_again() {
     let mut run = begun(vec![step("a", None)]);
     advanced(&mut run);
-    let again = Prepared { visit: 0, readiness: Readiness::Fail { code: "late".to_owned() } };
+    let again = prepared(&run, 0, Readiness::Fail { code: "late".to_owned() });
     assert_eq!(decide(&run, &RunCommand::Advance(vec![again]), at(1)), Decision::Nothing);
     ended(&mut run, 0, completed());
     assert_eq!(ended(&mut run, 0, completed()), [], "nor ended twice");
@@ -262,6 +271,8 @@ fn run_that_comes_to_more_nodes_than_it_may_fails_and_says_so() {
     advanced(&mut run);
     ended(&mut run, 0, StepEnd::Completed { emitted: 1_000, left: None });
     assert_eq!((run.visits.len(), run.condemned.as_deref()), (MAX_VISITS, Some("too_many_steps")));
+    let limit = crate::limit::ended_run(&run).expect("a limit of the host ended it");
+    assert_eq!((&*limit.name, limit.value), ("steps of a run", LimitValue::Count(MAX_VISITS as u64)));
     while run.end.is_none() {
         advanced(&mut run);
         let open: Vec<VisitIndex> = run
@@ -302,4 +313,92 @@ fn run_needs_someone_while_something_waits_and_when_it_is_to_be_forgotten() {
     let forgotten_at = at(1).plus_seconds(Retention::DEFAULT.completed_seconds);
     assert_eq!(run.attention(Retention::DEFAULT).due_at, Some(forgotten_at));
     assert_eq!(run.due_command(Retention::DEFAULT, forgotten_at), Some(RunCommand::Retire));
+}
+
+#[test]
+fn step_prepared_for_one_visit_is_not_taken_for_another() {
+    let mut left = step("left", Some(3));
+    left.on_error = OnError::Go(4);
+    let shape = vec![group("all", &[1, 2], None), left, step("right", Some(5))];
+    let mut run = begun([shape, vec![step("next", None), step("mend", None), step("last", None)]].concat());
+    advanced(&mut run);
+    // The report of one branch is prepared, and meanwhile the other fails: its handler comes first.
+    let mut seen = run.clone();
+    ended(&mut seen, 2, completed());
+    let for_last = prepared(&seen, 3, Readiness::Skip);
+    ended(&mut run, 1, failed());
+    ended(&mut run, 2, completed());
+    assert_eq!((name_of(&run, 3), name_of(&run, 4)), ("mend".to_owned(), "last".to_owned()));
+    assert_eq!(decide(&run, &RunCommand::Advance(vec![for_last]), at(1)), Decision::Nothing);
+}
+
+/// A group is entered within the walk, so that the steps in it name their group by its index alone.
+#[test]
+fn step_prepared_in_one_group_is_not_taken_for_one_in_another() {
+    let mut left = step("left", Some(3));
+    left.on_error = OnError::Go(4);
+    let shape = vec![group("all", &[1, 2], None), left, step("right", Some(6)), step("next", None)];
+    let mends = vec![group("mends", &[5], None), step("mend", None)];
+    let lasts = vec![group("lasts", &[7], None), step("last", None)];
+    let mut run = begun([shape, mends, lasts].concat());
+    advanced(&mut run);
+    let mut seen = run.clone();
+    ended(&mut seen, 2, completed());
+    assert_eq!((name_of(&seen, 3), name_of(&seen, 4)), ("lasts".to_owned(), "last".to_owned()));
+    let for_last = prepared(&seen, 4, Readiness::Skip);
+    ended(&mut run, 1, failed());
+    ended(&mut run, 2, completed());
+    assert_eq!((name_of(&run, 3), name_of(&run, 4)), ("mends".to_owned(), "mend".to_owned()));
+    assert_eq!(decide(&run, &RunCommand::Advance(vec![for_last]), at(1)), Decision::Nothing);
+}
+
+fn at_work_on(steps: VisitIndex) -> Run {
+    let branches: Vec<NodeIndex> = (1..=steps).collect();
+    let mut shape = vec![group("all", &branches, None)];
+    shape.extend(branches.iter().map(|branch| step(&branch.to_string(), None)));
+    let mut run = begun(shape);
+    while !advanced(&mut run).is_empty() {}
+    run
+}
+
+fn asked_to_stop(run: &mut Run, command: &RunCommand) -> Vec<String> {
+    let Decision::Facts { facts, consequences } = decide(run, command, at(1)) else { return Vec::new() };
+    for fact in &facts {
+        apply(run, fact, at(1)).unwrap();
+    }
+    consequences.into_iter().map(|one| one.record.as_str().to_owned()).collect()
+}
+
+#[test]
+fn cancel_reaches_every_job_once_and_a_few_in_each_commit() {
+    let retention = crate::attention::Retention::DEFAULT;
+    for steps in [1, 15, 16, 17, 32, 33, 63] {
+        let mut run = at_work_on(steps);
+        let expected: Vec<String> = run.open_jobs().map(|(_, job_id)| job_id.as_str().to_owned()).collect();
+        let cancel = RunCommand::RequestCancel { by: None, reason: "enough".to_owned() };
+        let mut asked = asked_to_stop(&mut run, &cancel);
+        assert_eq!(asked.len(), expected.len().min(MAX_CANCELLED));
+        while let Some(command) = run.due_command(retention, at(1)) {
+            assert_eq!(
+                (command.clone(), run.attention(retention).due_at),
+                (RunCommand::ContinueCancel, Some(at(1)))
+            );
+            let more = asked_to_stop(&mut run, &command);
+            assert!((1..=MAX_CANCELLED).contains(&more.len()));
+            asked.extend(more);
+        }
+        assert_eq!((asked, run.state()), (expected, RunState::Cancelling));
+        assert_eq!(run.attention(retention).due_at, None);
+        assert_eq!(decide(&run, &RunCommand::ContinueCancel, at(2)), Decision::Nothing);
+    }
+}
+
+#[test]
+fn cancel_goes_on_past_jobs_that_have_ended_by_themselves() {
+    let mut run = at_work_on(20);
+    asked_to_stop(&mut run, &RunCommand::RequestCancel { by: None, reason: "enough".to_owned() });
+    let left: Vec<VisitIndex> = run.not_yet_cancelled().map(|(visit, _)| visit).collect();
+    assert_eq!(left.len(), 4);
+    ended(&mut run, left[0], completed());
+    assert_eq!(asked_to_stop(&mut run, &RunCommand::ContinueCancel).len(), 3);
 }

@@ -9,7 +9,7 @@ use crate::planted::{Bug, planted};
 use crate::{JobId, RunId, Timestamp};
 
 /// Why a run that came to more nodes than it may is condemned.
-pub(super) const TOO_MANY_STEPS: &str = "too_many_steps";
+pub const TOO_MANY_STEPS: &str = "too_many_steps";
 
 impl Run {
     /// The run right after it began.

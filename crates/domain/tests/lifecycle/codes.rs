@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use domain::claim::{Lease, acquire, admit};
-use domain::event::{self, Event, EventCommand, EventFact, NewEvent, Origin, Settlement};
-use domain::job::{JobCommand, JobStateName, NewJob};
+use domain::event::{self, Event, EventCommand, EventFact, NewEvent, Origin, Settlement, Settler};
+use domain::job::{self, Job, JobCommand, JobStateName, NewJob, Trigger};
 use domain::limits::MAX_TITLE_BYTES;
 use domain::run::{self, NewRun, Node, NodeKind, OnError, Run, RunCommand, RunFact, Shape, StepEnd};
 use domain::{
@@ -45,7 +45,8 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::StaleAttempt => Some(Refusal::AttemptNotYours),
         Refusal::AttemptNotYours => Some(Refusal::AnswerRequired),
         Refusal::AnswerRequired => Some(Refusal::CancelPending),
-        Refusal::CancelPending => Some(Refusal::NoCancelPending),
+        Refusal::CancelPending => Some(Refusal::CancelRequested),
+        Refusal::CancelRequested => Some(Refusal::NoCancelPending),
         Refusal::NoCancelPending => Some(Refusal::NotAwaitingInput { state }),
         Refusal::NotAwaitingInput { .. } => {
             Some(Refusal::NotCancelable { reason: "already printing".to_owned() })
@@ -53,7 +54,9 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::NotCancelable { .. } => Some(Refusal::OperationOpen),
         Refusal::OperationOpen => Some(Refusal::EventOpen),
         Refusal::EventOpen => Some(Refusal::EventSettled),
-        Refusal::EventSettled => Some(Refusal::RunOpen),
+        Refusal::EventSettled => Some(Refusal::SettledByClaimants),
+        Refusal::SettledByClaimants => Some(Refusal::WaitsForPuller),
+        Refusal::WaitsForPuller => Some(Refusal::RunOpen),
         Refusal::RunOpen => Some(Refusal::StepMovedOn),
         Refusal::StepMovedOn => Some(Refusal::ClaimHeld),
         Refusal::ClaimHeld => Some(Refusal::ClaimLost),
@@ -143,10 +146,14 @@ fn routing() -> Vec<Refusal> {
     }
     let moved_on = refusal(run::decide(&run, &RunCommand::ReopenStep { visit: 0, job_id }, NOW));
     let waits = refusal(event::decide(&event, &EventCommand::Retire));
+    let mut claimants = event.clone();
+    claimants.said.settled_by = Settler::Claimants;
+    let settle = EventCommand::Settle { routes: Vec::new(), moves_its_run: false };
+    let not_the_routers = refusal(event::decide(&claimants, &settle));
     let mut settled = event;
     event::apply(&mut settled, &EventFact::Settled(Settlement::default()), NOW).expect("it waits");
     let settled = settled.may_be_claimed().err();
-    [open, moved_on, waits, settled].into_iter().flatten().collect()
+    [open, moved_on, waits, not_the_routers, settled].into_iter().flatten().collect()
 }
 
 /// Of limits: what is too long, and what asks for too much.
@@ -176,7 +183,17 @@ fn not_of_the_rules() -> Vec<Refusal> {
         // Said by the engine, which knows whether an order is given under a claim.
         Refusal::ClaimRequired,
     ];
-    unread.into_iter().chain(refusal(wrong_kind)).collect()
+    unread.into_iter().chain(refusal(wrong_kind)).chain(waits_for_puller()).collect()
+}
+
+/// A job that is due in a lane that others pull from is not run by the daemon.
+fn waits_for_puller() -> Option<Refusal> {
+    let mut new = new_job();
+    new.spec.executor = None;
+    new.spec.lane = Some("print".to_owned());
+    new.due_at = None;
+    let job = Job::new(JobId::new("work-1"), &new, NOW);
+    refusal(job::decide(&job, &JobCommand::QueueAgain { trigger: Trigger::Run }, NOW))
 }
 
 fn body_ref(name: BodyName) -> BodyRef {

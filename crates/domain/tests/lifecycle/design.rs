@@ -64,13 +64,9 @@ const JOB: &[Rule] = &[
         &["expired"],
         &["expire"],
     ),
-    // Cancelled: confirmed, or the time limit of the cancel over, or the lease lost while it was pending.
+    // Cancelled: confirmed, or the time limit of the cancel over, or the lease lost while it was pending. Work that was never
+    // dispatched waits for its worker, and work that cannot be stopped for its end.
     (DISPATCHED, &["cancelled"], &["cancel confirmed", "cancel timed out"]),
-    (
-        &["running, never dispatched", "awaiting_input, never dispatched", "blocked, never dispatched"],
-        &["cancelled"],
-        &["cancel timed out"],
-    ),
     (LEASE_BOUND, &["cancelled"], &["lease lost"]),
     // The end of a lease; a retryable failure with attempts left.
     (LEASE_BOUND, &["unavailable"], &["lease lost"]),
@@ -97,7 +93,7 @@ const OPERATION: &[Rule] = &[
     (&["pending", "running"], &["completed", "failed", "timed-out", "cancelled", "unknown"], &["poll"]),
     (&["pending", "running"], &["cancelled"], &["cancel confirmed"]),
     // A poll expires it when its life is over, or when it was the last one granted.
-    (&["pending", "running"], &["expired"], &["expire", "poll", "job ended"]),
+    (&["pending", "running"], &["expired"], &["expire", "poll", "job ended", "daemon gone"]),
 ];
 
 pub(crate) fn job_moves() -> BTreeSet<Move> {

@@ -2,8 +2,9 @@
 
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
-    AfterExternal, Caller, CancelAnswer, Details, Dispatch, Holder, Intent, Job, JobCommand, JobStateName,
-    LeftBy, OperationEnding, Report, Reporter, Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
+    AfterExternal, Caller, CancelAnswer, CancelRecipient, CancelTry, Details, Dispatch, Holder, Intent, Job,
+    JobCommand, JobStateName, LeftBy, OperationEnding, Release, Report, Reporter, Resubmit, ResultRefs,
+    Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{Cancelability, NewOperation};
 use domain::policy::{Hint, KindPolicy};
@@ -30,7 +31,7 @@ pub(crate) struct Order {
 }
 
 /// How many commands there are.
-pub(crate) const NAMES: usize = 22;
+pub(crate) const NAMES: usize = 26;
 
 pub(crate) fn name(command: &JobCommand) -> &'static str {
     match command {
@@ -47,6 +48,10 @@ pub(crate) fn name(command: &JobCommand) -> &'static str {
         JobCommand::ConcludeOperation { .. } => "conclude operation",
         JobCommand::Answer { .. } => "answer",
         JobCommand::RequestCancel { .. } => "request cancel",
+        JobCommand::CancelOrRefuse { .. } => "cancel or refuse",
+        JobCommand::RecordCancelTry { .. } => "record cancel try",
+        JobCommand::RecordRelease { .. } => "record release",
+        JobCommand::CountCancelRepeats { .. } => "count cancel repeats",
         JobCommand::RecordCancelAnswer { .. } => "record cancel answer",
         JobCommand::TimeOutCancel => "time out cancel",
         JobCommand::LoseLease { .. } => "lose lease",
@@ -118,7 +123,14 @@ pub(crate) fn topics() -> Vec<Topic> {
                     by: None,
                     reason: "not needed".to_owned(),
                 }),
+                order("request, if it can be stopped", "cancel", NOW, |_| JobCommand::CancelOrRefuse {
+                    by: None,
+                    reason: "not needed".to_owned(),
+                }),
+                cancel_try("sent to its worker", CancelTry::sent_to(CancelRecipient::Worker)),
+                cancel_try("cannot be stopped", CancelTry::NotCancelable("it has no stop".to_owned())),
                 cancel_answer("answer: cancelled", CancelAnswer::Cancelled),
+                cancel_answer("answer: never started", CancelAnswer::NeverStarted),
                 cancel_answer("answer: accepted", CancelAnswer::Accepted),
                 cancel_answer("answer: refused", CancelAnswer::Refused("too late".to_owned())),
                 cancel_answer("answer: unreachable", CancelAnswer::Unreachable),
@@ -147,6 +159,13 @@ pub(crate) fn topics() -> Vec<Topic> {
             vec![
                 order("create", "create", NOW, |_| JobCommand::Create(Box::new(new_job()))),
                 order("count stale reports", "count", NOW, |_| JobCommand::CountStaleReports { count: 3 }),
+                order("count repeated cancels", "count", NOW, |_| JobCommand::CountCancelRepeats {
+                    count: 3,
+                }),
+                order("what became of its executor", "count", NOW, |job| JobCommand::RecordRelease {
+                    attempt_id: current(job),
+                    release: Release::Ended,
+                }),
                 order("purge", "purge", NOW, |_| JobCommand::Purge),
                 order("retire", "retire", NOW, |_| JobCommand::Retire),
             ],
@@ -203,13 +222,18 @@ fn endings() -> Vec<Order> {
         ending("completed", OperationEnding::Completed(ResultRefs::default())),
         ending("failed", failed(Retryable::No)),
         ending("failed, may be tried again", failed(Retryable::Yes)),
-        ending("timed out", OperationEnding::TimedOut),
+        ending(
+            "given up",
+            OperationEnding::GivenUp { reason: "volatile_lost".to_owned(), result: ResultRefs::default() },
+        ),
+        ending("timed out", OperationEnding::TimedOut(Retryable::No)),
+        ending("timed out, may be submitted again", OperationEnding::TimedOut(Retryable::Yes)),
         ending("cancelled", OperationEnding::Cancelled),
         ending("expired", OperationEnding::Expired { last_error: None }),
         ending("unknown", OperationEnding::Unknown),
         order("another operation", "operation ended", NOW, |_| JobCommand::ConcludeOperation {
             operation_id: OperationId::new("op-2"),
-            ending: OperationEnding::TimedOut,
+            ending: OperationEnding::TimedOut(Retryable::No),
             jitter: Jitter(0),
         }),
     ]
@@ -240,6 +264,14 @@ fn cancel_answer(label: &'static str, answer: CancelAnswer) -> Order {
     order(label, "cancel confirmed", NOW, move |job| JobCommand::RecordCancelAnswer {
         attempt_id: current(job),
         answer: answer.clone(),
+        release: None,
+    })
+}
+
+fn cancel_try(label: &'static str, tried: CancelTry) -> Order {
+    order(label, "cancel", NOW, move |job| JobCommand::RecordCancelTry {
+        attempt_id: current(job),
+        tried: tried.clone(),
     })
 }
 
@@ -254,7 +286,7 @@ fn dispatch(job: &Job, trigger: Trigger) -> JobCommand {
 }
 
 fn lose_lease(attempt_id: AttemptId) -> JobCommand {
-    JobCommand::LoseLease { attempt_id, jitter: Jitter(0) }
+    JobCommand::LoseLease { attempt_id, jitter: Jitter(0), error: None }
 }
 
 fn intend(job: &Job, operation: &str) -> JobCommand {
@@ -279,6 +311,8 @@ fn defer(job: &Job, operation: &str) -> JobCommand {
         progress_hint: None,
         policy: KindPolicy::default(),
         jitter: Jitter(0),
+        ttl_limit: None,
+        external_job_id: None,
     };
     JobCommand::Defer {
         attempt_id,

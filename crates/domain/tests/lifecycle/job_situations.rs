@@ -2,8 +2,8 @@
 
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
-    AfterExternal, AnswerKept, CancelCause, Conclusion, Details, ExpiryCause, Holder, Intent, Job, JobFact,
-    JobSpec, NewJob, RequeueCause, Resubmit, Trigger, Unavailability, apply,
+    AfterExternal, AnswerKept, CancelCause, CancelTry, Conclusion, Details, ExpiryCause, Holder, Intent, Job,
+    JobFact, JobSpec, NewJob, RequeueCause, Resubmit, Trigger, Unavailability, apply,
 };
 use domain::{AttemptId, JobId, OperationId, OwnerId, RetryPolicy, Timestamp};
 
@@ -64,6 +64,10 @@ pub(crate) fn all() -> Vec<Situation> {
             }
             let asked_to_stop = [dispatched(1), intended(Resubmit::SameKey), cancel_requested()];
             all.push(at(class, "a service may have it, cancel pending", &asked_to_stop));
+            let given = [dispatched(1), intended_for_good()];
+            all.push(at(class, "a service may have it and cannot stop it", &given));
+            let asked_to_stop = [given.to_vec(), vec![cancel_requested(), cannot_be_stopped()]].concat();
+            all.push(at(class, "a service may have it and cannot stop it, cancel pending", &asked_to_stop));
         }
         if class == "running" {
             let answered = JobFact::Answered(AnswerKept { answer: answer() });
@@ -73,6 +77,8 @@ pub(crate) fn all() -> Vec<Situation> {
         if class == "awaiting_external" {
             let going_on = [dispatched(1), deferred(AfterExternal::Resume)];
             all.push(at(class, "its executor goes on", &going_on));
+            let asked_to_stop = [arrived.clone(), vec![cancel_requested(), cannot_be_stopped()]].concat();
+            all.push(at(class, "it cannot be stopped, cancel pending", &asked_to_stop));
         }
     }
     let answered = JobFact::Answered(AnswerKept { answer: answer() });
@@ -105,6 +111,8 @@ pub(crate) fn all() -> Vec<Situation> {
         if class != "unavailable, lease lost" {
             all.push(at(class, "never dispatched", std::slice::from_ref(&end)));
         }
+        let late = JobFact::CancelRequested { by: None, reason: "not needed".to_owned(), limit_at: None };
+        all.push(at(class, "asked to stop since", &[dispatched(1), end.clone(), late]));
         all.push(at(class, "purged", &[dispatched(1), end, JobFact::Purged]));
     }
     all
@@ -174,6 +182,16 @@ fn intended(resubmit: Resubmit) -> JobFact {
     JobFact::SubmitIntended(Box::new(intent(resubmit)))
 }
 
+/// The same, of work that its service cannot stop.
+fn intended_for_good() -> JobFact {
+    let not_cancelable = Some("it has no stop".to_owned());
+    JobFact::SubmitIntended(Box::new(Intent { not_cancelable, ..intent(Resubmit::SameKey) }))
+}
+
+fn cannot_be_stopped() -> JobFact {
+    JobFact::CancelTried(CancelTry::NotCancelable("it has no stop".to_owned()))
+}
+
 /// What an executor is about to ask of a service.
 pub(crate) fn intent(resubmit: Resubmit) -> Intent {
     Intent {
@@ -182,6 +200,7 @@ pub(crate) fn intent(resubmit: Resubmit) -> Intent {
         specialist: "render-farm".to_owned(),
         request: Digest([9; 32]),
         resubmit,
+        not_cancelable: None,
     }
 }
 
@@ -198,7 +217,7 @@ fn deferred(then: AfterExternal) -> JobFact {
 }
 
 fn cancel_requested() -> JobFact {
-    JobFact::CancelRequested { by: None, reason: "not needed".to_owned(), limit_at: DUE }
+    JobFact::CancelRequested { by: None, reason: "not needed".to_owned(), limit_at: Some(DUE) }
 }
 
 fn unavailable(cause: Unavailability) -> JobFact {

@@ -6,7 +6,7 @@ use domain::operation::{
     Accepted, CancelOrigin, Cancelability, Ending, ExpiryCause, NewOperation, Operation, OperationCommand,
     OperationFact, OperationLink, Poll, PollAnswer, PollError, PollHints, Polled, ReportedStatus, apply,
 };
-use domain::policy::{Hint, KindPolicy, UnknownPolicy};
+use domain::policy::{Hint, KindPolicy, Persistence, UnknownPolicy};
 use domain::{Jitter, JobId, OperationId, Timestamp};
 
 use crate::job_situations::{BEFORE, LATE, NOW, attempt};
@@ -36,7 +36,7 @@ pub(crate) struct Order {
 }
 
 /// How many commands there are.
-pub(crate) const NAMES: usize = 11;
+pub(crate) const NAMES: usize = 13;
 
 pub(crate) fn name(command: &OperationCommand) -> &'static str {
     match command {
@@ -48,8 +48,10 @@ pub(crate) fn name(command: &OperationCommand) -> &'static str {
         OperationCommand::RecordCancelAnswer { .. } => "record cancel answer",
         OperationCommand::Settle { .. } => "settle",
         OperationCommand::Expire => "expire",
+        OperationCommand::Lose => "lose",
         OperationCommand::Abandon { .. } => "abandon",
         OperationCommand::MoveTimers { .. } => "move timers",
+        OperationCommand::Purge => "purge",
         OperationCommand::Retire => "retire",
     }
 }
@@ -58,6 +60,7 @@ pub(crate) fn name(command: &OperationCommand) -> &'static str {
 pub(crate) fn situations() -> Vec<Situation> {
     let ask_again = KindPolicy { unknown_policy: UnknownPolicy::RetryUntilExpiry, ..KindPolicy::default() };
     let one_poll = KindPolicy { max_attempts: 1, ..KindPolicy::default() };
+    let volatile = KindPolicy { persistence: Persistence::Volatile, ..KindPolicy::default() };
     let two_polls = KindPolicy { max_attempts: 2, ..KindPolicy::default() };
     let cancelable = Cancelability::Cancelable;
     let not_cancelable = Cancelability::NotCancelable("already printing".to_owned());
@@ -69,7 +72,9 @@ pub(crate) fn situations() -> Vec<Situation> {
         at("cancel requested", plain(), cancelable.clone(), &[requested()]),
         at("last poll granted", one_poll, cancelable.clone(), &[]),
         at("unknown is asked again", ask_again.clone(), cancelable.clone(), &[]),
+        at("volatile", volatile.clone(), cancelable.clone(), &[]),
         at("", plain(), cancelable.clone(), &[running()]),
+        at("volatile", volatile, cancelable.clone(), &[running()]),
         at("not cancelable", plain(), not_cancelable, &[running()]),
         at("cancel requested", plain(), cancelable.clone(), &[running(), requested()]),
         at("last poll granted", two_polls, cancelable.clone(), &[running()]),
@@ -102,7 +107,8 @@ pub(crate) fn topics() -> Vec<Topic> {
         retryable: Retryable::No,
     };
     let completed = || PollAnswer::Completed(ResultRefs::default());
-    let error = PollError { code: "connect_failed".to_owned(), message: String::new() };
+    let error =
+        PollError { code: "connect_failed".to_owned(), message: String::new(), ..PollError::default() };
     let poll_error = OperationCommand::RecordPollError {
         error,
         retry_after: domain::policy::Hint::Absent,
@@ -123,6 +129,7 @@ pub(crate) fn topics() -> Vec<Topic> {
                 poll("completed", NOW, completed()),
                 poll("failed", NOW, failed()),
                 poll("timed out", NOW, PollAnswer::TimedOut),
+                poll("expired outside", NOW, PollAnswer::Expired),
                 poll("cancelled", NOW, PollAnswer::Cancelled),
                 poll("unknown", NOW, PollAnswer::Unknown),
                 order("no answer", "poll", NOW, poll_error.clone()),
@@ -161,8 +168,10 @@ pub(crate) fn topics() -> Vec<Topic> {
                     OperationCommand::MoveTimers { by_micros: 3_600_000_000 },
                 ),
                 order("its job ended", "job ended", NOW, abandon),
+                order("its daemon is gone", "daemon gone", NOW, OperationCommand::Lose),
                 order("accept", "accept", NOW, OperationCommand::Accept(Box::new(new_operation()))),
                 order("accept as an orphan", "accept", NOW, orphan),
+                order("purge", "purge", NOW, OperationCommand::Purge),
                 order("retire", "retire", NOW, OperationCommand::Retire),
             ],
         ),
@@ -189,6 +198,8 @@ pub(crate) fn new_operation() -> NewOperation {
         progress_hint: None,
         policy: KindPolicy::default(),
         jitter: Jitter(0),
+        ttl_limit: None,
+        external_job_id: None,
     }
 }
 
@@ -214,6 +225,10 @@ fn at(
         next_poll_at: BEFORE.plus_seconds(5),
         expires_at: BEFORE.plus_seconds(900),
         policy,
+        bounded_by: None,
+        asked_retry_after_seconds: None,
+        asked_ttl_seconds: None,
+        external_job_id: None,
     };
     let mut operation = Operation::new(id(), &accepted, BEFORE);
     for fact in facts {
@@ -232,6 +247,7 @@ fn running() -> OperationFact {
         error: None,
         invalid_hint: false,
         next_poll_at: BEFORE.plus_seconds(5),
+        asked_retry_after_seconds: None,
     })
 }
 
@@ -256,6 +272,6 @@ fn cancel(origin: CancelOrigin) -> OperationCommand {
 }
 
 fn cancel_answer(label: &'static str, answer: CancelAnswer) -> Order {
-    let command = OperationCommand::RecordCancelAnswer { answer, told: None, jitter: Jitter(0) };
+    let command = OperationCommand::RecordCancelAnswer { answer, told: None, said: None, jitter: Jitter(0) };
     order(label, "cancel confirmed", NOW, command)
 }

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use domain::job::{Job, JobFact, JobState, JobStateName, Trigger};
-use domain::limits::{KEPT_ATTEMPTS, KEPT_CANCEL_ANSWERS, KEPT_EVIDENCE, KEPT_NOTES};
+use domain::job::{JobFact, JobState, JobStateName, Trigger};
+use domain::limits::{KEPT_ATTEMPTS, KEPT_CANCEL_ANSWERS, KEPT_CANCEL_REPEATS, KEPT_EVIDENCE, KEPT_NOTES};
 use domain::operation::{Operation, OperationFact, OperationStatus};
 use domain::{Fact, Record, RecordId, Refusal, Timestamp};
 use proptest::prelude::*;
@@ -119,20 +119,9 @@ fn every_state_reads_back_from_its_text() {
     try_all(any_history(), |(beginning, steps)| {
         let world = walk(beginning, &steps, Orders::Any, |_, _, _, _| Ok(()))?;
         for record in world.records.values() {
-            match record {
-                Record::Job(job) => {
-                    let text = serde_json::to_string(job).expect("a job is JSON");
-                    let read: Job = serde_json::from_str(&text).expect("its text is a job");
-                    prop_assert_eq!(&Job { id: job.id.clone(), ..read }, &**job);
-                }
-                Record::Operation(operation) => {
-                    let text = serde_json::to_string(operation).expect("an operation is JSON");
-                    let read: Operation = serde_json::from_str(&text).expect("its text is an operation");
-                    prop_assert_eq!(&Operation { id: operation.id.clone(), ..read }, &**operation);
-                }
-                // No history here has any.
-                Record::Event(_) | Record::Run(_) => {}
-            }
+            let text = serde_json::to_string(record).expect("a record is JSON");
+            let read = Record::read(&record.id(), &mut serde_json::Deserializer::from_str(&text));
+            prop_assert_eq!(&read.expect("its text is the record"), record);
         }
         Ok(())
     });
@@ -187,9 +176,8 @@ fn attempt_numbers_strictly_rise_and_the_end_is_that_of_the_newest() {
             prop_assert_eq!(newest.end.is_some(), over, "{:?} while {:?}", &newest.end, &job.state);
             Ok(())
         })?;
-        let dispatched = world.ledger.iter().filter_map(|line| match line.fact {
-            Fact::Job(JobFact::Dispatched { number, .. }) => Some(number),
-            Fact::Job(_) | Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => None,
+        let dispatched = world.ledger.iter().filter_map(|line| {
+            if let Fact::Job(JobFact::Dispatched { number, .. }) = line.fact { Some(number) } else { None }
         });
         let numbers: Vec<u32> = dispatched.collect();
         prop_assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
@@ -260,13 +248,11 @@ fn an_operation_stays_within_what_the_host_granted_and_ends_once() {
             for line in &after.ledger[before.ledger.len()..] {
                 let Some(Record::Operation(operation)) = after.records.get(&line.record) else { continue };
                 let shortest = now.plus_seconds(u64::from(operation.policy.min_retry_after_seconds));
-                match &line.fact {
-                    Fact::Operation(OperationFact::Polled(polled)) => {
-                        seen.count("polled");
-                        prop_assert!(polled.next_poll_at >= shortest);
-                    }
-                    Fact::Operation(OperationFact::Contradicted { .. }) => seen.count("contradicted"),
-                    Fact::Operation(_) | Fact::Job(_) | Fact::Event(_) | Fact::Run(_) => {}
+                if let Fact::Operation(OperationFact::Polled(polled)) = &line.fact {
+                    seen.count("polled");
+                    prop_assert!(polled.next_poll_at >= shortest);
+                } else if let Fact::Operation(OperationFact::Contradicted { .. }) = &line.fact {
+                    seen.count("contradicted");
                 }
             }
             Ok(())
@@ -283,11 +269,13 @@ fn no_record_grows_without_limit() {
         let world = walk(beginning, &steps, Orders::Any, |_, after, _, _| {
             let job = after.job();
             let answers = job.cancel.as_ref().map_or(0, |cancel| cancel.answers.len());
+            let repeats = job.cancel.as_ref().map_or(0, |cancel| cancel.repeated.len());
             for (what, length, limit) in [
                 ("notes", job.notes.len(), KEPT_NOTES),
                 ("attempts", job.attempts.len(), KEPT_ATTEMPTS),
                 ("evidence", job.evidence.len(), KEPT_EVIDENCE),
                 ("cancel answers", answers, KEPT_CANCEL_ANSWERS),
+                ("repeated cancels", repeats, KEPT_CANCEL_REPEATS),
                 ("bodies", job.bodies.len(), domain::BodyName::ALL.len()),
             ] {
                 prop_assert!(length <= limit, "{length} {what}");

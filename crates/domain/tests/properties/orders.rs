@@ -5,8 +5,9 @@
 
 use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{
-    AfterExternal, CancelAnswer, Details, Dispatch, Holder, JobCommand, JobSpec, JobStateName, NewJob,
-    OperationEnding, Report, Reporter, ResultRefs, Retryable, SubmitWord, Trigger,
+    AfterExternal, CancelAnswer, CancelRecipient, CancelTry, Details, Dispatch, Holder, JobCommand, JobSpec,
+    JobStateName, NewJob, OperationEnding, Release, Report, Reporter, ResultRefs, Retryable, SubmitWord,
+    Trigger,
 };
 use domain::operation::{
     CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollHints,
@@ -154,9 +155,17 @@ impl Step {
             20 => JobCommand::Answer { answer: body(BodyName::Answer, self.what) },
             // Seldom: it ends what is queued, for good.
             21 if self.who > 7 => JobCommand::RequestCancel { by: None, reason: "not needed".to_owned() },
-            22 => JobCommand::RecordCancelAnswer { attempt_id, answer: self.cancel_answer() },
+            21 if self.who == 7 => JobCommand::CancelOrRefuse { by: None, reason: "not needed".to_owned() },
+            22 => JobCommand::RecordCancelAnswer { attempt_id, answer: self.cancel_answer(), release: None },
+            23 if self.what % 4 == 1 => {
+                JobCommand::RecordCancelTry { attempt_id, tried: CancelTry::sent_to(CancelRecipient::Worker) }
+            }
+            23 if self.what % 4 == 3 && self.who > 7 => {
+                JobCommand::RecordRelease { attempt_id, release: Release::Ended }
+            }
+            23 if self.what % 4 == 2 => JobCommand::CountCancelRepeats { count: 3 },
             23 => JobCommand::TimeOutCancel,
-            21 | 24..=27 => JobCommand::LoseLease { attempt_id, jitter: Jitter(self.jitter) },
+            21 | 24..=27 => JobCommand::LoseLease { attempt_id, jitter: Jitter(self.jitter), error: None },
             30 => JobCommand::QueueAgain { trigger: Trigger::Retry },
             31 => JobCommand::TimeOutAttempt { attempt_id, jitter: Jitter(self.jitter) },
             28 => JobCommand::Expire,
@@ -174,7 +183,11 @@ impl Step {
         let jitter = Jitter(self.jitter);
         match self.kind % OPERATION_KINDS {
             0..=2 => OperationCommand::RecordPollError {
-                error: PollError { code: "connect_failed".to_owned(), message: "no route".to_owned() },
+                error: PollError {
+                    code: "connect_failed".to_owned(),
+                    message: "no route".to_owned(),
+                    ..PollError::default()
+                },
                 retry_after: self.hint(),
                 jitter,
             },
@@ -188,7 +201,12 @@ impl Step {
                 reason: "not needed".to_owned(),
                 origin: if self.who < 6 { CancelOrigin::Caller } else { CancelOrigin::ParentJob },
             },
-            7 => OperationCommand::RecordCancelAnswer { answer: self.cancel_answer(), told: None, jitter },
+            7 => OperationCommand::RecordCancelAnswer {
+                answer: self.cancel_answer(),
+                told: None,
+                said: None,
+                jitter,
+            },
             _ => OperationCommand::RecordPoll(Box::new(Poll { answer: self.poll_answer(), jitter })),
         }
     }
@@ -268,6 +286,8 @@ impl Step {
             progress_hint: None,
             policy: self.policy(),
             jitter: Jitter(self.jitter),
+            ttl_limit: None,
+            external_job_id: None,
         };
         let then = if self.what.is_multiple_of(3) { AfterExternal::Resume } else { AfterExternal::Finish };
         let operation_id = operation_id(number);
@@ -297,7 +317,7 @@ impl Step {
             progress_hint: Some(format!("page {}", self.what)),
             progress: None,
         };
-        match self.what % 16 {
+        match self.what % 17 {
             0..=4 => PollAnswer::Open(ReportedStatus::Pending, hints),
             5..=8 => PollAnswer::Open(ReportedStatus::Running, hints),
             9 | 10 => PollAnswer::Completed(self.details().result),
@@ -309,21 +329,25 @@ impl Step {
             },
             13 => PollAnswer::TimedOut,
             14 => PollAnswer::Cancelled,
+            15 => PollAnswer::Expired,
             _ => PollAnswer::Unknown,
         }
     }
 
     fn ending(self) -> OperationEnding {
-        match self.what % 6 {
+        match self.what % 7 {
             0 => OperationEnding::Completed(self.details().result),
             1 => OperationEnding::Failed {
                 reason: "no_paper".to_owned(),
                 result: ResultRefs::default(),
                 retryable: Retryable::Yes,
             },
-            2 => OperationEnding::TimedOut,
+            2 => OperationEnding::TimedOut(Retryable::Yes),
             3 => OperationEnding::Cancelled,
             4 => OperationEnding::Expired { last_error: None },
+            5 => {
+                OperationEnding::GivenUp { reason: "volatile_lost".to_owned(), result: ResultRefs::default() }
+            }
             _ => OperationEnding::Unknown,
         }
     }

@@ -10,9 +10,7 @@ use domain::operation::{
     PollAnswer, PollError, PollHints, ReportedStatus,
 };
 use domain::policy::{Hint, KindPolicy};
-use domain::{
-    AttemptId, Jitter, JobId, OperationId, OwnerId, Record, RecordId, Refusal, RetryPolicy, Timestamp,
-};
+use domain::{AttemptId, Jitter, JobId, OperationId, OwnerId, RecordId, Refusal, RetryPolicy, Timestamp};
 
 use crate::world::{Outcome, World};
 
@@ -47,8 +45,12 @@ fn dispatched() -> World {
 
 /// The same, waiting for an operation.
 fn waiting() -> World {
+    waiting_for(new_operation(1))
+}
+
+fn waiting_for(operation: NewOperation) -> World {
     let mut world = dispatched();
-    assert_eq!(world.execute(job_id(), defer(1, new_operation(1)), START), Outcome::Done);
+    assert_eq!(world.execute(job_id(), defer(1, operation), START), Outcome::Done);
     world
 }
 
@@ -73,6 +75,8 @@ fn new_operation(number: u32) -> NewOperation {
         progress_hint: None,
         policy: KindPolicy::default(),
         jitter: Jitter(0),
+        ttl_limit: None,
+        external_job_id: None,
     }
 }
 
@@ -108,12 +112,8 @@ fn request_cancel() -> JobCommand {
 }
 
 fn operation(world: &World, number: u32) -> &Operation {
-    match &world.records[&RecordId::from(operation_id(number))] {
-        Record::Operation(operation) => operation,
-        Record::Job(_) | Record::Event(_) | Record::Run(_) => {
-            unreachable!("an operation has an operation's id")
-        }
-    }
+    let record = &world.records[&RecordId::from(operation_id(number))];
+    record.as_operation().expect("an operation has an operation's id")
 }
 
 fn states(world: &World) -> (JobStateName, OperationStatus) {
@@ -159,7 +159,8 @@ fn polls_leave_the_job_waiting_and_count_no_attempt() {
     let mut world = waiting();
     let hints = PollHints { retry_after: Hint::Seconds(9), ..PollHints::default() };
     world.execute(operation_id(1), answers(PollAnswer::Open(ReportedStatus::Running, hints)), after(5));
-    let error = PollError { code: "connect_failed".to_owned(), message: String::new() };
+    let error =
+        PollError { code: "connect_failed".to_owned(), message: String::new(), ..PollError::default() };
     let failing = OperationCommand::RecordPollError {
         error,
         retry_after: domain::policy::Hint::Absent,
@@ -203,6 +204,7 @@ fn a_cancel_of_the_job_reaches_its_operation_and_the_answer_reaches_the_job() {
     let confirmed = OperationCommand::RecordCancelAnswer {
         answer: CancelAnswer::Cancelled,
         told: None,
+        said: None,
         jitter: Jitter(0),
     };
     world.execute(operation_id(1), confirmed, after(2));
@@ -218,6 +220,32 @@ fn a_cancel_that_nobody_confirms_leaves_an_orphan() {
     assert_eq!(states(&world), (JobStateName::Cancelled, OperationStatus::Expired));
     assert_eq!(world.job().state_reason.as_deref(), Some("cancel_unconfirmed"));
     assert_eq!(operation(&world, 1).orphan(), Some(OrphanReason::CancelUnconfirmed));
+}
+
+#[test]
+fn work_that_cannot_be_stopped_goes_on_and_its_result_is_taken() {
+    let mut world = waiting_for(NewOperation {
+        cancelability: Cancelability::NotCancelable("printed in ink".to_owned()),
+        ..new_operation(1)
+    });
+    world.execute(job_id(), request_cancel(), after(1));
+    let cancel = world.job().cancel.clone().unwrap();
+    assert_eq!(cancel.unavailable_because(), Some("printed in ink"));
+    assert_eq!(world.job().cancel_limit_at(), None);
+    assert_eq!(states(&world), (JobStateName::AwaitingExternal, OperationStatus::Pending));
+    world.execute(operation_id(1), answers(completed("done")), after(100));
+    assert_eq!(states(&world), (JobStateName::Completed, OperationStatus::Completed));
+}
+
+#[test]
+fn unstoppable_work_goes_on_under_a_pending_cancel() {
+    let deny = KindPolicy { cancel_policy: domain::policy::CancelPolicy::Deny, ..KindPolicy::default() };
+    let mut world = dispatched();
+    world.execute(job_id(), request_cancel(), after(1));
+    world.execute(job_id(), defer(1, NewOperation { policy: deny, ..new_operation(1) }), after(2));
+    assert_eq!(world.job().cancel_limit_at(), None);
+    assert_eq!(states(&world), (JobStateName::AwaitingExternal, OperationStatus::Pending));
+    assert_eq!(operation(&world, 1).cancel.as_ref().unwrap().next_try_at, None);
 }
 
 #[test]

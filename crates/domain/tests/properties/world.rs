@@ -92,18 +92,11 @@ impl World {
 
     /// The only job there is.
     pub(crate) fn job(&self) -> &Job {
-        let jobs = self.records.values().filter_map(|record| match record {
-            Record::Job(job) => Some(job),
-            Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
-        });
-        jobs.into_iter().next().expect("there is a job")
+        self.records.values().find_map(Record::as_job).expect("there is a job")
     }
 
     /// Every operation, oldest first.
     pub(crate) fn operations(&self) -> impl Iterator<Item = &Operation> {
-        self.records.values().filter_map(|record| match record {
-            Record::Operation(operation) => Some(&**operation),
-            Record::Job(_) | Record::Event(_) | Record::Run(_) => None,
-        })
+        self.records.values().filter_map(Record::as_operation)
     }
 }

@@ -158,8 +158,5 @@ fn is_claimed_outside(loaded: &Loaded) -> bool {
 }
 
 fn is_dispatching(record: &Record) -> bool {
-    match record {
-        Record::Job(job) => job.state.name() == JobStateName::Dispatching,
-        Record::Operation(_) | Record::Event(_) | Record::Run(_) => false,
-    }
+    record.as_job().is_some_and(|job| job.state.name() == JobStateName::Dispatching)
 }

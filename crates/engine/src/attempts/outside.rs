@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use domain::job::{Intent, Job, JobCommand, JobState, JobStateName, LeftBy, Reporter, SubmitWord};
 use domain::operation::NewOperation;
-use domain::policy::Hint;
+use domain::policy::{Hint, KindPolicy, UnknownPolicy};
 use domain::{AttemptId, BodyName, OperationId, Record};
 use store::sha256;
 
-use super::Attempts;
 use super::run::Attempt;
+use super::{Attempts, replace};
 use crate::hint_text::hint_text;
 use crate::kept::Kept;
 use crate::{Deferral, EngineError, Intended, Modes, Order, OrderBody, Stop};
@@ -32,6 +32,7 @@ impl Attempt {
             kind,
             request: asked.request_sha256,
             resubmit: asked.resubmit,
+            not_cancelable: self.attempts.not_cancelable_because(job),
         };
         let command = JobCommand::IntendSubmit { attempt_id: attempt_id.clone(), intent: Box::new(intent) };
         match self.attempts.engine.execute(self.order(command)).await {
@@ -42,7 +43,10 @@ impl Attempt {
             }
             Err(error) => {
                 tracing::info!(record = %self.id, code = error.code(), "nothing given to the service: {error}");
-                Err(why_not(&error))
+                let stop = why_not(&error);
+                // The cancel may not have reached this attempt yet, or was asked for on another node.
+                self.stopper.send_if_modified(|current| replace(current, stop));
+                Err(stop)
             }
         }
     }
@@ -111,6 +115,12 @@ impl Attempts {
         let circle = job.spec.circle.as_deref();
         let executor = self.executors.find(circle, &kind);
         let modes = executor.map_or_else(Modes::default, |executor| executor.modes);
+        let (granted, ttl_limit) = self.policy.for_job(circle, &kind, job.life());
+        let unknown_policy = if job.spec.allow_restart_recovery {
+            UnknownPolicy::RetryUntilExpiry
+        } else {
+            granted.unknown_policy
+        };
         let operation = NewOperation {
             job_id: job.id.clone(),
             attempt_id: attempt_id.clone(),
@@ -121,7 +131,9 @@ impl Attempts {
             action_ttl: or_else(deferral.action_ttl, modes.max_ttl),
             deadline_at: None,
             progress_hint: deferral.progress_hint.as_deref().map(hint_text),
-            policy: self.policy.for_kind_in(circle, &kind),
+            policy: KindPolicy { unknown_policy, ..granted },
+            ttl_limit: Some(ttl_limit),
+            external_job_id: deferral.external_job_id,
             specialist: self.specialist(job, &kind),
             circle: job.spec.circle.clone(),
             kind,
@@ -135,6 +147,15 @@ impl Attempts {
             left_by,
         };
         (command, kept.into_bodies())
+    }
+
+    /// Why what a job gives to its service could not be stopped there, if it could not.
+    fn not_cancelable_because(&self, job: &Job) -> Option<String> {
+        let (circle, kind) = (job.spec.circle.as_deref(), job.spec.executor.as_deref()?);
+        let executor = self.executors.find(circle, kind);
+        executor
+            .and_then(|executor| executor.specialist.not_cancelable_because())
+            .or_else(|| self.policy.for_kind_in(circle, kind).not_cancelable_because().map(str::to_owned))
     }
 
     fn specialist(&self, job: &Job, kind: &str) -> String {

@@ -1,19 +1,20 @@
 //! The end of an attempt, in one commit with its bodies. A result is not thrown away because the store cannot take it just now.
 
-use domain::job::{CancelAnswer, Details, Job, JobCommand, JobStateName, Retryable};
+use domain::job::{AttemptLimit, CancelAnswer, Details, Job, JobCommand, JobStateName, Retryable};
+use domain::limit::{LimitValue, NamedLimit};
 use domain::{AttemptId, BodyName, Refusal, Timestamp};
 use store::StoreError;
 
 use super::run::Attempt;
 use crate::kept::Kept;
+use crate::preparation::{Stage, WorkResult};
 use crate::pulls::BODY_DAMAGED;
-use crate::routing::{Finished, Followed};
 use crate::{EngineError, Failure, Order, Produced, Stop};
 
 /// How long to wait before a report is given again.
 const AGAIN_AFTER_SECONDS: u64 = 1;
 /// How often what a result starts is looked at anew because somebody else was first.
-const MAX_AGAIN: u32 = 8;
+pub(crate) const MAX_AGAIN: u32 = 8;
 
 impl Attempt {
     /// Reports what came of the attempt, again and again while the store is busy, full or away and the lease is ours.
@@ -25,10 +26,11 @@ impl Attempt {
     ) -> Result<(), EngineError> {
         let deferred = matches!(produced, Produced::Deferred(_));
         let mut followed = match &produced {
-            Produced::Completed(output) => Some(Finished {
+            Produced::Completed(output) => Some(WorkResult {
                 emitted: output.emitted.clone(),
                 data: output.data.clone(),
                 left_files: output.left_files,
+                stage: Stage::Last,
             }),
             Produced::Failed(_)
             | Produced::Unavailable(_)
@@ -43,6 +45,9 @@ impl Attempt {
         let Some(mut order) = self.closing_order(job, attempt_id, produced) else {
             // Nobody may say how it ended: the next owner decides by the lost lease.
             self.hand_back().await;
+            if matches!(*self.stopper.borrow(), Stop::Reported | Stop::LeaseLost) {
+                self.record_release(attempt_id).await;
+            }
             return Ok(());
         };
         let mut refused = false;
@@ -70,12 +75,17 @@ impl Attempt {
                     // What was left outside goes on there: only the orphan ledger can say so.
                     self.intended = self.intended.take().filter(|_| !deferred);
                     let reason = if is_damage(&error) { BODY_DAMAGED } else { "report_refused" };
-                    let failure = Failure::permanent(reason, error.to_string());
+                    let failure = refused_report(reason, &error);
                     let failed = self.closing_order(job, attempt_id, Produced::Failed(failure));
                     order = failed.expect("a failure is always reported");
                     continue;
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    if matches!(error, EngineError::Refused(_)) {
+                        self.record_release(attempt_id).await;
+                    }
+                    return Err(error);
+                }
             }
             let now = self.attempts.timer.now();
             self.attempts.timer.sleep_until(now.plus_seconds(AGAIN_AFTER_SECONDS)).await;
@@ -86,36 +96,44 @@ impl Attempt {
         }
     }
 
+    /// Others have ended the attempt while its executor was at work: what became of that is written down when it is seen.
+    async fn record_release(&self, attempt_id: &AttemptId) {
+        let Some(release) = self.release else { return };
+        let command = JobCommand::RecordRelease { attempt_id: attempt_id.clone(), release };
+        // Not under the claim: it ended with the attempt.
+        let order = Order { fence: None, ..self.order(command) };
+        if let Err(error) = self.attempts.engine.execute(order).await {
+            tracing::warn!(record = %self.id, code = error.code(), "release of an executor not written down: {error}");
+        }
+    }
+
     /// Ends the attempt, and in the same commit what follows from a result: events, and the next steps of a run.
     async fn execute_with(
         &self,
         job: &Job,
         attempt_id: &AttemptId,
-        followed: Option<&Finished>,
+        followed: Option<&WorkResult>,
         order: &Order,
     ) -> Result<(), EngineError> {
         let engine = &self.attempts.engine;
         let mut order = order.clone();
-        if let (Some(finished), Some(router)) = (followed, engine.router()) {
-            let now = engine.clock().now();
-            let store = engine.store();
-            match router.follow(store, job, finished, now, &mut order).await? {
-                Followed::GoesOn => {}
-                Followed::TooDeep => {
-                    let failure =
-                        Failure::permanent("depth_exceeded", "too many events led to what it emitted");
-                    let mut kept = Kept::of(self.id.clone());
-                    let details = failed(failure, &mut kept);
-                    let failed = self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No);
-                    order.command = failed.into();
-                    // Nothing of a result that does not count is kept.
-                    order.plugin_state = None;
-                    order.bodies.retain(|body| body.record != self.id);
-                    order.bodies.extend(kept.into_bodies());
-                }
+        if let (Some(result), Some(preparation)) = (followed, engine.preparation()) {
+            let (store, now) = (engine.store(), engine.clock().now());
+            if let Some(failure) = preparation.follow_result(store, job, result, now, &mut order).await? {
+                let mut kept = Kept::of(self.id.clone());
+                let details = self.failed(failure, &mut kept);
+                let failed = self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No);
+                order.command = failed.into();
+                // Nothing of a result that does not count is kept.
+                order.plugin_state = None;
+                order.bodies.retain(|body| body.record != self.id);
+                order.bodies.extend(kept.into_bodies());
             }
         }
-        engine.execute(order).await.map(|_| ())
+        match &job.spec.step {
+            Some(step) => engine.report_to(step.run_id.clone().into(), order).await,
+            None => engine.execute(order).await.map(|_| ()),
+        }
     }
 
     /// The order that ends the attempt; none if nobody may say how it ended.
@@ -126,22 +144,24 @@ impl Attempt {
         let command = match produced {
             Produced::Completed(mut output) => {
                 plugin_state = output.state.take();
-                let details = Details { result: kept.output(output), ..Details::default() };
+                let (result, release) = (kept.output(output), self.release);
+                let details = Details { result, release, ..Details::default() };
                 self.report_of(attempt_id, JobStateName::Completed, details, Retryable::Yes)
             }
             Produced::Failed(failure) => {
                 let retryable = self.retryable(job, &failure);
-                let details = failed(failure, &mut kept);
+                let details = self.failed(failure, &mut kept);
                 self.report_of(attempt_id, JobStateName::Failed, details, retryable)
             }
             Produced::Unavailable(failure) => {
-                let details = failed(failure, &mut kept);
+                let details = self.failed(failure, &mut kept);
                 self.report_of(attempt_id, JobStateName::Unavailable, details, Retryable::No)
             }
             Produced::Delivered => JobCommand::Deliver { attempt_id: attempt_id.clone() },
             Produced::AwaitingInput { question } => {
                 let question = kept.keep(BodyName::Question, question);
-                let details = Details { question: Some(question), ..Details::because("input_awaited") };
+                let (question, release) = (Some(question), self.release);
+                let details = Details { question, release, ..Details::because("input_awaited") };
                 self.report_of(attempt_id, JobStateName::AwaitingInput, details, Retryable::No)
             }
             Produced::Deferred(deferral) => return Some(self.deferring(job, attempt_id, deferral)),
@@ -149,28 +169,30 @@ impl Attempt {
             Produced::Unexpected(what) => {
                 // It says nothing of what it may have left outside.
                 self.intended = None;
-                let details = failed(unexpected(&what), &mut kept);
+                let details = self.failed(unexpected(&what), &mut kept);
                 self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No)
             }
             Produced::Stopped => match stop {
                 Stop::Cancelled => JobCommand::RecordCancelAnswer {
                     attempt_id: attempt_id.clone(),
-                    answer: CancelAnswer::Cancelled,
+                    answer: self.stopped_answer(job),
+                    release: self.release,
                 },
                 Stop::TimeOver => {
-                    let failure = Failure::transient("timed_out", "the attempt ran out of its time limit");
+                    let failure = Failure::transient("timed_out", "the attempt ran out of its time limit")
+                        .limited_by(AttemptLimit::Job);
                     self.losing(job, attempt_id, failure, &mut kept)
                 }
                 Stop::Shutdown | Stop::Reported | Stop::LeaseLost | Stop::GoOn => return None,
             },
             Produced::StoppedWith(failure) => {
-                let state = match stop {
-                    Stop::Cancelled => JobStateName::Cancelled,
-                    Stop::TimeOver => JobStateName::Failed,
+                let (state, failure) = match stop {
+                    Stop::Cancelled => (JobStateName::Cancelled, failure),
+                    Stop::TimeOver => (JobStateName::Failed, failure.limited_by(AttemptLimit::Job)),
                     Stop::Shutdown | Stop::Reported | Stop::LeaseLost | Stop::GoOn => return None,
                 };
                 let retryable = failure.retryable;
-                let details = failed(failure, &mut kept);
+                let details = self.failed(failure, &mut kept);
                 self.report_of(attempt_id, state, details, retryable)
             }
         };
@@ -180,11 +202,29 @@ impl Attempt {
         Some(order)
     }
 
+    /// What an attempt that has stopped as asked says. One whose executor heard nothing of the cancel, and that has asked no service,
+    /// has begun nothing; what went before an answer or a result from outside is begun.
+    fn stopped_answer(&self, job: &Job) -> CancelAnswer {
+        let is_first_call = job.answers.is_empty() && job.result.data.is_none();
+        if is_first_call && self.intended.is_none() && !self.was_sent_cancel() {
+            CancelAnswer::NeverStarted
+        } else {
+            CancelAnswer::Cancelled
+        }
+    }
+
     /// A failure of which nobody knows what it left outside.
     fn losing(&self, job: &Job, attempt_id: &AttemptId, failure: Failure, kept: &mut Kept) -> JobCommand {
         let not_before = self.not_before(job, &failure);
-        let (details, jitter) = (Box::new(failed(failure, kept)), self.attempts.engine.ids().jitter());
+        let (details, jitter) = (Box::new(self.failed(failure, kept)), self.attempts.engine.ids().jitter());
         JobCommand::LoseSubmit { attempt_id: attempt_id.clone(), details, not_before, jitter }
+    }
+
+    fn failed(&self, failure: Failure, kept: &mut Kept) -> Details {
+        let reason = Some(failure.reason.clone());
+        let limit = failure.limit().cloned().map(Box::new);
+        let (result, release) = (kept.failure(failure), self.release);
+        Details { reason, limit, result, release, ..Details::default() }
     }
 
     /// Whether and when a failure may be tried again.
@@ -225,7 +265,7 @@ fn may_pass(error: &EngineError) -> bool {
 }
 
 /// Whether what follows from the report needs a stored body that is damaged.
-fn is_damage(error: &EngineError) -> bool {
+pub(crate) fn is_damage(error: &EngineError) -> bool {
     matches!(error, EngineError::Store(StoreError::BodyDamaged(_)))
 }
 
@@ -239,16 +279,26 @@ pub(crate) fn is_about_the_report(error: &EngineError) -> bool {
                 | Refusal::WrongBody { .. }
                 | Refusal::TransitionRefused { .. }
         ) | EngineError::Store(StoreError::TooLarge { .. })
+            | EngineError::TooManyConsequences
     )
 }
 
-fn failed(failure: Failure, kept: &mut Kept) -> Details {
-    let reason = Some(failure.reason.clone());
-    Details { reason, result: kept.failure(failure), ..Details::default() }
+/// Why a result is not taken; a part that is too large names its limit.
+fn refused_report(reason: &str, error: &EngineError) -> Failure {
+    let failure = Failure::permanent(reason, error.to_string());
+    if let EngineError::Refused(Refusal::TooLarge { what, limit })
+    | EngineError::Store(StoreError::TooLarge { what, limit }) = error
+    {
+        return failure.limited_by(NamedLimit::fixed(what, LimitValue::Count(*limit as u64)));
+    }
+    failure
 }
 
 /// The one name for an answer that a specialist may not give to `produce`.
 fn unexpected(what: &str) -> Failure {
-    let message = format!("the attempt was answered with {what}, which is no answer");
+    let message = format!(
+        "the attempt was answered with {what}; expected is one of Completed, Failed, Unavailable, Delivered, AwaitingInput, Deferred, \
+         SubmitUnknown, Stopped and StoppedWith"
+    );
     Failure::permanent("produce_returned_unexpected_type", message)
 }

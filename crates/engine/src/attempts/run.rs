@@ -3,26 +3,26 @@
 //! Whoever loses the lease stops and writes nothing: the fence in every commit makes sure of it. Whoever cannot renew it stops before
 //! it ends: see `tenure.rs`.
 
-use std::any::Any;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::job::{Details, Job, JobCommand, JobState, JobStateName, Report, Reporter, Retryable, Trigger};
+use domain::job::{
+    CancelRecipient, CancelTry, Details, Job, JobCommand, JobState, JobStateName, Release, Report, Reporter,
+    Retryable, Trigger,
+};
 use domain::operation::SPECIALIST_UNREGISTERED;
 use domain::{AttemptId, BodyName, Command, Fence, Record, RecordId, Refusal, Timestamp};
-use futures::FutureExt;
-use futures::future::{AbortHandle, abortable};
 use store::{StoreError, Taken};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::asked::Origin;
-use super::tenure::{Tenure, Work};
+use super::tenure::Tenure;
+use super::work::Worked;
 use super::{Attempts, replace};
 use crate::kept::storable;
-use crate::link::{Asked, FarEnd};
+use crate::link::{Asked, AttemptControl};
 use crate::pulls::BODY_DAMAGED;
 use crate::{
-    Admission, Assignment, EngineError, Failure, Intended, Link, Order, Produced, Progress, Registered, Stop,
+    Admission, Assignment, EngineError, Failure, Intended, Link, Order, Produced, Progress, Stop,
     sleep_through,
 };
 
@@ -48,7 +48,13 @@ pub(super) struct Attempt {
     /// What this attempt is about to ask of a service, or has asked.
     pub(super) intended: Option<Intended>,
     pub(super) stopper: watch::Sender<Stop>,
-    tenure: Arc<Tenure>,
+    /// Whether whoever does the work was sent a cancel.
+    cancel_sent: watch::Receiver<Option<CancelRecipient>>,
+    /// Whether the record says so.
+    cancel_recorded: bool,
+    /// What was seen to become of its executor. One that has begun nothing is as good as ended.
+    pub(super) release: Option<Release>,
+    pub(super) tenure: Arc<Tenure>,
     /// Kept to the end of the attempt.
     admission: Admission,
 }
@@ -61,9 +67,9 @@ enum Beginning {
 }
 
 impl Attempt {
-    pub(super) fn new(attempts: Arc<Attempts>, taken: Taken, link: Link, far_end: FarEnd) -> Self {
+    pub(super) fn new(attempts: Arc<Attempts>, taken: Taken, link: Link, far_end: AttemptControl) -> Self {
         let renew_at = attempts.lease.renew_at(taken.claim.heartbeat_at);
-        let FarEnd { told, intents, stopper } = far_end;
+        let AttemptControl { told, intents, stopper, cancel_sent } = far_end;
         let tenure = Tenure::until(attempts.stops_at(taken.claim.heartbeat_at));
         let (fence, id) = (taken.claim.fence(), taken.id);
         let admission = Admission::default();
@@ -77,6 +83,9 @@ impl Attempt {
             intents,
             intended: None,
             stopper,
+            cancel_sent,
+            cancel_recorded: false,
+            release: Some(Release::Ended),
             tenure,
             admission,
         }
@@ -134,7 +143,8 @@ impl Attempt {
             assignment => assignment?,
         };
         let link = self.link.clone();
-        let called_back = executor.specialist.is_called_back();
+        let called_back = executor.specialist.traits().is_called_back;
+        self.release = None;
         let (produced, abort) = self.produce(executor, assignment, link);
         let produced = self.stay_with(&job, &attempt_id, produced).await;
         // Work that is over takes no notice; work that must be over is dropped.
@@ -149,50 +159,12 @@ impl Attempt {
         }
     }
 
-    /// The work itself, in a task of its own: whatever it does, the lease is renewed.
-    fn produce(
-        &self,
-        executor: Registered,
-        assignment: Assignment,
-        link: Link,
-    ) -> (oneshot::Receiver<Produced>, AbortHandle) {
-        let (told, produced) = oneshot::channel();
-        let slots = executor.slots.clone();
-        let work = async move {
-            // Jobs of one executor may come from several lanes: here they wait for each other, under their leases.
-            let mut waiting = link.clone();
-            let _slot = tokio::select! {
-                biased;
-                slot = slots.acquire_owned() => slot,
-                _ = waiting.stopped() => return Produced::Stopped,
-            };
-            executor.specialist.produce(assignment, link).await
-        };
-        let (work, abort) = abortable(AssertUnwindSafe(work).catch_unwind());
-        let (ended, over) = oneshot::channel();
-        self.tenure.begun(Work { abort: abort.clone(), over });
-        self.attempts.spawn.spawn(Box::pin(async move {
-            let panicked = |panic: Box<dyn Any + Send>| {
-                Produced::SubmitUnknown(Failure::transient(
-                    "executor_panicked",
-                    format!("specialist raised: {}", message_of(&*panic)),
-                ))
-            };
-            if let Ok(produced) = work.await {
-                // Nobody listens once the lease was lost.
-                let _ = told.send(produced.unwrap_or_else(panicked));
-            }
-            drop(ended);
-        }));
-        (produced, abort)
-    }
-
     /// Renews, writes down progress and watches the time until the work ends; nothing if the lease was lost.
     async fn stay_with(
         &mut self,
         job: &Job,
         attempt_id: &AttemptId,
-        mut work: oneshot::Receiver<Produced>,
+        mut work: oneshot::Receiver<Worked>,
     ) -> Option<Produced> {
         let timer = self.attempts.timer.clone();
         let began = timer.now();
@@ -208,15 +180,20 @@ impl Attempt {
             let renewed_at = self.renew_at.plus_micros(-renew_every);
             // Also after the clock was set back.
             tell_at = tell_at.min(timer.now().plus_seconds(PROGRESS_EVERY_SECONDS));
-            let wants_to_tell = newest.is_some() || !shown;
+            let wants_to_tell = newest.is_some() || !shown || self.has_unrecorded_cancel();
             tokio::select! {
                 biased;
                 ended = &mut work => {
+                    self.record_cancel_sent(attempt_id).await;
                     if let Some(progress) = newest.take() {
                         self.tell(attempt_id, Progress { phase: progress.phase.clone().or(phase), ..progress }).await;
                     }
                     let gone = || Failure::transient("executor_gone", "the work ended without a word");
-                    return Some(ended.unwrap_or_else(|_| Produced::SubmitUnknown(gone())));
+                    let Ok(Worked { produced, release }) = ended else {
+                        return Some(Produced::SubmitUnknown(gone()));
+                    };
+                    self.release = release;
+                    return Some(produced);
                 }
                 Some(progress) = self.told.recv() => {
                     newest = Some(newest.map_or_else(|| progress.clone(), |older| merge(older, progress.clone())));
@@ -226,6 +203,7 @@ impl Attempt {
                     // Whoever asked may have been dropped.
                     let _ = asked.answer.send(answer);
                 }
+                Ok(()) = self.cancel_sent.changed() => self.record_cancel_sent(attempt_id).await,
                 () = sleep_through(&*timer, renewed_at, self.renew_at) => {
                     if !self.renew().await && !self.adopt(attempt_id).await {
                         self.stopper.send_if_modified(|stop| replace(stop, Stop::LeaseLost));
@@ -233,8 +211,14 @@ impl Attempt {
                     }
                 }
                 () = timer.sleep_until(tell_at), if wants_to_tell => {
-                    shown = true;
                     tell_at = timer.now().plus_seconds(PROGRESS_EVERY_SECONDS);
+                    self.record_cancel_sent(attempt_id).await;
+                    // Its own process has ended the job: what we would say of it now is late.
+                    let is_over = *self.stopper.borrow() == Stop::Reported;
+                    if is_over || shown && newest.is_none() {
+                        continue;
+                    }
+                    shown = true;
                     let progress = newest.take().unwrap_or_default();
                     phase = progress.phase.clone().or(phase);
                     self.tell(attempt_id, Progress { phase: phase.clone(), ..progress }).await;
@@ -354,6 +338,29 @@ impl Attempt {
         }
     }
 
+    fn has_unrecorded_cancel(&self) -> bool {
+        !self.cancel_recorded && self.was_sent_cancel()
+    }
+
+    /// Whether whoever does the work was sent a cancel.
+    pub(super) fn was_sent_cancel(&self) -> bool {
+        self.cancel_sent.borrow().is_some()
+    }
+
+    /// Writes down that whoever does the work was sent a cancel. While that cannot be written it is tried again.
+    async fn record_cancel_sent(&mut self, attempt_id: &AttemptId) {
+        let recipient = *self.cancel_sent.borrow_and_update();
+        let Some(recipient) = recipient.filter(|_| !self.cancel_recorded) else { return };
+        let tried = CancelTry::sent_to(recipient);
+        let command = JobCommand::RecordCancelTry { attempt_id: attempt_id.clone(), tried };
+        match self.attempts.engine.execute(self.order(command)).await {
+            Ok(_) | Err(EngineError::Refused(_)) => self.cancel_recorded = true,
+            Err(error) => {
+                tracing::warn!(record = %self.id, code = error.code(), "sent cancel not written down: {error}");
+            }
+        }
+    }
+
     async fn tell(&self, attempt_id: &AttemptId, progress: Progress) {
         let details = Details {
             progress: progress.progress,
@@ -427,12 +434,6 @@ fn nobody_to_do(job: &Job) -> Failure {
             Failure::permanent("missing_target", "the job names no executor, peer or folder".to_owned())
         }
     }
-}
-
-/// What a panic said.
-pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
 }
 
 /// The newer word wins; what it leaves out stays.

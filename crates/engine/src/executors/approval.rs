@@ -14,8 +14,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::{
-    Admission, Assignment, CancelReply, Deferral, Failure, ForeignWork, Link, Outside, Polled, Produced,
-    SignedWebhook, Specialist, Unfit,
+    Admission, Assignment, CancelReply, Deferral, ExecutorTraits, Failure, ForeignWork, Link, Outside,
+    Polled, Produced, SignedWebhook, Specialist, Unfit,
 };
 
 /// Whether a person has to approve what an executor does.
@@ -56,6 +56,10 @@ impl Specialist for Gated {
         self.inner.name()
     }
 
+    fn traits(&self) -> ExecutorTraits {
+        self.inner.traits()
+    }
+
     fn produce(&self, assignment: Assignment, link: Link) -> BoxFuture<'_, Produced> {
         match assignment.answers.iter().rev().find_map(|answer| verdict(answer)) {
             None => {
@@ -90,20 +94,8 @@ impl Specialist for Gated {
         self.inner.left_out_because()
     }
 
-    fn takes_events(&self) -> bool {
-        self.inner.takes_events()
-    }
-
-    fn needs_its_node(&self) -> bool {
-        self.inner.needs_its_node()
-    }
-
-    fn runs_its_input(&self) -> bool {
-        self.inner.runs_its_input()
-    }
-
-    fn is_backend(&self) -> bool {
-        self.inner.is_backend()
+    fn missing_program(&self) -> Option<String> {
+        self.inner.missing_program()
     }
 
     fn unfit(&self, spec: &JobSpec) -> Option<Unfit> {
@@ -120,12 +112,8 @@ impl Specialist for Gated {
         self.inner.read_callback(body)
     }
 
-    fn begins_outside(&self) -> bool {
-        self.inner.begins_outside()
-    }
-
-    fn is_called_back(&self) -> bool {
-        self.inner.is_called_back()
+    fn not_cancelable_because(&self) -> Option<String> {
+        self.inner.not_cancelable_because()
     }
 
     fn admits_callback(&self, callback: SignedWebhook<'_>, now: Timestamp) -> bool {
@@ -154,8 +142,8 @@ mod tests {
             Box::pin(async { Produced::Stopped })
         }
 
-        fn is_called_back(&self) -> bool {
-            true
+        fn traits(&self) -> ExecutorTraits {
+            ExecutorTraits { is_called_back: true, ..ExecutorTraits::default() }
         }
 
         fn admits_callback(&self, _: SignedWebhook<'_>, _: Timestamp) -> bool {
@@ -175,37 +163,36 @@ mod tests {
             Err("the executor was asked".to_owned())
         }
 
-        fn takes_events(&self) -> bool {
-            true
-        }
-
-        fn needs_its_node(&self) -> bool {
-            true
-        }
-
-        fn runs_its_input(&self) -> bool {
-            true
-        }
-
-        fn is_backend(&self) -> bool {
-            true
+        fn traits(&self) -> ExecutorTraits {
+            ExecutorTraits {
+                takes_events: true,
+                needs_its_node: true,
+                runs_its_input: true,
+                is_backend: true,
+                ..ExecutorTraits::default()
+            }
         }
 
         fn unfit(&self, _: &JobSpec) -> Option<Unfit> {
             Some(Unfit { field: "input", code: "unfit", told: "it does nothing".to_owned() })
+        }
+
+        fn not_cancelable_because(&self) -> Option<String> {
+            Some("it never stops".to_owned())
         }
     }
 
     #[test]
     fn what_an_executor_says_of_itself_holds_behind_the_gate_too() {
         let gated = Gated::new(Arc::new(Special));
-        let said = [gated.takes_events(), gated.needs_its_node(), gated.runs_its_input(), gated.is_backend()];
-        assert_eq!(said, [true; 4]);
+        assert_eq!(gated.traits(), Special.traits());
+        assert!(gated.traits().takes_events && gated.traits().is_backend);
         let spec = JobSpec::plain(Some("special"), domain::RetryPolicy::ONCE);
         assert_eq!(gated.unfit(&spec).map(|unfit| unfit.code), Some("unfit"));
+        assert_eq!(gated.not_cancelable_because().as_deref(), Some("it never stops"));
         let plain = Gated::new(Arc::new(Strict));
-        let said = [plain.takes_events(), plain.needs_its_node(), plain.runs_its_input(), plain.is_backend()];
-        assert_eq!(said, [false; 4]);
+        assert_eq!(plain.traits(), Strict.traits());
+        assert!(!plain.traits().takes_events && !plain.traits().is_backend);
         assert_eq!(plain.unfit(&spec), None);
     }
 
@@ -214,6 +201,6 @@ mod tests {
         let gated = Gated::new(Arc::new(Strict));
         let unsigned = SignedWebhook { id: "", timestamp: "", signatures: "", body: b"{}" };
         assert!(!gated.admits_callback(unsigned, Timestamp::default()));
-        assert!(gated.is_called_back());
+        assert!(gated.traits().is_called_back);
     }
 }

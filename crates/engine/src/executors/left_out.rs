@@ -10,7 +10,9 @@ use domain::job::JobSpec;
 use domain::{RetryPolicy, Timestamp};
 use futures::future::BoxFuture;
 
-use crate::{Admission, Assignment, Executor, Failure, Link, Modes, Produced, Specialist, Unfit};
+use crate::{
+    Admission, Assignment, Executor, ExecutorTraits, Failure, Link, Modes, Produced, Specialist, Unfit,
+};
 
 /// How long nobody looks at its jobs: nothing changes before the daemon is started anew.
 const LOOKED_AT_EVERY_SECONDS: u64 = 3_600;
@@ -70,12 +72,9 @@ impl Specialist for LeftOut {
         Some(&self.why)
     }
 
-    fn takes_events(&self) -> bool {
-        true
-    }
-
-    fn needs_its_node(&self) -> bool {
-        self.needs_its_node
+    fn traits(&self) -> ExecutorTraits {
+        let needs_its_node = self.needs_its_node;
+        ExecutorTraits { takes_events: true, needs_its_node, ..ExecutorTraits::default() }
     }
 
     fn unfit(&self, _: &JobSpec) -> Option<Unfit> {

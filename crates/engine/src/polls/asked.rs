@@ -160,6 +160,7 @@ fn is_an_end(said: Option<&Polled>) -> bool {
             | Polled::Failed(_)
             | Polled::TimedOut
             | Polled::Cancelled
+            | Polled::Expired
             | Polled::Unknown
             | Polled::Unexpected(_),
         ) => true,
@@ -167,8 +168,5 @@ fn is_an_end(said: Option<&Polled>) -> bool {
 }
 
 fn operation_of(record: &Record) -> Result<&Operation, Refusal> {
-    match record {
-        Record::Operation(operation) => Ok(operation),
-        Record::Job(_) | Record::Event(_) | Record::Run(_) => Err(Refusal::WrongRecordKind),
-    }
+    record.as_operation().ok_or(Refusal::WrongRecordKind)
 }

@@ -19,15 +19,24 @@ use futures::future::BoxFuture;
 use store::{StoreError, Taken};
 
 use super::Polls;
+use super::heard::{HandedOver, Heard};
+use crate::attempts::{is_about_the_report, is_damage};
 use crate::hint_text::hint_text;
 use crate::kept::{Kept, storable};
+use crate::pulls::BODY_DAMAGED;
 use crate::{
-    CancelReply, EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered, neighbours,
-    sleep_through,
+    CancelReply, Engine, EngineError, Executor, Failure, Order, Outcome, Outside, Polled, Registered,
+    neighbours, sleep_through,
 };
 
 /// Who writes down what services say.
-const ACTOR: &str = "worker:poll_operations";
+pub(super) const ACTOR: &str = "worker:poll_operations";
+/// In place of what a service said when it refused to stop the work.
+const PRIVATE_REFUSAL: &str = "what it said is kept with the operation as a private text";
+/// In place of why no request could be sent to stop the work.
+const PRIVATE_REASON: &str = "the reason is kept with the operation as a private text";
+/// In place of what a service said of a failure.
+const PRIVATE_FAILURE: &str = "what was said is the error of the job's result";
 /// How long an operation is left to the nodes that can ask about it.
 const LEFT_TO_OTHERS_SECONDS: u64 = 5;
 /// How long an answer that could not be written down is forgotten: its question is asked again then.
@@ -103,7 +112,11 @@ impl<'a> Question<'a> {
         let operation = Arc::new((**operation).clone());
         let executor = self.polls.executor_of(&operation);
         if let Some(said) = self.said(&operation, executor).await? {
+            let said = self.without_echo(&operation, said).await?;
             return self.record(&operation, self.answer(&operation, said)).await;
+        }
+        if self.polls.gave_up_lost(&self.taken, &operation).await? {
+            return Ok(Settled::Done);
         }
         let due = due(&operation, self.polls.timer.now(), self.urgency);
         // What is forgotten is not asked about first: it could not be put off.
@@ -128,13 +141,13 @@ impl<'a> Question<'a> {
             None => Vec::new(),
         };
         let outside = Outside { operation: operation.clone(), handle };
-        let order = match due {
-            Due::Cancel => self.ask_to_stop(executor, outside).await,
-            Due::Status | Due::Attention => self.ask(executor, outside).await,
+        let heard = match due {
+            Due::Cancel => self.ask_to_stop(executor, outside).await.map(Heard::from),
+            Due::Status | Due::Attention => self.ask(executor, outside).await?,
         };
         drop(place);
-        match order {
-            Some(order) => self.record(&operation, order).await,
+        match heard {
+            Some(heard) => self.record(&operation, heard).await,
             // The daemon stops: whoever comes next asks again.
             None => {
                 self.put_off(self.polls.timer.now()).await;
@@ -151,7 +164,10 @@ impl<'a> Question<'a> {
     ) -> Result<Option<Polled>, EngineError> {
         let Some(Executor { specialist, .. }) = executor.map(|one| &**one) else { return Ok(None) };
         let early = match &self.callback {
-            None if operation.polls == 0 && operation.ended.is_none() && specialist.is_called_back() => {
+            None if operation.polls == 0
+                && operation.ended.is_none()
+                && specialist.traits().is_called_back =>
+            {
                 self.polls.engine.early_callback(&operation.id).await?
             }
             Some(_) | None => None,
@@ -171,20 +187,26 @@ impl<'a> Question<'a> {
         }
     }
 
-    async fn ask(&self, executor: &Executor, outside: Outside) -> Option<Order> {
+    async fn ask(&self, executor: &Executor, outside: Outside) -> Result<Option<Heard>, EngineError> {
         let operation = outside.operation.clone();
         let raised = |panic: Box<dyn Any + Send>| {
             let message = format!("specialist raised: {}", crate::attempts::message_of(&*panic));
-            Err(PollError { code: "poll_raised".to_owned(), message })
+            Err(PollError { code: "poll_raised".to_owned(), message, ..PollError::default() })
         };
         let poll = AssertUnwindSafe(executor.specialist.poll(outside)).catch_unwind();
-        let answered = self.in_time(&operation, Box::pin(poll)).await?;
-        let late = || PollError { code: POLL_TIMED_OUT.to_owned(), message: String::new() };
+        let Some(answered) = self.in_time(&operation, Box::pin(poll)).await else { return Ok(None) };
+        let late = || {
+            let granted = operation.policy.status_timeout_ms;
+            let message = format!(
+                "no answer in time: status_timeout_ms = {granted} (connector policy or host default)"
+            );
+            PollError { code: POLL_TIMED_OUT.to_owned(), message, ..PollError::default() }
+        };
         let answered = answered.map_or_else(|| Err(late()), |answer| answer.unwrap_or_else(raised));
-        Some(match answered {
-            Ok(polled) => self.answer(&operation, polled),
-            Err(error) => self.unanswered(&operation, error, Hint::Absent),
-        })
+        Ok(Some(match answered {
+            Ok(polled) => self.answer(&operation, self.without_echo(&operation, polled).await?),
+            Err(error) => self.unanswered(&operation, error, Hint::Absent).into(),
+        }))
     }
 
     async fn ask_to_stop(&self, executor: &Executor, outside: Outside) -> Option<Order> {
@@ -197,14 +219,34 @@ impl<'a> Question<'a> {
             Some(Err(_)) => unanswered("its executor raised"),
             None => unanswered("no answer in time"),
         };
-        let answer = match answer {
-            CancelAnswer::Refused(why) => CancelAnswer::Refused(storable(why)),
-            other @ (CancelAnswer::Cancelled | CancelAnswer::Accepted | CancelAnswer::Unreachable) => other,
+        let mut kept = Kept::of(operation.id.clone());
+        let (answer, said) = match answer {
+            // A word of the connector's file: no service was asked.
+            CancelAnswer::Refused(why) if told.as_deref() == Some(CancelReply::NOT_ASKED) => {
+                (CancelAnswer::Refused(storable(why)), None)
+            }
+            // It may name what a service has chosen: an address, or a text of the job.
+            CancelAnswer::Refused(why) => {
+                let said = kept.said(&why);
+                let is_ours = told.as_deref().is_some_and(|told| told.starts_with(CancelReply::NOT_ASKED));
+                let shown = if is_ours { PRIVATE_REASON } else { PRIVATE_REFUSAL };
+                (CancelAnswer::Refused(shown.to_owned()), said)
+            }
+            other @ (CancelAnswer::Cancelled
+            | CancelAnswer::NeverStarted
+            | CancelAnswer::Accepted
+            | CancelAnswer::Unreachable) => (other, None),
         };
         tracing::info!(operation = %operation.id, job = %operation.link.job_id, ?answer, told, "asked to stop");
-        let command =
-            OperationCommand::RecordCancelAnswer { answer, told, jitter: self.polls.engine.ids().jitter() };
-        Some(self.order(command))
+        let command = OperationCommand::RecordCancelAnswer {
+            answer,
+            told,
+            said,
+            jitter: self.polls.engine.ids().jitter(),
+        };
+        let mut order = self.order(command);
+        order.bodies = kept.into_bodies();
+        Some(order)
     }
 
     /// The answer, or nothing if it took longer than the host grants; nothing at all if the daemon stops.
@@ -224,8 +266,9 @@ impl<'a> Question<'a> {
     }
 
     /// What a service said, as an order.
-    fn answer(&self, operation: &Operation, polled: Polled) -> Order {
+    fn answer(&self, operation: &Operation, polled: Polled) -> Heard {
         let mut kept = Kept::of(operation.link.job_id.clone());
+        let mut handed_over = None;
         let answer = match polled {
             Polled::Open(status, hints) => {
                 let progress_hint = hints.progress_hint.as_deref().map(hint_text);
@@ -234,31 +277,47 @@ impl<'a> Question<'a> {
                 }
                 PollAnswer::Open(status, PollHints { progress_hint, ..hints })
             }
-            Polled::Completed(output) => PollAnswer::Completed(kept.output(output)),
+            Polled::Completed(mut output) => {
+                handed_over = Some(HandedOver {
+                    emitted: output.emitted.clone(),
+                    data: output.data.clone(),
+                    left_files: output.left_files,
+                    state: output.state.take(),
+                });
+                PollAnswer::Completed(kept.output(output))
+            }
             Polled::Failed(failure) => failed(failure, &mut kept),
             Polled::TimedOut => PollAnswer::TimedOut,
             Polled::Cancelled => PollAnswer::Cancelled,
+            Polled::Expired => PollAnswer::Expired,
             Polled::Unknown => PollAnswer::Unknown,
-            Polled::NotNow { error, retry_after } => return self.unanswered(operation, error, retry_after),
+            Polled::NotNow { error, retry_after } => {
+                return self.unanswered(operation, error, retry_after).into();
+            }
             Polled::Unexpected(what) => failed(unexpected(&what), &mut kept),
         };
         let jitter = self.polls.engine.ids().jitter();
         let mut order = self.order(OperationCommand::RecordPoll(Box::new(Poll { answer, jitter })));
         order.bodies = kept.into_bodies();
-        order
+        Heard { order, handed_over }
     }
 
+    /// What was said with it may repeat the work's input: it is kept as a private text, and told by its digest.
     fn unanswered(&self, operation: &Operation, error: PollError, retry_after: Hint) -> Order {
+        let mut kept = Kept::of(operation.id.clone());
+        let said = kept.said(&error.message);
+        let error = PollError { message: String::new(), said, ..error };
         tracing::warn!(
             job = %operation.link.job_id,
             kind = operation.link.kind,
             code = error.code,
             "external_polling_loop.poll_raised: {}",
-            error.message
+            error.shown()
         );
-        let error = PollError { message: hint_text(&error.message), ..error };
         let jitter = self.polls.engine.ids().jitter();
-        self.order(OperationCommand::RecordPollError { error, retry_after, jitter })
+        let mut order = self.order(OperationCommand::RecordPollError { error, retry_after, jitter });
+        order.bodies = kept.into_bodies();
+        order
     }
 
     async fn nobody_to_ask(&self, operation: &Operation, due: &Due) -> Result<Settled, EngineError> {
@@ -280,35 +339,45 @@ impl<'a> Question<'a> {
                 Due::Cancel => self.order(OperationCommand::RecordCancelAnswer {
                     answer: CancelAnswer::Unreachable,
                     told: Some(SPECIALIST_UNREGISTERED.to_owned()),
+                    said: None,
                     jitter,
                 }),
                 Due::Status | Due::Attention => {
-                    let error = PollError { code: SPECIALIST_UNREGISTERED.to_owned(), message };
+                    let error = PollError {
+                        code: SPECIALIST_UNREGISTERED.to_owned(),
+                        message,
+                        ..PollError::default()
+                    };
                     self.unanswered(operation, error, Hint::Absent)
                 }
             };
-            return self.record(operation, order).await;
+            return self.record(operation, order.into()).await;
         }
         let mut kept = Kept::of(operation.link.job_id.clone());
         let result = kept.failure(Failure::permanent(SPECIALIST_UNREGISTERED, message));
         let answer = PollAnswer::NobodyToAsk { result };
         let mut order = self.order(OperationCommand::RecordPoll(Box::new(Poll { answer, jitter })));
         order.bodies = kept.into_bodies();
-        self.record(operation, order).await
+        self.record(operation, order.into()).await
     }
 
-    async fn record(&self, operation: &Operation, order: Order) -> Result<Settled, EngineError> {
-        match self.polls.engine.execute(order).await {
+    pub(super) fn engine(&self) -> &Engine {
+        &self.polls.engine
+    }
+
+    async fn record(&self, operation: &Operation, heard: Heard) -> Result<Settled, EngineError> {
+        match self.write_down(operation, &heard).await {
             Ok(Outcome::Changed { .. }) => Ok(Settled::Done),
             // Nothing was written, and so the claim is still ours.
             Ok(Outcome::AlreadySo { .. }) => {
                 self.polls.engine.attend(&self.taken, Arc::from(ACTOR)).await.map(|_| Settled::Done)
             }
-            Err(error) if crate::attempts::is_about_the_report(&error) => {
+            Err(error) if is_about_the_report(&error) || is_damage(&error) => {
                 // The record must say why there is no result.
-                let failure = Failure::permanent("report_refused", error.to_string());
-                let order = self.answer(operation, Polled::Failed(failure));
-                self.polls.engine.execute(order).await.map(|_| Settled::Done)
+                let reason = if is_damage(&error) { BODY_DAMAGED } else { "report_refused" };
+                let failure = Failure::permanent(reason, error.to_string());
+                let failed = self.answer(operation, Polled::Failed(failure));
+                self.write_down(operation, &failed).await.map(|_| Settled::Done)
             }
             Err(error) => Err(error),
         }
@@ -357,9 +426,10 @@ fn due(operation: &Operation, now: Timestamp, urgency: Urgency) -> Due {
     }
 }
 
-fn failed(failure: Failure, kept: &mut Kept) -> PollAnswer {
+pub(super) fn failed(failure: Failure, kept: &mut Kept) -> PollAnswer {
     PollAnswer::Failed {
-        failure_detail: hint_text(&failure.message),
+        // What was said is in the error object: facts are shown to more people than results, and no purge reaches them.
+        failure_detail: format!("{}: {PRIVATE_FAILURE}", failure.reason),
         error_code: Some(failure.reason.clone()),
         retryable: failure.retryable,
         result: kept.failure(failure),
@@ -368,6 +438,8 @@ fn failed(failure: Failure, kept: &mut Kept) -> PollAnswer {
 
 /// The one name for an answer that a specialist may not give to `poll`.
 fn unexpected(what: &str) -> Failure {
-    let message = format!("the poll was answered with {what}, which is no answer");
+    let message = format!(
+        "the poll was answered with {what}; expected is one of Open, Completed, Failed, TimedOut, Expired, Cancelled, Unknown and NotNow"
+    );
     Failure::permanent("poll_returned_unexpected_type", message)
 }

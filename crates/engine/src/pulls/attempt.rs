@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use domain::attention::{Holding, Retention};
-use domain::job::{Dispatch, Holder, Job, JobCommand, JobState, Reporter, Trigger};
+use domain::job::{
+    CancelRecipient, CancelRequest, CancelTry, Dispatch, Holder, Job, JobCommand, JobState, Reporter, Trigger,
+};
 use domain::record::decide;
 use domain::{AttemptId, Claim, Command, Decision, JobId, OwnerId, Record, RecordId, Refusal};
 use store::{StoreError, Take, Taken};
@@ -117,8 +119,32 @@ impl Pulls {
         Ok(Handed { record, attempt_id, claim: taken.claim.clone() })
     }
 
-    /// The doer of the current attempt is alive: its lease is renewed, and delivered work has started.
+    /// The doer of the current attempt is alive: its lease is renewed, and delivered work has started. Of a cancel it hears with the
+    /// answer, and the record says so before it is given.
     pub async fn heartbeat(
+        &self,
+        job_id: &JobId,
+        attempt_id: &AttemptId,
+        actor: &Arc<str>,
+        by: Reporter,
+    ) -> Result<Beat, EngineError> {
+        let beat = self.beat(job_id, attempt_id, actor, by).await?;
+        if job(&beat.record)?.cancel.as_ref().is_none_or(CancelRequest::was_sent) {
+            return Ok(beat);
+        }
+        let tried = CancelTry::sent_to(CancelRecipient::Worker);
+        let command = JobCommand::RecordCancelTry { attempt_id: attempt_id.clone(), tried };
+        match self.engine.execute(Order::new(job_id.clone(), command, actor.clone())).await {
+            Ok(outcome) => Ok(Beat { record: outcome.record().clone(), ..beat }),
+            // A worker that must stop hears so all the same.
+            Err(error) => {
+                tracing::warn!(record = %job_id, code = error.code(), "told cancel not written down: {error}");
+                Ok(beat)
+            }
+        }
+    }
+
+    async fn beat(
         &self,
         job_id: &JobId,
         attempt_id: &AttemptId,
@@ -178,8 +204,5 @@ impl Pulls {
 }
 
 pub(super) fn job(record: &Record) -> Result<&Job, EngineError> {
-    match record {
-        Record::Job(job) => Ok(job),
-        Record::Operation(_) | Record::Event(_) | Record::Run(_) => Err(Refusal::WrongRecordKind.into()),
-    }
+    record.as_job().ok_or_else(|| Refusal::WrongRecordKind.into())
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use domain::OwnerId;
-use domain::job::is_pulled;
+use domain::job::{differ_in_circle, is_pulled};
+use domain::{OwnerId, Timestamp};
 use store::Taken;
 use tokio::sync::oneshot;
 
@@ -30,6 +30,8 @@ pub(crate) struct Waiting {
     empty: BTreeSet<Arc<str>>,
     /// Whether the store must be asked which lanes have something.
     look: bool,
+    /// When work of a lane was asked for last.
+    asked: BTreeMap<Arc<str>, Timestamp>,
 }
 
 #[derive(Default)]
@@ -63,6 +65,28 @@ impl Waiter {
 impl Waiting {
     pub(super) fn count(&self) -> usize {
         self.count
+    }
+
+    /// How many wait for the work of a lane in other circles.
+    pub(super) fn elsewhere(&self, lane: &str) -> usize {
+        let others = self.by_lane.iter().filter(|(other, _)| differ_in_circle(lane, other));
+        others.map(|(_, queue)| queue.waiters.iter().filter(|waiter| waiter.is_waiting()).count()).sum()
+    }
+
+    /// Whether somebody waits for work of a lane, or has asked for it within these seconds.
+    pub(super) fn is_asked(&self, lane: &str, within_seconds: u64, now: Timestamp) -> bool {
+        let recently = |at: &Timestamp| now < at.plus_seconds(within_seconds);
+        self.by_lane.contains_key(lane) || self.asked.get(lane).is_some_and(recently)
+    }
+
+    /// Somebody asks for work of these lanes.
+    pub(super) fn note_asked(&mut self, lanes: &[PulledLane], now: Timestamp) {
+        if self.asked.len() + lanes.len() > MAX_KNOWN {
+            self.asked.clear();
+        }
+        for lane in lanes {
+            self.asked.insert(lane.name.clone(), now);
+        }
     }
 
     /// Whether a lane is known to have nothing.

@@ -69,6 +69,10 @@ impl Worker for PollOperations {
         "poll_operations"
     }
 
+    fn failed_round(&self) -> &'static str {
+        "external_polling_loop.tick_failed"
+    }
+
     fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>> {
         Box::pin(self.poll_due(now))
     }

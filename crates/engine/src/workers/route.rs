@@ -1,29 +1,28 @@
-//! Routes events and goes on with runs: settles every event that waits, with all that it starts in one commit, and begins the steps that
-//! nobody has begun yet. Both are also forgotten here when their time has come.
+//! Goes on with records of every kind without a worker of its own when they are due, as they are prepared for it: events that wait are
+//! settled, with all that they start in one commit, and runs begin the steps that nobody has begun yet.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use domain::event::MAX_ROUTES;
-use domain::run::RunCommand;
+use domain::event::{EventCommand, MAX_ROUTES, Settler};
 use domain::time::earliest;
-use domain::{Command, Lease, OwnerId, Record, RecordKind, Refusal, Timestamp};
+use domain::{Lease, OwnerId, Record, Refusal, Timestamp};
 use futures::future::join_all;
-use store::{StoreError, Take, Taken};
+use store::{StoreError, Sweep, Take, Taken};
 
 use super::due_times::DueTimes;
 use super::{Next, Worker};
-use crate::routing::Moves;
-use crate::{Engine, EngineError, Order, Router, Standing, Wakes};
+use crate::{Engine, EngineError, Order, Standing, Wakes};
 
 /// Events and runs taken in one round, of each.
 const BATCH: usize = 128;
+/// Who this is, on the ledger.
+const ACTOR: &str = "worker:route_events";
 
 /// The worker.
 pub struct RouteEvents {
     engine: Engine,
-    router: Arc<Router>,
     owner: OwnerId,
     lease: Lease,
     wakes: Arc<Wakes>,
@@ -35,13 +34,12 @@ impl RouteEvents {
     /// On this engine, as this owner.
     pub fn new(
         engine: Engine,
-        router: Arc<Router>,
         owner: OwnerId,
         lease: Lease,
         wakes: Arc<Wakes>,
         standing: Arc<Standing>,
     ) -> Self {
-        Self { engine, router, owner, lease, wakes, standing, due_times: DueTimes::default() }
+        Self { engine, owner, lease, wakes, standing, due_times: DueTimes::default() }
     }
 
     async fn route(&self, now: Timestamp) -> Result<Next, EngineError> {
@@ -52,7 +50,7 @@ impl RouteEvents {
             return Ok(next);
         }
         let mut more = false;
-        for kind in [RecordKind::Event, RecordKind::Run] {
+        for kind in Sweep::Records.kinds() {
             let take = Take::by(self.owner.clone(), now, self.lease, BATCH).until_next_commit();
             let taken = self.engine.store().take_due(kind, take).await?;
             more |= taken.len() == BATCH;
@@ -64,10 +62,11 @@ impl RouteEvents {
         if more {
             return Ok(Next::Now);
         }
-        let store = self.engine.store();
-        let (event, run) =
-            (store.earliest_due(RecordKind::Event).await?, store.earliest_due(RecordKind::Run).await?);
-        Ok(self.due_times.learned(earliest(event, run)))
+        let mut due_at = None;
+        for kind in Sweep::Records.kinds() {
+            due_at = earliest(due_at, self.engine.store().earliest_due(kind).await?);
+        }
+        Ok(self.due_times.learned(due_at))
     }
 
     /// One record must not keep the others waiting.
@@ -98,27 +97,15 @@ impl RouteEvents {
     async fn step(&self, taken: &Taken) -> Result<(), EngineError> {
         let store = self.engine.store();
         let Some(loaded) = store.load(&taken.id).await? else { return Ok(()) };
-        let now = self.engine.clock().now();
-        let actor: Arc<str> = Arc::from("worker:route_events");
-        let order = match &*loaded.record {
-            Record::Event(event) if event.settled.is_none() => {
-                let id: domain::RecordId = event.id.clone().into();
-                let payload = store.body(&id, event.said.payload).await?.unwrap_or_default();
-                let mut settling = self.router.settling(store, now);
-                let settle = settling.settle(&event.id, &event.said, &payload, Moves::Nothing).await?;
-                let mut order = Order::new(event.id.clone(), settle, actor);
-                settling.into_order(&mut order);
-                order
-            }
-            Record::Run(run) if run.waiting().next().is_some() => {
-                self.router.advancing(store, run, actor, now).await?
-            }
-            Record::Event(_) | Record::Run(_) | Record::Job(_) | Record::Operation(_) => {
-                self.engine.attend(taken, actor).await?;
-                return Ok(());
-            }
+        let (now, actor): (_, Arc<str>) = (self.engine.clock().now(), Arc::from(ACTOR));
+        let order = match self.engine.preparation() {
+            Some(preparation) => preparation.go_on(store, &loaded.record, actor.clone(), now).await?,
+            None => unheard(&loaded.record, actor.clone()),
         };
-        self.engine.execute(order.under(taken.claim.fence())).await?;
+        match order {
+            Some(order) => self.engine.execute(order.under(taken.claim.fence())).await?,
+            None => self.engine.attend(taken, actor).await?,
+        };
         Ok(())
     }
 
@@ -126,20 +113,22 @@ impl RouteEvents {
     async fn condemn(&self, taken: &Taken, why: &EngineError) -> Result<(), EngineError> {
         let store = self.engine.store();
         let Some(loaded) = store.load(&taken.id).await? else { return Ok(()) };
-        let command: Command = match &*loaded.record {
-            Record::Run(_) => RunCommand::Condemn { reason: why.code().to_owned() }.into(),
-            Record::Event(event) => {
-                let settling = self.router.settling(store, self.engine.clock().now());
-                settling.decline(&event.said, &why.to_string()).into()
-            }
-            Record::Job(_) | Record::Operation(_) => return Ok(()),
-        };
-        let order = Order::new(taken.id.clone(), command, Arc::from("worker:route_events"));
+        let given_up = self.engine.preparation().and_then(|one| one.give_up(&loaded.record, why));
+        let Some(command) = given_up else { return Ok(()) };
+        let order = Order::new(taken.id.clone(), command, Arc::from(ACTOR));
         match self.engine.execute(order.under(taken.claim.fence())).await {
             Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }
+}
+
+/// Where nothing is configured nobody listens to any event: it is settled as it is.
+fn unheard(record: &Record, actor: Arc<str>) -> Option<Order> {
+    let event = record.as_event()?;
+    let waits = event.settled.is_none() && event.said.settled_by == Settler::Router;
+    let settle = EventCommand::Settle { routes: Vec::new(), moves_its_run: false };
+    waits.then(|| Order::new(event.id.clone(), settle, actor))
 }
 
 impl Worker for RouteEvents {

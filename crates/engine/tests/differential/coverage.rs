@@ -11,7 +11,7 @@ use crate::steps::Step;
 use crate::twins::Answer;
 
 /// Every command; a new variant does not compile until it has its word in `word_of`, and belongs here.
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 32] = [
     "create",
     "dispatch",
     "resume",
@@ -35,7 +35,9 @@ const COMMANDS: [&str; 30] = [
     "request cancel of operation",
     "record cancel answer of operation",
     "expire operation",
+    "lose",
     "abandon",
+    "purge operation",
     "retire operation",
     "intend submit",
     "lose submit",
@@ -115,9 +117,9 @@ impl fmt::Display for Coverage {
     }
 }
 
-const fn word_of(command: &Command) -> &'static str {
-    match command {
-        Command::Job(command) => match command {
+fn word_of(command: &Command) -> &'static str {
+    if let Some(command) = command.as_job() {
+        return match command {
             JobCommand::Create(_) => "create",
             JobCommand::Dispatch(_) => "dispatch",
             JobCommand::QueueAgain { .. } => "queue again",
@@ -131,6 +133,10 @@ const fn word_of(command: &Command) -> &'static str {
             JobCommand::ConcludeOperation { .. } => "conclude operation",
             JobCommand::Answer { .. } => "answer",
             JobCommand::RequestCancel { .. } => "request cancel",
+            JobCommand::CancelOrRefuse { .. } => "cancel or refuse",
+            JobCommand::RecordCancelTry { .. } => "record cancel try",
+            JobCommand::RecordRelease { .. } => "record release",
+            JobCommand::CountCancelRepeats { .. } => "count cancel repeats",
             JobCommand::RecordCancelAnswer { .. } => "record cancel answer",
             JobCommand::TimeOutCancel => "time out cancel",
             JobCommand::LoseLease { .. } => "lose lease",
@@ -140,20 +146,22 @@ const fn word_of(command: &Command) -> &'static str {
             JobCommand::Purge => "purge",
             JobCommand::MoveTimers { .. } => "move timers",
             JobCommand::Retire => "retire",
-        },
-        Command::Event(_) | Command::Run(_) => "not ordered here",
-        Command::Operation(command) => match command {
-            OperationCommand::Accept(_) => "accept",
-            OperationCommand::AcceptOrphan { .. } => "accept orphan",
-            OperationCommand::RecordPoll(_) => "record poll",
-            OperationCommand::RecordPollError { .. } => "record poll error",
-            OperationCommand::RequestCancel { .. } => "request cancel of operation",
-            OperationCommand::RecordCancelAnswer { .. } => "record cancel answer of operation",
-            OperationCommand::Settle { .. } => "settle",
-            OperationCommand::Expire => "expire operation",
-            OperationCommand::Abandon { .. } => "abandon",
-            OperationCommand::MoveTimers { .. } => "move timers of operation",
-            OperationCommand::Retire => "retire operation",
-        },
+        };
+    }
+    let Some(command) = command.as_operation() else { return "not ordered here" };
+    match command {
+        OperationCommand::Accept(_) => "accept",
+        OperationCommand::AcceptOrphan { .. } => "accept orphan",
+        OperationCommand::RecordPoll(_) => "record poll",
+        OperationCommand::RecordPollError { .. } => "record poll error",
+        OperationCommand::RequestCancel { .. } => "request cancel of operation",
+        OperationCommand::RecordCancelAnswer { .. } => "record cancel answer of operation",
+        OperationCommand::Settle { .. } => "settle",
+        OperationCommand::Expire => "expire operation",
+        OperationCommand::Lose => "lose",
+        OperationCommand::Abandon { .. } => "abandon",
+        OperationCommand::MoveTimers { .. } => "move timers of operation",
+        OperationCommand::Purge => "purge operation",
+        OperationCommand::Retire => "retire operation",
     }
 }

@@ -15,7 +15,7 @@ use coverage::Coverage;
 use steps::Steps;
 use twins::Twins;
 
-const CASES: u64 = 60;
+const CASES: u64 = 150;
 const STEPS: usize = 70;
 
 #[tokio::test]

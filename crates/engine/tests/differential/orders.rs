@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use domain::job::{
-    AfterExternal, Caller, CancelAnswer, Details, Dispatch, Holder, Intent, Job, JobCommand, JobSpec,
-    JobState, JobStateName, LeftBy, NewJob, OperationEnding, Report, Reporter, Resubmit, ResultRefs,
-    Retryable, SubmitWord, Trigger,
+    AfterExternal, Caller, CancelAnswer, CancelRecipient, CancelTry, Details, Dispatch, Holder, Intent, Job,
+    JobCommand, JobSpec, JobState, JobStateName, LeftBy, NewJob, OperationEnding, Release, Report, Reporter,
+    Resubmit, ResultRefs, Retryable, SubmitWord, Trigger,
 };
 use domain::operation::{
     CancelOrigin, Cancelability, NewOperation, Operation, OperationCommand, Poll, PollAnswer, PollError,
     PollHints, ReportedStatus,
 };
-use domain::policy::{CancelPolicy, Hint, KindPolicy, UnknownPolicy};
+use domain::policy::{CancelPolicy, Hint, KindPolicy, Persistence, UnknownPolicy};
 use domain::{
     AttemptId, BodyName, BodyRef, Command, Digest, Jitter, JobId, Json, OperationId, OwnerId, Record,
     RecordId, RetryPolicy, Timestamp,
@@ -63,30 +63,24 @@ pub async fn next(chance: &mut Chance, model: &dyn Store, now: Timestamp) -> Ord
         (RecordId::Operation(_), Some(Record::Operation(operation))) => {
             Command::Operation(operation_command(chance, Some(operation), now))
         }
-        (RecordId::Operation(_) | RecordId::Event(_) | RecordId::Run(_), _) => {
-            Command::Operation(operation_command(chance, None, now))
-        }
+        (_, _) => Command::Operation(operation_command(chance, None, now)),
     };
     with_company(chance, Order::new(record, command, Arc::from("tester")))
 }
 
 /// Bodies for what the command refers to, causes, and sometimes a key.
 fn with_company(chance: &mut Chance, mut order: Order) -> Order {
-    let (record, names): (RecordId, &[BodyName]) = match &order.command {
-        Command::Job(JobCommand::Create(_)) => (order.record.clone(), &[BodyName::Input]),
-        Command::Job(JobCommand::Report(_)) => {
-            (order.record.clone(), &[BodyName::Result, BodyName::Question])
+    let mut record = order.record.clone();
+    let names: &[BodyName] = match (order.command.as_job(), order.command.as_operation()) {
+        (Some(JobCommand::Create(_)), _) => &[BodyName::Input],
+        (Some(JobCommand::Report(_)), _) => &[BodyName::Result, BodyName::Question],
+        (Some(JobCommand::Answer { .. }), _) => &[BodyName::Answer],
+        (Some(JobCommand::Defer { operation_id, .. }), _) => {
+            record = operation_id.clone().into();
+            &[BodyName::Handle]
         }
-        Command::Job(JobCommand::Answer { .. }) => (order.record.clone(), &[BodyName::Answer]),
-        Command::Job(JobCommand::Defer { operation_id, .. }) => {
-            (operation_id.clone().into(), &[BodyName::Handle])
-        }
-        Command::Operation(OperationCommand::Accept(_) | OperationCommand::AcceptOrphan { .. }) => {
-            (order.record.clone(), &[BodyName::Handle])
-        }
-        Command::Job(_) | Command::Operation(_) | Command::Event(_) | Command::Run(_) => {
-            (order.record.clone(), &[])
-        }
+        (_, Some(OperationCommand::Accept(_) | OperationCommand::AcceptOrphan { .. })) => &[BodyName::Handle],
+        (_, _) => &[],
     };
     // The bytes of a body are its name.
     order.bodies.extend(names.iter().map(|name| {
@@ -174,6 +168,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             REQUEST_CANCEL,
             CANCEL_ANSWER,
             LOSE_LEASE,
+            LOSE_LEASE,
             TIME_OUT_ATTEMPT,
             INTEND,
         ],
@@ -189,7 +184,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             | JobState::Cancelled
             | JobState::Expired
             | JobState::Unavailable { .. },
-        ) => &[REPORT, PURGE, DISPATCH, RETIRE, QUEUE_AGAIN],
+        ) => &[REPORT, PURGE, DISPATCH, RETIRE, QUEUE_AGAIN, QUEUE_AGAIN],
     };
     let number = if chance.percent(70) { chance.pick(likely) } else { chance.below(JOB_COMMANDS) };
     let attempt_id = attempt(chance, job);
@@ -235,6 +230,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
                 specialist: "farm".to_owned(),
                 request: Digest([2; 32]),
                 resubmit: chance.pick(&[Resubmit::SameKey, Resubmit::Never]),
+                not_cancelable: chance.percent(30).then(|| "it has no stop".to_owned()),
             }),
         },
         LOSE_SUBMIT => {
@@ -247,7 +243,7 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             },
             ending: chance.pick(&[
                 OperationEnding::Completed(ResultRefs::default()),
-                OperationEnding::TimedOut,
+                OperationEnding::TimedOut(Retryable::Yes),
                 OperationEnding::Cancelled,
                 OperationEnding::Expired { last_error: None },
                 OperationEnding::Unknown,
@@ -258,10 +254,21 @@ fn job_command(chance: &mut Chance, id: &JobId, job: Option<&Job>, now: Timestam
             let name = if chance.percent(95) { BodyName::Answer } else { BodyName::Result };
             JobCommand::Answer { answer: body(chance, name) }
         }
+        REQUEST_CANCEL if chance.percent(20) => JobCommand::CancelOrRefuse { by: None, reason: text(chance) },
         REQUEST_CANCEL => JobCommand::RequestCancel { by: None, reason: text(chance) },
-        CANCEL_ANSWER => JobCommand::RecordCancelAnswer { attempt_id, answer: cancel_answer(chance) },
+        CANCEL_ANSWER if chance.percent(10) => JobCommand::RecordRelease {
+            attempt_id,
+            release: chance.pick(&[Release::Ended, Release::Persists]),
+        },
+        CANCEL_ANSWER if chance.percent(20) => {
+            let recipients = [CancelRecipient::Executor, CancelRecipient::Worker];
+            JobCommand::RecordCancelTry { attempt_id, tried: CancelTry::sent_to(chance.pick(&recipients)) }
+        }
+        CANCEL_ANSWER => {
+            JobCommand::RecordCancelAnswer { attempt_id, answer: cancel_answer(chance), release: None }
+        }
         TIME_OUT_CANCEL => JobCommand::TimeOutCancel,
-        LOSE_LEASE => JobCommand::LoseLease { attempt_id, jitter },
+        LOSE_LEASE => JobCommand::LoseLease { attempt_id, jitter, error: None },
         QUEUE_AGAIN => JobCommand::QueueAgain { trigger: chance.pick(&[Trigger::Run, Trigger::Retry]) },
         TIME_OUT_ATTEMPT => JobCommand::TimeOutAttempt { attempt_id, jitter },
         EXPIRE => JobCommand::Expire,
@@ -295,7 +302,11 @@ fn operation_command(chance: &mut Chance, state: Option<&Operation>, now: Timest
         }
         1..=4 => OperationCommand::RecordPoll(Box::new(Poll { answer: poll_answer(chance), jitter })),
         5 => {
-            let error = PollError { code: "connect_failed".to_owned(), message: text(chance) };
+            let error = PollError {
+                code: "connect_failed".to_owned(),
+                message: text(chance),
+                ..PollError::default()
+            };
             OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter }
         }
         6 => OperationCommand::RequestCancel {
@@ -303,13 +314,19 @@ fn operation_command(chance: &mut Chance, state: Option<&Operation>, now: Timest
             reason: text(chance),
             origin: chance.pick(&[CancelOrigin::Caller, CancelOrigin::ParentJob]),
         },
-        7 => OperationCommand::RecordCancelAnswer { answer: cancel_answer(chance), told: None, jitter },
+        7 => OperationCommand::RecordCancelAnswer {
+            answer: cancel_answer(chance),
+            told: None,
+            said: None,
+            jitter,
+        },
         8 => chance.pick(&[
             OperationCommand::Expire,
+            OperationCommand::Lose,
             OperationCommand::Abandon { reason: "job_expired".to_owned() },
         ]),
         9 | 10 => OperationCommand::Settle { by: None, note: text(chance) },
-        _ => OperationCommand::Retire,
+        _ => chance.pick(&[OperationCommand::Retire, OperationCommand::Purge]),
     }
 }
 
@@ -346,6 +363,7 @@ fn new_operation(
         unknown_policy: chance.pick(&[UnknownPolicy::Terminal, UnknownPolicy::RetryUntilExpiry]),
         cancel_policy: chance.pick(&[CancelPolicy::Provider, CancelPolicy::Provider, CancelPolicy::Deny]),
         min_retry_after_seconds: u32::from(!chance.percent(3)),
+        persistence: chance.pick(&[Persistence::Durable, Persistence::Volatile]),
         ..KindPolicy::default()
     };
     NewOperation {
@@ -364,6 +382,8 @@ fn new_operation(
         progress_hint: None,
         policy,
         jitter: Jitter(0x4000),
+        ttl_limit: None,
+        external_job_id: None,
     }
 }
 
@@ -393,6 +413,9 @@ fn poll_answer(chance: &mut Chance) -> PollAnswer {
 
 fn details(chance: &mut Chance) -> Details {
     Details {
+        attempts_used_up: false,
+        limit: None,
+        release: None,
         reason: chance.percent(30).then(|| "because".to_owned()),
         phase: chance.percent(30).then(|| "inking".to_owned()),
         progress: chance.percent(20).then(|| Json::parse(r#"{"done":0.50}"#).unwrap()),

@@ -129,7 +129,7 @@ async fn only_whoever_has_the_claim_takes_a_job_by_itself_or_says_that_a_lease_i
     on_every_store(async |world| {
         let unfenced = |command: JobCommand| Order::new(job("a"), command, Arc::from("tester"));
         world.done(job("a"), create(|_| {})).await;
-        let lost = JobCommand::LoseLease { attempt_id: attempt(1), jitter: Jitter(0) };
+        let lost = JobCommand::LoseLease { attempt_id: attempt(1), jitter: Jitter(0), error: None };
         for command in [crate::world::dispatch(1, Trigger::Automatic), lost] {
             let refused = world.engine.execute(unfenced(command)).await.unwrap_err();
             assert_eq!(refused.code(), "claim_required");

@@ -8,17 +8,15 @@ use domain::operation::{
     ReportedStatus,
 };
 use domain::policy::Hint;
-use domain::{BodyName, Fact, Jitter, OperationId, Record, Timestamp};
+use domain::{BodyName, Fact, Jitter, OperationId, Timestamp};
 use engine::{Order, OrderBody};
 use store::{NewBody, StoredFact, body_ref};
 
 use crate::world::{World, answers, defer, on_every_store, report};
 
 async fn view(world: &World, id: &OperationId) -> Operation {
-    match &*world.record(id.clone()).await {
-        Record::Operation(operation) => (**operation).clone(),
-        other @ (Record::Job(_) | Record::Event(_) | Record::Run(_)) => panic!("{other:?} is no operation"),
-    }
+    let record = world.record(id.clone()).await;
+    record.as_operation().unwrap_or_else(|| panic!("{record:?} is no operation")).clone()
 }
 
 async fn ledger(world: &World, id: &OperationId) -> Vec<StoredFact> {
@@ -38,7 +36,8 @@ fn hinting(progress_hint: Option<&str>, retry_after: Hint) -> OperationCommand {
 }
 
 fn poll_raises() -> OperationCommand {
-    let error = PollError { code: "connect_failed".to_owned(), message: String::new() };
+    let error =
+        PollError { code: "connect_failed".to_owned(), message: String::new(), ..PollError::default() };
     OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter: Jitter(0) }
 }
 
@@ -74,7 +73,7 @@ async fn times_of_the_view_are_those_of_the_facts() {
     .await;
 }
 
-// conforms: L40 L42
+// conforms: L36 L40 L42
 #[tokio::test]
 async fn end_is_set_once_and_says_why_only_when_it_failed() {
     on_every_store(async |world| {
@@ -86,6 +85,7 @@ async fn end_is_set_once_and_says_why_only_when_it_failed() {
             world.wait(5);
             let open = view(&world, &id).await;
             assert_eq!((open.completed_at(), open.failure_detail()), (None, None));
+            assert_eq!(open.status(), OperationStatus::Pending);
             world.done(id.clone(), answers(first)).await;
             let resolved = newest(&ledger(&world, &id).await, |f| matches!(f, OperationFact::Resolved(_)));
             for late in [fails(), PollAnswer::Completed(ResultRefs::default()), PollAnswer::TimedOut] {
@@ -94,6 +94,8 @@ async fn end_is_set_once_and_says_why_only_when_it_failed() {
                 let ended = view(&world, &id).await;
                 assert_eq!(ended.completed_at(), resolved);
                 assert_eq!(ended.failure_detail(), detail);
+                let status = detail.map_or(OperationStatus::Completed, |_| OperationStatus::Failed);
+                assert_eq!(ended.status(), status);
             }
         }
     })

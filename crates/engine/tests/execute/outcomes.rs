@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use domain::job::{JobCommand, JobStateName, Trigger};
+use domain::job::{JobCommand, JobStateName, Reporter, Trigger};
 use engine::{EngineError, Order, Outcome};
 use store::{Commit, FactId, Store, StoreError};
 
 use crate::scripted::{Act, Scripted};
-use crate::world::{START, World, at, create, dispatch, job, report};
+use crate::world::{START, World, at, attempt, create, dispatch, job, report};
 
 fn cancel() -> JobCommand {
     JobCommand::RequestCancel { by: None, reason: "not needed".to_owned() }
@@ -208,13 +208,13 @@ async fn order_that_memory_alone_would_refuse_is_decided_on_what_is_there() {
 #[tokio::test]
 async fn order_that_memory_alone_would_call_done_is_decided_on_what_is_there() {
     let (store, world, beside) = scripted().await;
+    let beat = || JobCommand::Heartbeat { attempt_id: attempt(1), by: Reporter::Daemon };
     beside.done(job("a"), report(1, JobStateName::Running)).await;
-    beside.done(job("a"), cancel()).await;
     store.remember(job("a")).await;
-    beside.done(job("a"), report(1, JobStateName::Cancelled)).await;
+    beside.done(job("a"), report(1, JobStateName::Blocked)).await;
     let before = world.kinds(job("a")).await.len();
-    // What is remembered has been asked to stop already; what is there has stopped, and says so.
-    let Outcome::AlreadySo { record } = world.execute(job("a"), cancel()).await.unwrap() else {
+    // What is remembered runs already; what is there has paused since, and is shown so.
+    let Outcome::AlreadySo { record } = world.execute(job("a"), beat()).await.unwrap() else {
         panic!("something changed")
     };
     assert_eq!(record, world.record(job("a")).await);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::job::{JobCommand, JobStateName};
-use engine::plugin::JsonObject;
+use engine::JsonObject;
 use engine::{Order, StateChange, StateUpdate};
 use store::{MAX_PLUGIN_STATE_BYTES, Store, StoreError};
 

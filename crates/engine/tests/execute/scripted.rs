@@ -4,17 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::ask::{Ask, Closing};
-use domain::job::JobStateName;
-use domain::peer::{Peer, Sighting};
-use domain::timeline::{Anchor, Step};
-use domain::{BodyRef, Digest, Fence, Lease, Record, RecordId, RecordKind, Timestamp};
+use domain::RecordId;
 use engine::{Engine, Order};
 use store::{
-    AskQuery, AskStore, ClockStore, Commit, Committed, DuePlace, IdempotencyKey, JobQuery, KeptKey,
-    KeptPluginFact, Lane, Loaded, MemoryStore, Node, Page, PeerPage, PeerQuery, PeerStore, PluginState,
-    PluginStore, Remembered, Reply, RoutingPage, RoutingQuery, RoutingStore, Store, StoreClock, StoreError,
-    StoredFact, Take, Taken, Taking, Token,
+    ClaimOutcome, ClaimRequest, Commit, Committed, Loaded, MemoryStore, ReadAnswer, ReadRequest, Remembered,
+    Reply, SideWrite, Store, StoreError,
 };
 
 /// What becomes of one commit.
@@ -67,91 +61,6 @@ impl Scripted {
     }
 }
 
-impl ClockStore for Scripted {
-    fn clock(&self) -> Reply<'_, StoreClock> {
-        self.inner.clock()
-    }
-
-    fn keep_clock(&self, anchor: Anchor, step: Option<Step>) -> Reply<'_, ()> {
-        self.inner.keep_clock(anchor, step)
-    }
-
-    fn due_between(
-        &self,
-        kind: RecordKind,
-        after: DuePlace,
-        until: Timestamp,
-        limit: usize,
-    ) -> Reply<'_, Vec<(Timestamp, RecordId)>> {
-        self.inner.due_between(kind, after, until, limit)
-    }
-}
-
-impl PeerStore for Scripted {
-    fn keep_peer(&self, peer: Peer) -> Reply<'_, ()> {
-        self.inner.keep_peer(peer)
-    }
-
-    fn peer<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Peer>> {
-        self.inner.peer(id)
-    }
-
-    fn peers(&self, query: PeerQuery) -> Reply<'_, PeerPage> {
-        self.inner.peers(query)
-    }
-
-    fn forget_peer<'a>(&'a self, id: &'a str, version: u64) -> Reply<'a, bool> {
-        self.inner.forget_peer(id, version)
-    }
-
-    fn note_sightings(&self, sightings: Vec<Sighting>) -> Reply<'_, ()> {
-        self.inner.note_sightings(sightings)
-    }
-}
-
-impl RoutingStore for Scripted {
-    fn routing(&self, query: RoutingQuery) -> Reply<'_, RoutingPage> {
-        self.inner.routing(query)
-    }
-
-    fn newest_run<'a>(&'a self, pipeline: &'a str, dedupe_key: &'a str) -> Reply<'a, Option<Arc<Record>>> {
-        self.inner.newest_run(pipeline, dedupe_key)
-    }
-}
-
-impl AskStore for Scripted {
-    fn keep_ask(&self, ask: Ask, replied: Option<Closing>) -> Reply<'_, bool> {
-        self.inner.keep_ask(ask, replied)
-    }
-
-    fn ask<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Ask>> {
-        self.inner.ask(id)
-    }
-
-    fn asks(&self, query: AskQuery) -> Reply<'_, Vec<Ask>> {
-        self.inner.asks(query)
-    }
-
-    fn close_ask<'a>(&'a self, id: &'a str, closing: Closing) -> Reply<'a, bool> {
-        self.inner.close_ask(id, closing)
-    }
-}
-
-impl PluginStore for Scripted {
-    fn plugin_state<'a>(&'a self, plugin: &'a str) -> Reply<'a, Option<PluginState>> {
-        self.inner.plugin_state(plugin)
-    }
-
-    fn plugin_facts<'a>(
-        &'a self,
-        plugin: &'a str,
-        after: u64,
-        limit: usize,
-    ) -> Reply<'a, Vec<KeptPluginFact>> {
-        self.inner.plugin_facts(plugin, after, limit)
-    }
-}
-
 impl Store for Scripted {
     fn commit(&self, commit: Commit) -> Reply<'_, Committed> {
         self.commits.lock().unwrap().push(commit.clone());
@@ -171,124 +80,29 @@ impl Store for Scripted {
         })
     }
 
-    fn load<'a>(&'a self, id: &'a RecordId) -> Reply<'a, Option<Loaded>> {
+    fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimOutcome> {
+        self.inner.claim(request)
+    }
+
+    fn write(&self, write: SideWrite) -> Reply<'_, bool> {
+        self.inner.write(write)
+    }
+
+    fn read(&self, request: ReadRequest) -> Reply<'_, ReadAnswer> {
+        if !matches!(request, ReadRequest::Load { .. }) {
+            return self.inner.read(request);
+        }
         self.loads.fetch_add(1, Ordering::Relaxed);
         let first = self.before_load.lock().unwrap().take();
         Box::pin(async move {
             if let Some((engine, order)) = first {
                 engine.execute(order).await.unwrap();
             }
-            self.inner.load(id).await
+            self.inner.read(request).await
         })
     }
 
     fn remembered(&self, id: &RecordId) -> Option<Remembered> {
         self.remembered.lock().unwrap().get(id).cloned()
-    }
-
-    fn body<'a>(&'a self, id: &'a RecordId, body: BodyRef) -> Reply<'a, Option<Vec<u8>>> {
-        self.inner.body(id, body)
-    }
-
-    fn key<'a>(&'a self, key: &'a IdempotencyKey) -> Reply<'a, Option<KeptKey>> {
-        self.inner.key(key)
-    }
-
-    fn jobs(&self, query: JobQuery) -> Reply<'_, Page> {
-        self.inner.jobs(query)
-    }
-
-    fn job_counts(&self) -> Reply<'_, Vec<(JobStateName, u64)>> {
-        self.inner.job_counts()
-    }
-
-    fn open_jobs<'a>(&'a self, executor: &'a str) -> Reply<'a, store::OpenJobs> {
-        self.inner.open_jobs(executor)
-    }
-
-    fn operations_of<'a>(&'a self, job: &'a domain::JobId, limit: usize) -> Reply<'a, Vec<Arc<Record>>> {
-        self.inner.operations_of(job, limit)
-    }
-
-    fn orphans(&self, after: Option<store::OrphanCursor>, limit: usize) -> Reply<'_, Vec<Arc<Record>>> {
-        self.inner.orphans(after, limit)
-    }
-
-    fn orphan_count(&self) -> Reply<'_, u64> {
-        self.inner.orphan_count()
-    }
-
-    fn facts_of<'a>(&'a self, id: &'a RecordId, after: u64, limit: usize) -> Reply<'a, Vec<StoredFact>> {
-        self.inner.facts_of(id, after, limit)
-    }
-
-    fn facts_after(&self, position: u64, limit: usize) -> Reply<'_, Vec<StoredFact>> {
-        self.inner.facts_after(position, limit)
-    }
-
-    fn take_due(&self, kind: RecordKind, take: Take) -> Reply<'_, Vec<Taken>> {
-        self.inner.take_due(kind, take)
-    }
-
-    fn take_ready<'a>(&'a self, lane: Lane<'a>, take: Take) -> Reply<'a, Vec<Taken>> {
-        self.inner.take_ready(lane, take)
-    }
-
-    fn take<'a>(&'a self, id: &'a RecordId, take: Take) -> Reply<'a, Taken> {
-        self.inner.take(id, take)
-    }
-
-    fn renew<'a>(&'a self, id: &'a RecordId, fence: Fence, now: Timestamp, lease: Lease) -> Reply<'a, Taken> {
-        self.inner.renew(id, fence, now, lease)
-    }
-
-    fn hand_back<'a>(
-        &'a self,
-        id: &'a RecordId,
-        fence: Fence,
-        now: Timestamp,
-        due_at: Timestamp,
-    ) -> Reply<'a, ()> {
-        self.inner.hand_back(id, fence, now, due_at)
-    }
-
-    fn ready_lanes(&self) -> Reply<'_, Vec<Arc<str>>> {
-        self.inner.ready_lanes()
-    }
-
-    fn earliest_due(&self, kind: RecordKind) -> Reply<'_, Option<Timestamp>> {
-        self.inner.earliest_due(kind)
-    }
-
-    fn keep_token(&self, token: Token) -> Reply<'_, ()> {
-        self.inner.keep_token(token)
-    }
-
-    fn token<'a>(&'a self, sha256: &'a Digest) -> Reply<'a, Option<Token>> {
-        self.inner.token(sha256)
-    }
-
-    fn tokens(&self) -> Reply<'_, Vec<Token>> {
-        self.inner.tokens()
-    }
-
-    fn revoke_token<'a>(&'a self, id: &'a str, at: Timestamp) -> Reply<'a, bool> {
-        self.inner.revoke_token(id, at)
-    }
-
-    fn keep_node(&self, node: Node, forget_before: Timestamp) -> Reply<'_, ()> {
-        self.inner.keep_node(node, forget_before)
-    }
-
-    fn nodes(&self) -> Reply<'_, Vec<Node>> {
-        self.inner.nodes()
-    }
-
-    fn tell_node<'a>(&'a self, id: &'a str, taking: Taking) -> Reply<'a, bool> {
-        self.inner.tell_node(id, taking)
-    }
-
-    fn remove_node<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
-        self.inner.remove_node(id)
     }
 }

@@ -86,12 +86,8 @@ impl World {
     }
 
     pub async fn state(&self, job: &JobId) -> JobStateName {
-        match &*self.record(job.clone()).await {
-            Record::Job(job) => job.state.name(),
-            other @ (Record::Operation(_) | Record::Event(_) | Record::Run(_)) => {
-                panic!("{other:?} is no job")
-            }
-        }
+        let record = self.record(job.clone()).await;
+        record.as_job().unwrap_or_else(|| panic!("{record:?} is no job")).state.name()
     }
 
     pub async fn record(&self, id: impl Into<RecordId>) -> Arc<Record> {
@@ -196,6 +192,8 @@ pub fn defer(job: &JobId, operation: &OperationId, change: impl FnOnce(&mut NewO
         progress_hint: None,
         policy: KindPolicy::default(),
         jitter: Jitter(0),
+        ttl_limit: None,
+        external_job_id: None,
     };
     change(&mut new);
     JobCommand::Defer {

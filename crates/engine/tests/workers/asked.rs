@@ -15,10 +15,7 @@ fn asked() -> RunOrder {
 }
 
 fn state_of(record: &Record) -> JobStateName {
-    match record {
-        Record::Job(job) => job.state.name(),
-        Record::Operation(_) | Record::Event(_) | Record::Run(_) => unreachable!("a job was run"),
-    }
+    record.as_job().expect("a job was run").state.name()
 }
 
 async fn run(given: &Given, id: &JobId, trigger: Trigger) -> Result<JobStateName, EngineError> {

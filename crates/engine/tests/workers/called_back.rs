@@ -114,8 +114,8 @@ impl Specialist for Caller {
         Box::pin(async { Ok(Polled::Open(ReportedStatus::Running, PollHints::default())) })
     }
 
-    fn is_called_back(&self) -> bool {
-        true
+    fn traits(&self) -> engine::ExecutorTraits {
+        engine::ExecutorTraits { is_called_back: true, ..engine::ExecutorTraits::default() }
     }
 
     fn read_callback(&self, body: &[u8]) -> Option<Polled> {

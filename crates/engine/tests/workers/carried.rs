@@ -27,8 +27,8 @@ fn taking_events(
             self.0.produce(assignment, link)
         }
 
-        fn takes_events(&self) -> bool {
-            true
+        fn traits(&self) -> engine::ExecutorTraits {
+            engine::ExecutorTraits { takes_events: true, ..engine::ExecutorTraits::default() }
         }
     }
     let (name, executor) = noting(name, seen, answer);
@@ -169,7 +169,7 @@ fn turn(remembered: &str) -> Produced {
     Produced::Completed(Output { state, ..output })
 }
 
-// conforms: D19
+// conforms: D19 L10
 #[tokio::test]
 async fn no_event_of_a_turn_is_there_without_what_its_plugin_remembers_of_it() {
     let seen = Seen::default();
@@ -181,6 +181,7 @@ async fn no_event_of_a_turn_is_there_without_what_its_plugin_remembers_of_it() {
     given.until(&done, JobStateName::Completed).await;
     let event = emitted_by(&given, &done).expect("it was published");
     assert_eq!(given.store.remembered_with(&event), Some(vec!["agent".to_owned()]));
+    assert!(given.store.changed_with(&event, &done.into()), "the job ends in another commit");
     // What cannot be remembered is not said either.
     let refused = given.create(job("agent").input(br#"{"bytes":1100000}"#)).await;
     given.until(&refused, JobStateName::Failed).await;
@@ -190,15 +191,7 @@ async fn no_event_of_a_turn_is_there_without_what_its_plugin_remembers_of_it() {
 /// The event that a job has emitted, if it has.
 fn emitted_by(given: &Given, job: &domain::JobId) -> Option<RecordId> {
     let views = given.store.inner.inspect(|tables| tables.views.clone());
-    views.values().find_map(|record| match &**record {
-        domain::Record::Event(event) => match &event.said.origin {
-            domain::event::Origin::Emitted { job_id, .. } if job_id == job => Some(event.id.clone().into()),
-            domain::event::Origin::Emitted { .. }
-            | domain::event::Origin::Published { .. }
-            | domain::event::Origin::Asked { .. }
-            | domain::event::Origin::Webhook { .. }
-            | domain::event::Origin::JobEnded { .. } => None,
-        },
-        domain::Record::Job(_) | domain::Record::Operation(_) | domain::Record::Run(_) => None,
-    })
+    let mut events = views.values().filter_map(|record| record.as_event());
+    let is_of_job = |origin: &domain::event::Origin| matches!(origin, domain::event::Origin::Emitted { job_id, .. } if job_id == job);
+    events.find(|event| is_of_job(&event.said.origin)).map(|event| event.id.clone().into())
 }

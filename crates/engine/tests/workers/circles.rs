@@ -55,7 +55,7 @@ async fn work_outside_is_asked_about_by_whoever_has_its_kind_now_whatever_the_re
     let id = given.create(job("press")).await;
     given.until(&id, JobStateName::AwaitingExternal).await;
     assert_eq!(given.operation_of(&id).await.link.specialist, "the old press");
-    let Given { store, clock, daemon } = given;
+    let Given { store, clock, daemon, .. } = given;
     drop(daemon);
     crate::given::settle().await;
     let now = Scripted::deferring([done()]).called("the new press");

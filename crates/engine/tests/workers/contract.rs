@@ -15,7 +15,6 @@ use store::Store;
 use crate::given::{self, Given, in_a_process_that_dies, job, scripted};
 use crate::specialist::{Answer, Scripted, done, goes_on};
 
-// conforms: L9
 #[tokio::test]
 async fn an_attempt_is_given_its_job_with_circle_kind_and_input_and_who_made_it_and_why() {
     let seen: Arc<Mutex<Vec<Assignment>>> = Arc::default();
@@ -24,7 +23,7 @@ async fn an_attempt_is_given_its_job_with_circle_kind_and_input_and_who_made_it_
         sees.lock().expect("no holder of the lock panics").push(assignment);
         async { Produced::Failed(Failure::permanent("no_paper", "none")) }
     })]);
-    let id = given.create(job("press").circle("acme").input(b"{\"pages\":12}")).await;
+    let id = given.create(job("press").circle("acme").by("peer-ada").input(b"{\"pages\":12}")).await;
     given.until(&id, JobStateName::Failed).await;
     let order = RunOrder { actor: Arc::from("token:ann"), keys: Vec::new() };
     given.daemon.run_now(&id, Trigger::Retry, order).await.unwrap();
@@ -34,6 +33,7 @@ async fn an_attempt_is_given_its_job_with_circle_kind_and_input_and_who_made_it_
         let Assignment { job, attempt_id, attempt_number, input, .. } = assignment;
         assert_eq!((&job.id, job.spec.executor.as_deref()), (&id, Some("press")));
         assert_eq!((job.spec.circle.as_deref(), &input[..]), (Some("acme"), &b"{\"pages\":12}"[..]));
+        assert_eq!(job.spec.created_by_peer_id.as_deref(), Some("peer-ada"));
         let attempt = job.last_attempt().expect("it is dispatched");
         assert_eq!((&attempt.id, attempt.trigger, *attempt_number), (attempt_id, trigger, number));
     }
@@ -58,7 +58,7 @@ impl Specialist for Remembers {
     }
 }
 
-// conforms: L16 L19
+// conforms: L16 L19 L15
 #[tokio::test]
 async fn a_poll_is_given_the_job_its_circle_and_the_handle_byte_for_byte() {
     let handle: Vec<u8> = (0..=255).rev().collect();
@@ -80,6 +80,7 @@ async fn a_poll_is_given_the_job_its_circle_and_the_handle_byte_for_byte() {
         (&outside.operation.link.job_id, outside.operation.link.circle.as_deref()),
         (&id, Some("acme"))
     );
+    assert_eq!(outside.operation.progress_hint, None, "a handle need not have one");
 }
 
 // conforms: L20
@@ -100,7 +101,7 @@ async fn what_a_poll_hands_over_is_committed_with_the_end_of_the_operation_and_o
     assert_eq!(resolved.unwrap().at, finished.unwrap().at);
 }
 
-// conforms: L25 L26
+// conforms: L25 L26 L3
 #[tokio::test]
 async fn a_question_that_died_with_its_process_is_asked_again_and_nothing_was_written_for_it() {
     let (id, store, clock) = in_a_process_that_dies(async {
@@ -135,7 +136,7 @@ fn the_idempotence_contract_stands_with_the_interface() {
     }
 }
 
-// conforms: L69
+// conforms: L69 L98
 #[tokio::test]
 async fn the_scripted_specialist_gives_one_answer_of_its_list_to_each_call() {
     let failure = Failure::permanent("no_ink", "there is no ink");
@@ -153,24 +154,7 @@ async fn the_scripted_specialist_gives_one_answer_of_its_list_to_each_call() {
     assert_eq!(press.times("poll"), 3);
 }
 
-// conforms: L55
-#[tokio::test]
-async fn a_round_that_fails_is_followed_by_another() {
-    let press = Scripted::deferring([done()]);
-    let given = Given::new([press.named("press")]);
-    let id = given.create(job("press")).await;
-    given.until(&id, JobStateName::AwaitingExternal).await;
-    given.store.refuse_takes(2);
-    given.next_poll(&id).await;
-    assert_eq!(press.times("poll"), 0, "the store was away");
-    for _ in 0..3 {
-        given.clock.advance_seconds(1);
-        given.settle().await;
-    }
-    given.until(&id, JobStateName::Completed).await;
-}
-
-// conforms: L60
+// conforms: L60 L3
 #[tokio::test(start_paused = true)]
 async fn a_daemon_that_stops_waits_for_its_questions_half_a_minute_and_not_longer() {
     let door = Arc::new(tokio::sync::Semaphore::new(0));

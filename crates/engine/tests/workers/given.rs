@@ -12,11 +12,13 @@ use std::sync::{Arc, Mutex};
 use domain::attention::Retention;
 use domain::job::{Job, JobCommand, JobSpec, JobStateName, NewJob};
 use domain::run::StepLink;
-use domain::{BodyName, JobId, Lease, OwnerId, Record, RetryPolicy, Timestamp};
+use domain::{BodyName, JobId, Lease, OwnerId, RetryPolicy, Timestamp};
 use engine::{
     Assignment, Clock, Daemon, DaemonSettings, Dispatching, EngineError, Executor, Executors, Ids, Link,
     ManualClock, Order, OrderBody, Produced, RandomIds, Specialist,
 };
+use pipelines::Router;
+use pipelines::Routes;
 use store::{NewBody, Store, StoreError, body_ref};
 use tokio::sync::{Notify, Semaphore};
 
@@ -29,6 +31,7 @@ const REPEATS: usize = 4;
 
 pub struct Given {
     pub daemon: Arc<Daemon>,
+    pub pipelines: Arc<Router>,
     pub store: Arc<Counted>,
     pub clock: Arc<ManualClock>,
 }
@@ -58,8 +61,10 @@ impl Given {
     }
 
     fn started(store: Arc<Counted>, clock: Arc<ManualClock>, registered: Executors) -> Self {
-        let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), registered, settings());
-        Self { daemon: Arc::new(daemon), store, clock }
+        let pipelines = Arc::new(Router::new(registered.clone(), Routes::default()));
+        let settings = DaemonSettings { preparation: Some(pipelines.clone()), ..settings() };
+        let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), registered, settings);
+        Self { daemon: Arc::new(daemon), pipelines, store, clock }
     }
 
     pub async fn create(&self, job: Draft) -> JobId {
@@ -100,15 +105,18 @@ impl Given {
         self.daemon.engine().execute(order).await.expect("it is allowed");
     }
 
+    /// The same, given on another node: nothing of this daemon hears of the commit.
+    pub async fn order_unheard(&self, id: &JobId, command: JobCommand) {
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let beside = engine::Engine::new(store, clock, Arc::new(RandomIds), Retention::DEFAULT);
+        let order = Order::new(id.clone(), command, Arc::from("test"));
+        beside.execute(order).await.expect("it is allowed");
+    }
+
     pub async fn load(&self, id: &JobId) -> Job {
         let loaded =
             self.store.inner.load(&id.clone().into()).await.expect("it can be read").expect("it is there");
-        match &*loaded.record {
-            Record::Job(job) => (**job).clone(),
-            Record::Operation(_) | Record::Event(_) | Record::Run(_) => {
-                unreachable!("a job's id names a job")
-            }
-        }
+        loaded.record.as_job().expect("a job's id names a job").clone()
     }
 
     pub async fn state_of(&self, id: &JobId) -> JobStateName {
@@ -149,7 +157,7 @@ impl Given {
 
 pub fn settings() -> DaemonSettings {
     DaemonSettings {
-        routes: engine::pipelines::Routes::default(),
+        preparation: None,
         owner: OwnerId::new(format!("test-{:x}", RandomIds.next())),
         lease: Lease::DEFAULT,
         retention: Retention::DEFAULT,
@@ -244,6 +252,11 @@ impl Draft {
 
     pub fn circle(mut self, circle: &str) -> Self {
         self.spec.circle = Some(circle.to_owned());
+        self
+    }
+
+    pub fn by(mut self, peer: &str) -> Self {
+        self.spec.created_by_peer_id = Some(peer.to_owned());
         self
     }
 

@@ -100,6 +100,7 @@ async fn run_that_somebody_asks_for_is_let_in_all_the_same() {
     given.until(&id, JobStateName::Completed).await;
 }
 
+// conforms: R53
 #[tokio::test]
 async fn job_whose_executor_is_left_out_waits_for_as_long_as_it_takes_without_an_attempt() {
     let press = LeftOut {

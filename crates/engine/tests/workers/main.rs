@@ -6,6 +6,7 @@ mod carried;
 mod circles;
 mod contract;
 mod due;
+mod fan_out;
 mod given;
 mod hung_up;
 mod left_alone;
@@ -14,6 +15,8 @@ mod outside;
 mod outside_bounds;
 mod pinned;
 mod pipelines;
+mod polled;
+mod polled_on_disk;
 mod specialist;
 mod submit;
 
@@ -23,12 +26,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::BodyName;
 use domain::job::{JobCommand, JobStateName};
-use engine::{Assignment, Failure, Link, Output, Produced, Progress, Specialist, Stop};
+use engine::{Assignment, Clock, Failure, Link, Output, Produced, Progress, Specialist, Stop};
 use futures::future::BoxFuture;
 
 use given::{Given, answer, job, scripted};
 use store::{Store, body_ref};
 
+// conforms: L1
 #[tokio::test]
 async fn a_created_job_is_dispatched_and_completed() {
     let given = Given::new([scripted("echo", 4, |assignment, _| async move {
@@ -55,7 +59,7 @@ async fn an_idle_daemon_asks_nothing_of_the_store() {
     assert_eq!(given.store_calls(), asked);
 }
 
-// conforms: R27 R93 R94
+// conforms: R26 R27 R93 R94
 #[tokio::test]
 async fn what_is_over_is_left_alone_until_its_retention_ends_and_then_goes() {
     const DAY: u32 = 86_400;
@@ -274,6 +278,7 @@ async fn an_attempt_past_its_time_limit_is_stopped_and_fails() {
     assert_eq!(failed.state_reason.as_deref(), Some("timed_out"));
 }
 
+// conforms: A27
 #[tokio::test]
 async fn long_work_is_shown_as_running_with_its_progress_and_keeps_its_lease() {
     let given = Given::new([scripted("slow", 1, |_, mut link| async move {
@@ -287,9 +292,13 @@ async fn long_work_is_shown_as_running_with_its_progress_and_keeps_its_lease() {
     given.clock.advance_seconds(1);
     let running = given.until(&id, JobStateName::Running).await;
     assert_eq!(running.notes[0].note, "half way");
+    let record = id.clone().into();
     for _ in 0..10 {
         given.clock.advance_seconds(20);
         given.settle().await;
+        let claim = given.store.inner.load(&record).await.unwrap().unwrap().claim.expect("an attempt has it");
+        let (renewed_at, now) = (claim.heartbeat_at, given.clock.now());
+        assert!(renewed_at.plus_seconds(30) > now, "it is {now:?}, and was renewed at {renewed_at:?}");
     }
     assert_eq!(given.state_of(&id).await, JobStateName::Running);
 }

@@ -6,36 +6,61 @@ use domain::job::JobStateName;
 use domain::operation::{
     CancelOrigin, Ending, How, OperationCommand, OperationFact, OperationStatus, OrphanReason,
 };
+use domain::policy::Hint;
 use domain::{Fact, Timestamp};
-use engine::{Clock, Failure, Order, Output, Outside, Polled, Produced};
+use engine::{Clock, Deferral, Failure, Order, Output, Outside, Polled, Produced};
 use store::Store;
 
 use crate::given::{self, Given, job, scripted};
-use crate::specialist::{Answer, Scripted, done, goes_on};
+use crate::specialist::{Answer, Scripted, done, goes_on, handle};
 
-// conforms: L8 L14 L15 L64 L65 L68 L75
+// conforms: L8 L14 L15 L32 L65 L75
 #[tokio::test]
 async fn a_handle_leaves_a_record_and_the_job_waits_for_it_in_one_commit() {
-    let press = Scripted::deferring([]);
+    let unlike_the_default = Deferral { retry_after: Hint::Seconds(7), ..handle() };
+    let press = Scripted::producing([Produced::Deferred(unlike_the_default)], []);
     let given = Given::new([press.named("press")]);
     let id = given.create(job("press")).await;
     let waiting = given.until(&id, JobStateName::AwaitingExternal).await;
     let operation = given.operation_of(&id).await;
     assert_eq!(waiting.state.name(), JobStateName::AwaitingExternal);
     assert_eq!((&operation.link.job_id, &operation.link.kind[..]), (&id, "press"));
-    assert_eq!((&operation.link.specialist[..], operation.interval_seconds), ("scripted", 5));
+    assert_eq!((&operation.link.specialist[..], operation.interval_seconds), ("scripted", 7));
     assert_eq!(operation.progress_hint.as_deref(), Some("queued at the press"));
     assert_eq!(operation.status(), OperationStatus::Pending);
     let kept = given.store.inner.body(&operation.id.clone().into(), operation.handle.unwrap()).await.unwrap();
     assert_eq!(kept.as_deref(), Some(&b"press-7"[..]));
     let facts = given.store.inner.facts_after(0, 100).await.unwrap();
-    let [.., job_fact, operation_fact] = &facts[..] else { panic!("{facts:?}") };
+    let [_, dispatched, job_fact, operation_fact] = &facts[..] else { panic!("{facts:?}") };
+    assert!(matches!(dispatched.fact, Fact::Job(domain::job::JobFact::Dispatched { .. })));
     assert!(matches!(job_fact.fact, Fact::Job(domain::job::JobFact::Deferred { .. })));
     assert!(matches!(operation_fact.fact, Fact::Operation(OperationFact::Dispatched(_))));
+    assert_eq!(operation.dispatched_at, operation_fact.at);
+    assert_eq!((operation.last_polled_at, operation.completed_at()), (None, None));
     assert_eq!(operation_fact.position, job_fact.position + 1, "nothing comes between the two");
 }
 
-// conforms: L1 L10 L11 L29 L76
+// conforms: L64
+#[tokio::test]
+async fn create_does_not_wait_for_the_handle() {
+    let gate = given::Gate::default();
+    let inside = gate.clone();
+    let given = Given::new([scripted("press", 1, move |assignment, _| {
+        let gate = inside.clone();
+        async move {
+            gate.pass(&assignment.job.id).await;
+            Produced::Deferred(handle())
+        }
+    })]);
+    let id = given.create(job("press")).await;
+    gate.arrived(&id).await;
+    assert_eq!(given.state_of(&id).await, JobStateName::Dispatching);
+    gate.open();
+    given.until(&id, JobStateName::AwaitingExternal).await;
+    assert_eq!(given.operation_of(&id).await.status(), OperationStatus::Pending);
+}
+
+// conforms: L8 L11 L29 L76
 #[tokio::test]
 async fn a_finished_result_leaves_no_record_and_is_never_polled() {
     let press = Scripted::producing([Produced::Completed(Output::default())], []);
@@ -46,10 +71,12 @@ async fn a_finished_result_leaves_no_record_and_is_never_polled() {
     given.settle().await;
     assert_eq!(press.times("poll"), 0);
     let facts = given.store.inner.facts_after(0, 100).await.unwrap();
-    assert!(facts.iter().all(|fact| matches!(fact.fact, Fact::Job(_))));
+    let [_, dispatched, completed] = &facts[..] else { panic!("{facts:?}") };
+    assert!(matches!(dispatched.fact, Fact::Job(domain::job::JobFact::Dispatched { .. })));
+    assert!(matches!(completed.fact, Fact::Job(domain::job::JobFact::Completed(_))));
 }
 
-// conforms: L12 L13 L77
+// conforms: L8 L12 L13 L77
 #[tokio::test]
 async fn a_failure_leaves_no_record_and_one_failed_fact() {
     let failure = Failure::permanent("no_paper", "out of paper");
@@ -57,25 +84,36 @@ async fn a_failure_leaves_no_record_and_one_failed_fact() {
     let given = Given::new([press.named("press")]);
     let id = given.create(job("press")).await;
     given.until(&id, JobStateName::Failed).await;
+    given.clock.advance_seconds(3_600);
+    given.settle().await;
+    assert_eq!(press.times("poll"), 0);
     let facts = given.store.inner.facts_after(0, 100).await.unwrap();
-    let failed =
-        facts.iter().filter(|fact| matches!(fact.fact, Fact::Job(domain::job::JobFact::Failed(_)))).count();
-    assert_eq!(failed, 1);
-    assert!(facts.iter().all(|fact| matches!(fact.fact, Fact::Job(_))));
+    let [_, dispatched, failed] = &facts[..] else { panic!("{facts:?}") };
+    assert!(matches!(dispatched.fact, Fact::Job(domain::job::JobFact::Dispatched { .. })));
+    assert!(matches!(failed.fact, Fact::Job(domain::job::JobFact::Failed(_))));
 }
 
-// conforms: L18 L21 L22 L78 L90
+// conforms: L18 L21 L41 L69 L78 L90
 #[tokio::test]
 async fn two_handles_and_a_result_are_three_polls_two_polled_facts_one_resolved_and_a_completed_job() {
     let press = Scripted::deferring([goes_on(5, "page 1"), goes_on(5, "page 2"), done()]);
     let given = Given::new([press.named("press")]);
     let id = given.create(job("press")).await;
     given.until(&id, JobStateName::AwaitingExternal).await;
-    for _ in 0..3 {
+    for _ in 0..2 {
         given.next_poll(&id).await;
     }
+    let before = given.store.inner.facts_after(0, 100).await.unwrap().len();
+    given.next_poll(&id).await;
     let completed = given.until(&id, JobStateName::Completed).await;
+    let last = given.store.inner.facts_after(0, 100).await.unwrap().split_off(before);
+    let ends: Vec<_> = last.iter().map(|fact| kind(&fact.fact)).collect();
+    assert_eq!(ends, ["job", "resolved"], "the resolution and the end of the job, and nothing more");
     assert_eq!(given.result_of(&completed).await, b"12");
+    let how = given.operation_of(&id).await.ended.unwrap().how;
+    assert!(
+        matches!(how, How::Resolved(Ending::Completed { result }) if result.data == completed.result.data)
+    );
     assert_eq!(press.times("poll press-7"), 3);
     assert_eq!(completed.attempt_count, 1, "polls are no attempts");
     let kinds: Vec<_> = given.facts_of_operation(&id).await.iter().map(|fact| kind(&fact.fact)).collect();
@@ -83,12 +121,12 @@ async fn two_handles_and_a_result_are_three_polls_two_polled_facts_one_resolved_
 }
 
 fn kind(fact: &Fact) -> &'static str {
-    match fact {
-        Fact::Operation(OperationFact::Dispatched(_)) => "dispatched",
-        Fact::Operation(OperationFact::Polled(_)) => "polled",
-        Fact::Operation(OperationFact::Resolved(_)) => "resolved",
-        Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => "other",
-        Fact::Job(_) => "job",
+    match (fact.as_job(), fact.as_operation()) {
+        (Some(_), _) => "job",
+        (_, Some(OperationFact::Dispatched(_))) => "dispatched",
+        (_, Some(OperationFact::Polled(_))) => "polled",
+        (_, Some(OperationFact::Resolved(_))) => "resolved",
+        (_, _) => "other",
     }
 }
 
@@ -122,23 +160,26 @@ fn assert_within(next: Timestamp, from: Timestamp, seconds: u32) {
     assert!(earliest <= next && next <= latest, "{next:?} is not in {earliest:?}..{latest:?}");
 }
 
-// conforms: L80
+// conforms: L22 L47 L80
 #[tokio::test]
 async fn each_hint_is_in_its_fact_and_the_newest_in_the_view() {
-    let press = Scripted::deferring([goes_on(5, "page 1"), goes_on(5, "page 2")]);
+    let press = Scripted::deferring([goes_on(5, "page 1"), goes_on(9, "page 2")]);
     let given = Given::new([press.named("press")]);
     let id = given.create(job("press")).await;
     given.until(&id, JobStateName::AwaitingExternal).await;
-    for hint in ["page 1", "page 2"] {
+    // The interval stands in the fact when it is another than before.
+    for (hint, changed, interval) in [("page 1", None, 5), ("page 2", Some(9), 9)] {
         given.next_poll(&id).await;
         let facts = given.facts_of_operation(&id).await;
         assert!(matches!(&facts.last().unwrap().fact, Fact::Operation(OperationFact::Polled(polled))
-            if polled.progress_hint.as_deref() == Some(hint)));
-        assert_eq!(given.operation_of(&id).await.progress_hint.as_deref(), Some(hint));
+            if polled.progress_hint.as_deref() == Some(hint) && polled.interval_seconds == changed));
+        let operation = given.operation_of(&id).await;
+        assert_eq!((operation.progress_hint.as_deref(), operation.interval_seconds), (Some(hint), interval));
+        assert_eq!(given.state_of(&id).await, JobStateName::AwaitingExternal);
     }
 }
 
-// conforms: L17 L23 L24 L81 L91
+// conforms: L17 L18 L23 L24 L81 L91
 #[tokio::test]
 async fn a_failure_outside_fails_the_job_with_its_detail_and_code() {
     let failure = Failure::permanent("no_paper", "out of paper");
@@ -146,13 +187,18 @@ async fn a_failure_outside_fails_the_job_with_its_detail_and_code() {
     let given = Given::new([press.named("press")]);
     let id = given.create(job("press")).await;
     given.until(&id, JobStateName::AwaitingExternal).await;
+    let before = given.store.inner.facts_after(0, 100).await.unwrap().len();
     given.next_poll(&id).await;
     let failed = given.until(&id, JobStateName::Failed).await;
+    let last = given.store.inner.facts_after(0, 100).await.unwrap().split_off(before);
+    let ends: Vec<_> = last.iter().map(|fact| kind(&fact.fact)).collect();
+    assert_eq!(ends, ["job", "resolved"], "the resolution and the end of the job, and nothing more");
     assert_eq!(failed.state_reason.as_deref(), Some("no_paper"));
     let error = given.store.inner.body(&id.clone().into(), failed.result.error.unwrap()).await.unwrap();
     assert!(String::from_utf8(error.unwrap()).unwrap().contains("out of paper"));
     let operation = given.operation_of(&id).await;
-    assert_eq!(operation.failure_detail(), Some("out of paper"));
+    let told = operation.failure_detail().unwrap();
+    assert!(told.starts_with("no_paper: ") && !told.contains("out of paper"), "{told}");
     assert!(matches!(operation.ended.unwrap().how, How::Resolved(Ending::Failed { error_code, .. })
         if error_code.as_deref() == Some("no_paper")));
 }
@@ -164,7 +210,7 @@ async fn an_operation_whose_executor_nobody_has_fails_its_job_after_the_grace_pe
     let given = Given::new([press.named("press")]);
     let id = given.create(job("press")).await;
     given.until(&id, JobStateName::AwaitingExternal).await;
-    let Given { store, clock, daemon } = given;
+    let Given { store, clock, daemon, .. } = given;
     drop(daemon);
     given::settle().await;
     clock.advance_seconds(60);
@@ -211,8 +257,14 @@ async fn a_poll_that_raises_is_written_down_backed_off_and_asked_again() {
     let operation = given.operation_of(&id).await;
     assert_eq!(given.state_of(&id).await, JobStateName::AwaitingExternal);
     assert_eq!((operation.polls, operation.last_polled_at), (1, Some(given.clock.now())));
+    assert_eq!(
+        (operation.interval_seconds, operation.progress_hint.as_deref()),
+        (5, Some("queued at the press"))
+    );
     assert_eq!(operation.last_error.as_ref().map(|error| &error.code[..]), Some("poll_raised"));
     assert!(operation.next_poll_at > given.clock.now(), "it is not asked again at once");
+    let kinds: Vec<_> = given.facts_of_operation(&id).await.iter().map(|fact| kind(&fact.fact)).collect();
+    assert_eq!(kinds, ["dispatched", "polled"]);
     given.next_poll(&id).await;
     given.until(&id, JobStateName::Completed).await;
 }
@@ -225,48 +277,73 @@ async fn a_fresh_daemon_on_the_same_store_goes_on_where_the_other_was() {
     let id = given.create(job("press")).await;
     given.until(&id, JobStateName::AwaitingExternal).await;
     given.next_poll(&id).await;
-    let Given { store, clock, daemon } = given;
+    let due_at = given.operation_of(&id).await.next_poll_at;
+    let Given { store, clock, daemon, .. } = given;
     drop(daemon);
     given::settle().await;
+    // It became due while nobody was there: the first look of the next process finds it.
+    clock.set(due_at);
     let other = Scripted::deferring([done()]);
     let given = Given::on(store, clock, [other.named("press")]);
-    given.next_poll(&id).await;
     given.until(&id, JobStateName::Completed).await;
     assert_eq!((other.times("produce"), other.times("poll press-7")), (0, 1));
 }
 
-// conforms: L51 L52 L53 L54 L85 O45 O82
+// conforms: L51 L52 L53 L54 L85 O45
 #[tokio::test]
 async fn a_poll_that_hangs_holds_up_no_other() {
     let hangs = Scripted::deferring([Answer::Hangs]);
     let quick =
-        [Scripted::deferring([goes_on(5, "a"), done()]), Scripted::deferring([goes_on(5, "b"), done()])];
-    let given = Given::new([hangs.named("hangs"), quick[0].named("one"), quick[1].named("two")]);
+        [Scripted::deferring([goes_on(2, "a"), done()]), Scripted::deferring([goes_on(2, "b"), done()])];
+    let door = Arc::new(tokio::sync::Semaphore::new(0));
+    let slow = Scripted::deferring([Answer::SaysOnce(door.clone(), Polled::Completed(Output::default()))]);
+    let raises = Scripted::deferring([Answer::Raises]);
+    let given = Given::new([
+        hangs.named("hangs"),
+        quick[0].named("one"),
+        quick[1].named("two"),
+        slow.named("slow"),
+        raises.named("raises"),
+    ]);
     let mut ids = Vec::new();
-    for name in ["hangs", "one", "two"] {
+    for name in ["hangs", "one", "two", "slow", "raises"] {
         let id = given.create(job(name)).await;
         given.until(&id, JobStateName::AwaitingExternal).await;
         ids.push(id);
     }
+    let before = given.store.commits();
     given.clock.advance_seconds(6);
     given.settle().await;
-    assert_eq!([&hangs, &quick[0], &quick[1]].map(|one| one.times("poll")), [1, 1, 1]);
-    assert_eq!(given.operation_of(&ids[0]).await.polls, 0);
+    assert_eq!([&hangs, &quick[0], &quick[1], &slow, &raises].map(|one| one.times("poll")), [1; 5]);
+    let mut polls = Vec::new();
+    for id in &ids {
+        polls.push(given.operation_of(id).await.polls);
+    }
+    assert_eq!(polls, [0, 1, 1, 0, 1], "nobody waits for another, and one that raises takes nothing with it");
+    assert_eq!(given.store.commits(), before + 3, "each is written down alone");
     // The others are asked a second time while the first still hangs.
     given.clock.set(
         given.operation_of(&ids[1]).await.next_poll_at.max(given.operation_of(&ids[2]).await.next_poll_at),
     );
     given.until(&ids[1], JobStateName::Completed).await;
     given.until(&ids[2], JobStateName::Completed).await;
+    let stalled = given.operation_of(&ids[0]).await;
+    assert_eq!((stalled.polls, stalled.last_error), (0, None), "it has not been given up meanwhile");
+    given.settle().await;
+    let before = given.store.commits();
+    door.add_permits(1);
+    given.until(&ids[3], JobStateName::Completed).await;
+    assert_eq!(given.store.commits(), before + 1, "it comes later, and alone");
+    given.clock.advance_seconds(5);
     given.settle().await;
     let stalled = given.operation_of(&ids[0]).await;
     assert_eq!(stalled.last_error.map(|error| error.code).as_deref(), Some("poll_timed_out"));
     assert_eq!(given.state_of(&ids[0]).await, JobStateName::AwaitingExternal);
 }
 
-// conforms: L59 L67 L92
+// conforms: L59 L67 L92 L99
 #[tokio::test]
-async fn an_answer_that_is_none_fails_the_job_and_names_what_it_was() {
+async fn unexpected_answer_fails_the_job_and_names_found_and_expected() {
     let press = Scripted::deferring([Answer::Says(Polled::Unexpected("a Printer".to_owned()))]);
     let odd = Scripted::producing([Produced::Unexpected("a Printer".to_owned())], []);
     let given = Given::new([press.named("press"), odd.named("odd")]);
@@ -274,11 +351,25 @@ async fn an_answer_that_is_none_fails_the_job_and_names_what_it_was() {
     given.until(&id, JobStateName::AwaitingExternal).await;
     given.next_poll(&id).await;
     let failed = given.until(&id, JobStateName::Failed).await;
+    let is_named = |job: &domain::job::Job| {
+        // One kind of error: what differs is who was given the answer.
+        job.state_reason.as_deref().is_some_and(|reason| reason.ends_with("_returned_unexpected_type"))
+    };
+    assert!(is_named(&failed), "{:?}", failed.state_reason);
     assert_eq!(failed.state_reason.as_deref(), Some("poll_returned_unexpected_type"));
+    let told = async |job: &domain::job::Job| {
+        let error = job.result.error.expect("it has one");
+        let error = given.store.inner.body(&job.id.clone().into(), error).await.unwrap();
+        String::from_utf8(error.expect("it is kept")).unwrap()
+    };
+    let message = told(&failed).await;
+    assert!(message.contains("a Printer; expected is one of Open, Completed, Failed"), "{message}");
     let id = given.create(job("odd")).await;
     let failed = given.until(&id, JobStateName::Failed).await;
-    let error = given.store.inner.body(&id.clone().into(), failed.result.error.unwrap()).await.unwrap();
-    assert!(String::from_utf8(error.unwrap()).unwrap().contains("a Printer"));
+    assert!(is_named(&failed), "{:?}", failed.state_reason);
+    assert_eq!(failed.state_reason.as_deref(), Some("produce_returned_unexpected_type"));
+    let message = told(&failed).await;
+    assert!(message.contains("a Printer; expected is one of Completed, Failed, Unavailable"), "{message}");
 }
 
 // conforms: L28

@@ -24,8 +24,8 @@ impl Specialist for Keeping {
         Box::pin(async { Produced::Completed(Output { left_files: true, ..Output::default() }) })
     }
 
-    fn needs_its_node(&self) -> bool {
-        true
+    fn traits(&self) -> engine::ExecutorTraits {
+        engine::ExecutorTraits { needs_its_node: true, ..engine::ExecutorTraits::default() }
     }
 }
 

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use domain::event::{Disposition, Event, EventStatus};
-use domain::job::{JobCommand, JobStateName};
-use domain::run::{RunCommand, RunState};
-use domain::{JobId, Record, RecordId};
+use domain::job::{AttemptLimit, JobCommand, JobStateName};
+use domain::limit::LimitValue;
+use domain::run::{MAX_CANCELLED, Run, RunCommand, RunState};
+use domain::{JobId, RecordId};
 use engine::{Executor, Order, Output, Produced};
 use serde_json::json;
-use store::{PluginStore, Store};
+use store::Store;
+use tokio::sync::Semaphore;
 
 use crate::given::routed::{Seen, World, done, emitting, failed, noting};
 use crate::given::{Gate, scripted};
@@ -194,10 +196,8 @@ pipelines:
     world.given.settle().await;
     let views = world.given.store.inner.inspect(|tables| tables.views.clone());
     let status_of = |kind: &str| {
-        views.values().find_map(|record| match &**record {
-            Record::Event(event) if event.said.kind == kind => Some(event.status()),
-            Record::Event(_) | Record::Job(_) | Record::Operation(_) | Record::Run(_) => None,
-        })
+        let mut events = views.values().filter_map(|record| record.as_event());
+        events.find(|event| event.said.kind == kind).map(Event::status)
     };
     assert_eq!(status_of("made"), Some(EventStatus::Routed));
     assert_eq!(status_of("ended"), Some(EventStatus::NoRoute));
@@ -318,7 +318,7 @@ async fn cancel_of_a_run_stops_all_that_it_began() {
     });
     let id = world.publish("go", json!({}), None).await;
     let run_id = world.started(&id).await;
-    let jobs: Vec<JobId> = world.run(&run_id).await.open_jobs().cloned().collect();
+    let jobs: Vec<JobId> = world.run(&run_id).await.open_jobs().map(|(_, job_id)| job_id.clone()).collect();
     assert_eq!(jobs.len(), 2);
     let cancel = RunCommand::RequestCancel { by: None, reason: "enough".to_owned() };
     let order = Order::new(run_id.clone(), cancel, Arc::from("test"));
@@ -328,6 +328,84 @@ async fn cancel_of_a_run_stops_all_that_it_began() {
         assert_eq!(world.given.state_of(&job).await, JobStateName::Cancelled);
     }
     assert!(world.names().is_empty());
+}
+
+/// Waits until there is a permit, and then ends so.
+fn gated(name: &str, gate: &Arc<Semaphore>, end: fn() -> Produced) -> (String, Executor) {
+    let gate = gate.clone();
+    scripted(name, 8, move |_, _| {
+        let gate = gate.clone();
+        async move {
+            gate.acquire().await.expect("it stays open").forget();
+            end()
+        }
+    })
+}
+
+#[tokio::test]
+async fn siblings_that_end_at_once_are_in_one_commit() {
+    let split: Vec<String> = (0..6).map(|n| format!("{{ id: s{n}, uses: gated }}")).collect();
+    let split = split.join(", ");
+    let yaml = format!("pipelines: [{{ name: p, on: go, steps: [{{ split: [{split}] }}] }}]");
+    let gate = Arc::new(Semaphore::new(0));
+    let world = World::new(&yaml, |_| [gated("gated", &gate, done)]);
+    let run_id = world.started(&world.publish("go", json!({}), None).await).await;
+    world.given.settle().await;
+    let before = world.given.store.commits();
+    world.given.store.be_late();
+    gate.add_permits(6);
+    world.given.settle().await;
+    assert_eq!(world.given.store.commits(), before + 1, "five wait for the first");
+    world.given.store.answer_late();
+    world.until(&run_id, RunState::Completed).await;
+    assert_eq!(world.given.store.commits(), before + 2);
+}
+
+#[tokio::test]
+async fn refused_report_holds_up_no_sibling() {
+    let yaml = "pipelines: [{ name: p, on: go, steps: [{ split: [{ id: a, uses: good }, { id: b, uses: good }, { id: c, uses: bad }] }] }]";
+    let gate = Arc::new(Semaphore::new(0));
+    let too_long = || Produced::Completed(Output { summary: Some("x".repeat(10_000)), ..Output::default() });
+    let world = World::new(yaml, |_| [gated("good", &gate, done), gated("bad", &gate, too_long)]);
+    let run_id = world.started(&world.publish("go", json!({}), None).await).await;
+    world.given.settle().await;
+    world.given.store.be_late();
+    gate.add_permits(3);
+    world.given.settle().await;
+    world.given.store.answer_late();
+    let run = world.until(&run_id, RunState::Failed).await;
+    let mut ends = Vec::new();
+    for job in run.visits.iter().filter_map(|visit| visit.job_id()) {
+        ends.push(world.given.state_of(job).await);
+    }
+    assert_eq!(ends, [JobStateName::Completed, JobStateName::Completed, JobStateName::Failed]);
+}
+
+#[tokio::test]
+async fn cancel_of_a_wide_run_goes_on_until_every_job_was_asked() {
+    let split: Vec<String> = (0..100).map(|n| format!("{{ id: s{n}, uses: slow }}")).collect();
+    let split = split.join(", ");
+    let yaml = format!("pipelines: [{{ name: p, on: go, steps: [{{ split: [{split}] }}] }}]");
+    let world = World::new(&yaml, |_| {
+        [scripted("slow", 4, |_, mut link| async move {
+            link.stopped().await;
+            Produced::Stopped
+        })]
+    });
+    let run_id = world.started(&world.publish("go", json!({}), None).await).await;
+    world.given.settle().await;
+    assert_eq!(world.run(&run_id).await.open_jobs().count(), 100);
+    world.given.store.forget_commits();
+    let cancel = RunCommand::RequestCancel { by: None, reason: "enough".to_owned() };
+    let order = Order::new(run_id.clone(), cancel, Arc::from("test"));
+    world.given.daemon.engine().execute(order).await.expect("it is allowed");
+    assert_eq!(world.run(&run_id).await.not_yet_cancelled().count(), 100 - MAX_CANCELLED);
+    let run = world.until(&run_id, RunState::Cancelled).await;
+    assert_eq!(run.not_yet_cancelled().count(), 0);
+    for job in run.visits.iter().filter_map(|visit| visit.job_id()) {
+        assert_eq!(world.given.state_of(job).await, JobStateName::Cancelled);
+    }
+    assert_eq!(world.given.store.largest_commit(), 1 + MAX_CANCELLED);
 }
 
 #[tokio::test]
@@ -396,7 +474,7 @@ async fn key_of_a_run_that_is_forgotten_starts_another_while_jobs_of_the_first_a
 #[tokio::test]
 async fn chain_of_events_that_is_too_long_fails_its_run_and_says_so() {
     let yaml = "pipelines: [{ name: echo, on: ping, max_depth: 2, steps: [{ uses: again }] }]";
-    let told: engine::plugin::JsonObject = serde_json::from_str(r#"{"turns":1}"#).expect("it is an object");
+    let told: engine::JsonObject = serde_json::from_str(r#"{"turns":1}"#).expect("it is an object");
     let world = World::new(yaml, |seen| {
         let again = noting("again", seen, move |_| {
             let Produced::Completed(output) = emitting(&[("ping", json!({}))]) else {
@@ -416,11 +494,13 @@ async fn chain_of_events_that_is_too_long_fails_its_run_and_says_so() {
     loop {
         let written = world.given.store.written.notified();
         let failed = world.given.store.inner.inspect(|tables| {
-            tables.views.values().any(|record| {
-                matches!(&**record, Record::Job(job) if job.state_reason.as_deref() == Some("depth_exceeded"))
-            })
+            let mut jobs = tables.views.values().filter_map(|record| record.as_job().cloned());
+            jobs.find(|job| job.state_reason.as_deref() == Some("depth_exceeded"))
         });
-        if failed {
+        if let Some(job) = failed {
+            let Some(AttemptLimit::Other(limit)) = &job.limit else { panic!("{:?}", job.limit) };
+            assert_eq!((&*limit.name, limit.value), ("max_depth", LimitValue::Count(2)));
+            assert!(limit.key.starts_with("max_depth of echo"), "{}", limit.key);
             break;
         }
         written.await;
@@ -428,17 +508,11 @@ async fn chain_of_events_that_is_too_long_fails_its_run_and_says_so() {
     world.given.settle().await;
     assert_eq!(world.names().len(), 3, "the first, and two hops");
     let (runs, events) = world.given.store.inner.inspect(|tables| {
-        let states = tables.views.values().filter_map(|record| match &**record {
-            Record::Run(run) => Some(run.state()),
-            Record::Job(_) | Record::Operation(_) | Record::Event(_) => None,
-        });
-        let deep = tables.views.values().filter(|record| match &***record {
-            Record::Event(event) => event.settled.as_ref().is_some_and(|settled| {
-                let deep =
-                    |routed: &domain::event::Routed| routed.disposition == Disposition::DepthExceeded(3);
-                settled.settlement.routes.iter().any(deep)
-            }),
-            Record::Run(_) | Record::Job(_) | Record::Operation(_) => false,
+        let states = tables.views.values().filter_map(|record| record.as_run()).map(Run::state);
+        let settled = tables.views.values().filter_map(|record| record.as_event()?.settled.as_ref());
+        let deep = settled.filter(|settled| {
+            let deep = |routed: &domain::event::Routed| routed.disposition == Disposition::DepthExceeded(3);
+            settled.settlement.routes.iter().any(deep)
         });
         (states.filter(|state| *state == RunState::Failed).count(), deep.count())
     });
@@ -480,8 +554,8 @@ async fn executor_that_runs_what_its_input_says_is_given_what_the_file_says_and_
             Box::pin(async { done() })
         }
 
-        fn runs_its_input(&self) -> bool {
-            true
+        fn traits(&self) -> engine::ExecutorTraits {
+            engine::ExecutorTraits { runs_its_input: true, ..engine::ExecutorTraits::default() }
         }
     }
     let yaml = r#"pipelines: [{ name: p, on: go, steps: [{ uses: shell, with: { argv: [echo, "{payload.word}"] } }] }]"#;

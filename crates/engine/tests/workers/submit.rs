@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::Digest;
 use domain::job::{JobCommand, JobStateName, Resubmit};
-use domain::operation::OrphanReason;
+use domain::operation::{OperationFact, OrphanReason};
+use domain::{Digest, Fact};
 use engine::{Deferral, Failure, Intent, Output, Produced, Stop};
 
 use crate::given::{Given, in_a_process_that_dies, job, scripted};
@@ -47,6 +47,7 @@ async fn an_intent_is_on_the_ledger_before_the_service_is_asked_and_its_key_is_t
     assert_eq!(waiting.intent, None);
 }
 
+// conforms: L3
 #[tokio::test]
 async fn after_a_crash_the_service_is_asked_again_under_the_same_key() {
     let keys = Keys::default();
@@ -90,6 +91,7 @@ async fn after_a_crash_the_service_is_asked_again_under_the_same_key() {
     assert_eq!(given.operation_of(&id).await.id.as_str(), keys[0].0);
 }
 
+// conforms: L29
 #[tokio::test]
 async fn what_may_not_be_asked_twice_is_not_started_again_and_stands_on_the_orphan_ledger() {
     let started = Arc::new(AtomicUsize::new(0));
@@ -118,6 +120,10 @@ async fn what_may_not_be_asked_twice_is_not_started_again_and_stands_on_the_orph
     given.clock.advance_seconds(3_600);
     given.settle().await;
     assert_eq!(started.load(Ordering::SeqCst), 1);
+    let asked = given.facts_of_operation(&id).await.into_iter().filter(|fact| {
+        matches!(fact.fact, Fact::Operation(OperationFact::Polled(_) | OperationFact::LatePolled(_)))
+    });
+    assert_eq!(asked.count(), 0, "without a handle nobody is asked");
 }
 
 #[tokio::test]
@@ -170,6 +176,29 @@ async fn a_job_that_somebody_stops_is_not_given_to_a_service_any_more() {
     given.order(&id, JobCommand::RequestCancel { by: None, reason: "enough".to_owned() }).await;
     gate.notify_one();
     let ended = given.until(&id, JobStateName::Cancelled).await;
-    assert_eq!(ended.state_reason.as_deref(), Some("cancelled"));
+    assert_eq!(ended.state_reason.as_deref(), Some("cancelled_before_start"));
     assert_eq!(*told.lock().expect("no holder of the lock panics"), Some(Stop::Cancelled));
+}
+
+#[tokio::test]
+async fn cancel_that_reaches_the_record_first_still_ends_the_attempt() {
+    let gate = Arc::new(tokio::sync::Notify::new());
+    let opened = gate.clone();
+    let given = Given::new([scripted("press", 1, move |_, link| {
+        let gate = opened.clone();
+        async move {
+            gate.notified().await;
+            match link.intend(intent(Resubmit::SameKey)).await {
+                Ok(_) => Produced::Completed(Output::default()),
+                Err(_) => Produced::Stopped,
+            }
+        }
+    })]);
+    let id = given.create(job("press")).await;
+    given.until(&id, JobStateName::Dispatching).await;
+    // As from another node: the attempt here is told nothing of it.
+    given.order_unheard(&id, JobCommand::RequestCancel { by: None, reason: "enough".to_owned() }).await;
+    gate.notify_one();
+    let ended = given.until(&id, JobStateName::Cancelled).await;
+    assert_eq!(ended.state_reason.as_deref(), Some("cancelled_before_start"));
 }

@@ -1,5 +1,7 @@
 //! A piece of what an attempt has left, as bytes.
 
+use crate::show::plain;
+
 use super::{ANSWER_WITHIN, Call, CallError, Client, MAX_ANSWER_BYTES, job_path, segment};
 
 /// Standard output or standard error of a command.
@@ -18,7 +20,32 @@ impl Stream {
     }
 }
 
+/// Of a long stream the last lines are looked for in so many bytes of its beginning.
+const MAX_LOOKED_THROUGH: u64 = 1_048_576;
+
 impl Client {
+    /// The last lines of a stream of an attempt; none if it has said nothing.
+    pub fn last_lines(
+        &self,
+        job_id: &str,
+        attempt_id: &str,
+        stream: Stream,
+        most: usize,
+    ) -> Result<Vec<String>, CallError> {
+        let mut said = Vec::new();
+        while (said.len() as u64) < MAX_LOOKED_THROUGH {
+            let bytes = self.output(job_id, attempt_id, stream, said.len() as u64)?;
+            if bytes.is_empty() {
+                break;
+            }
+            said.extend(bytes);
+        }
+        let text = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines.iter().skip(lines.len().saturating_sub(most));
+        Ok(last.map(|line| plain(line)).collect())
+    }
+
     /// What a stream of an attempt holds from an offset on, in bounded pieces; nothing is the end as of now.
     pub fn output(
         &self,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use engine::process::each_artifact_file;
+use executors::process::each_artifact_file;
 use serde_json::json;
 use store_sql::{BackupError, Contents, Draft, Existing, Stage};
 

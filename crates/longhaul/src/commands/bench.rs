@@ -9,7 +9,9 @@ use clap::builder::PossibleValuesParser;
 use measure::{Level, Setting};
 
 use super::proof::{self, ReportFiles, Scratch, conditions, interruption};
+use crate::due_time::seconds_up_to;
 use crate::exit::{FAILED, VOID};
+use crate::show::say_if_read;
 
 const HELP: &str = "Examples:
   longhaul bench                                        everything, on a file: two and a half minutes
@@ -48,7 +50,7 @@ const MAX_RECORDS: u64 = 10_000_000;
 #[command(after_help = HELP)]
 pub struct Bench {
     /// The time that is measured, shared out among the levels; starting daemons and filling stores comes on top
-    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
+    #[arg(long, default_value_t = 120, value_name = "TIME", value_parser = seconds_up_to::<MAX_SECONDS>)]
     seconds: u64,
     // Not from the environment: what a daemon of yours works on is not measured by accident.
     /// A PostgreSQL database instead of a file; schemas are made in it and taken away afterwards
@@ -99,15 +101,18 @@ fn measured(bench: &Bench) -> Result<ExitCode> {
     };
     let outcome = measure::run(&setting)?;
     drop(scratch);
-    print!("{}", outcome.table);
+    say_if_read(format_args!("{}", outcome.table.trim_end()));
     if outcome.missed > 0 {
-        println!("\n{} missed", outcome.missed);
+        say_if_read(format_args!("\n{} missed", outcome.missed));
     }
     if let Some(level) = outcome.interrupted {
-        println!("\ninterrupted in {}: levels that were measured before it stand above", level.name());
+        say_if_read(format_args!(
+            "\ninterrupted in {}: levels that were measured before it stand above",
+            level.name()
+        ));
     }
     if let Some(report) = report {
-        println!();
+        say_if_read(format_args!(""));
         report.write(&outcome.json, &outcome.page)?;
     }
     Ok(match (outcome.missed, outcome.interrupted) {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use api::{Clock, ClockSet};
+use api::{Clock, ClockSet, ClockStep};
 use clap::{Args, Subcommand};
 
 use crate::client::{Call, Connection};
@@ -84,6 +84,10 @@ fn shown(clock: &Clock) -> String {
         format!("Difference   {} s", clock.step_seconds),
     ];
     lines.extend(clock.since.as_ref().map(|since| format!("Since        {since}")));
+    lines.extend(clock.steps.iter().map(|step| {
+        let ClockStep { from, seconds, adopted_by, .. } = step;
+        format!("Adopted      {seconds} s at {from} by {adopted_by}")
+    }));
     lines.extend(clock.detail.as_ref().map(|detail| format!("\n{detail}")));
     lines.join("\n")
 }

@@ -5,59 +5,76 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use engine::pipelines::load;
+use pipelines::load;
 
 use super::serve::CONFIG_FILE;
 use crate::config::Config;
 use crate::exit::FAILED;
 use crate::show::say;
 
-const EXAMPLES: &str = "Example of a longhaul.yaml, with everything that there is:
+/// Lines of at most 80 columns: what is wrapped cannot be copied.
+const EXAMPLES: &str = "Example of a longhaul.yaml with what is set most; examples/longhaul.yaml has all:
 
   listen: 127.0.0.1:7420
-  public_url: https://longhaul.example.org   # where services call back; left out: they are asked
-  durability: full              # or relaxed: power loss may take the last commits (PostgreSQL: fsync may be off)
+  public_url: https://longhaul.example.org  # where services call back
+  durability: full            # or relaxed: power loss may take the last commits
   lease: { seconds: 60, renew_every_seconds: 20 }
-  retention: { completed_seconds: 604800, other_seconds: 2592000 }
-  clock: { adopt_after: 5m }    # how long a step of the wall clock lasts before it is believed; see docs/time.md
+  retention: { completed_seconds: 7d, other_seconds: 30d }
+  clock: { adopt_after: 5m }  # when a step of the clock is believed
   lanes:
-    gpu: { limit: 1 }           # attempts at the same time, on all nodes together
-  connectors: [printing.yaml]   # slow HTTP services, a file each; see `longhaul connector --help`
-                                # one of a circle: { file: printing.yaml, circle: acme }
-  pipelines: [pipelines]        # what follows which event: files and directories; see `longhaul pipeline --help`
-  plugin_roots: [plugins]       # directories with plugins; see `longhaul plugin --help` and docs/plugins.md
+    gpu: { limit: 1 }         # attempts at the same time, on all nodes together
+  # slow HTTP services, a file each; see `longhaul connector --help`
+  # one of a circle: { file: printing.yaml, circle: acme }
+  connectors: [printing.yaml]
+  # what follows which event; see `longhaul pipeline --help`
+  pipelines: [pipelines]
+  # directories with plugins; see `longhaul plugin --help`
+  plugin_roots: [plugins]
   allow_symlinks: false
   plugins:
-    greet: { config: { greeting: hello }, secrets: { KEY: { env: GREET_KEY } }, timeouts: { poll: 20 }, parallelism: 2 }
-    welcome: { uses: greet }    # another name, with a configuration and a state of its own
-  workspaces: { max_bytes: 1073741824, max_files: 10000 }   # what one step of a pipeline may leave to the next
-                                # shared: true if several nodes have one directory; allowed_dirs: [DIR] that jobs may name
-  sandbox: preferred            # or required, off: whether commands can reach the data directory; see docs/sandbox.md
-  run_as: builder               # the user of commands, plugins and backends; needs a daemon that runs as root
-  policy:                       # what work outside is granted, whatever its service says
-    defaults: { max_ttl_seconds: 900, max_retry_after_seconds: 300 }
-    kind_overrides: { printing: { max_ttl_seconds: 86400 } }
+    greet:
+      config: { greeting: hello }
+      secrets: { KEY: { env: GREET_KEY } }
+      timeouts: { poll: 20 }
+      parallelism: 2
+    welcome: { uses: greet }  # another name, with its own configuration
+  webhooks:                   # messages from outside that become events
+    - name: press
+      path: /hooks/press
+      event: press.called
+      secret: { env: PRESS_SECRET }
+      signature_header: X-Signature
+  # what one step of a pipeline may leave to the next
+  workspaces: { max_bytes: 1073741824, max_files: 10000 }
+  sandbox: preferred          # or required, off; see docs/sandbox.md
+  run_as: nobody              # the user of commands; the daemon must be root
+  policy:                     # what work outside is granted
+    job_ttl_seconds: 1d       # the life of work of a job without a deadline
+    defaults: { max_retry_after_seconds: 5m }
+    kind_overrides: { printing: { max_ttl_seconds: 2d } }
   executors:
     - name: resize
-      circle: acme              # for the jobs of this circle; left out: for everybody's
-      kind: process             # the job's input is on its standard input
+      circle: acme            # for its jobs; left out: for everybody's
+      kind: process           # the job's input is on its standard input
       argv: [./resize.sh, --quality, '80']
       cwd: /srv/images
       env:
-        allow: [PATH, HOME]     # from the daemon's environment, and nothing else
+        allow: [PATH, HOME]   # from the daemon's environment, nothing else
         set: { MODE: batch }
       concurrency: 4
       retry: { max_attempts: 3, backoff_seconds: 1, max_backoff_seconds: 60 }
-      timeout_seconds: 600
-      grace_seconds: 5          # between TERM and KILL
+      timeout_seconds: 10m
+      grace_seconds: 5        # between TERM and KILL
       output_limit_bytes: 16777216
-      limits:                   # of the kernel, for each process of it; left out: as the daemon has it
+      limits:                 # of the kernel, for each process of it
         memory_bytes: 1073741824
-        cpu_seconds: 3600
+        cpu_seconds: 1h
         open_files: 1024
-        processes: 500          # of the daemon's user, all together
-        new_privileges: false   # true lets sudo work
-      sandbox: required         # its own, and its own user: run_as: '1001:1001'
+        processes: 500        # of the daemon's user, all together
+        new_privileges: false # true lets sudo work
+      sandbox: required       # its own; so may be its user, run_as
+
+A duration is a number of seconds, or 90s, 5m, 1h30m, 7d.
 
 Examples:
   longhaul config check                  ./longhaul.yaml

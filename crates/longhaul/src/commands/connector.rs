@@ -1,6 +1,8 @@
-//! `longhaul connector`: a connector file is read as the daemon would read it, or tried against a recorded exchange.
+//! `longhaul connector`: a connector file is read as the daemon would read it, held against a recorded exchange, or signed.
 
-use std::path::PathBuf;
+mod sign;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -8,8 +10,9 @@ use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use domain::Timestamp;
 use engine::ManualClock;
-use engine::http::{Connector, Exchange, Secrets, replay};
+use executors::http::{Connector, Exchange, Secrets, Signers, replay};
 
+use super::serve::CONFIG_FILE;
 use crate::config::Config;
 use crate::exit::FAILED;
 use crate::show::{plain, say};
@@ -25,12 +28,60 @@ Examples:
   longhaul connector test printing.yaml --exchange recorded.yaml
   longhaul serve --connector printing.yaml
   longhaul jobs create 'print it' --executor printing --input '{\"pages\": 12}'
+  longhaul connector keygen --out operator.key
+  longhaul connector sign printing.yaml --key operator.key
 
-A recorded exchange is replayed at 2023-11-14T22:13:20Z, whatever the clock says.
+Nothing is sent by any of these verbs; to try a connector on its service, serve it and create a job.
 
 Exit codes: 0 it can be used, 1 it cannot, or it differs from what was recorded; the reason is printed with its place.";
 
-/// Check and try connectors
+/// What a recorded exchange looks like. Lines of at most 80 columns: what is wrapped cannot be copied.
+const EXCHANGE: &str = "A recorded exchange, for examples/connectors/accepted-location.yaml:
+
+  input: { month: '2026-10' }         # the job's input
+  secrets: { token: report-token-1 }  # made up where none is given
+  steps:
+    - call: submit                    # or submit_again, poll, cancel
+      exchange:                       # the requests of this step, in order
+        - request:
+            method: POST
+            url: https://reports.example.com/v1/reports
+            headers: { idempotency-key: op-replay }
+            body: { month: '2026-10' }  # compared if it is there
+          answer:
+            status: 202
+            headers: { Location: /v1/reports/77, Retry-After: '10' }
+      then: { deferred: { retry_after: 10, cancelable: true } }
+    - call: poll
+      exchange:
+        - request:
+            method: GET
+            url: https://reports.example.com/v1/reports/77
+          answer: { status: 200, body: { rows: 12 } }
+      then: { completed: { rows: 12 } }
+
+Of a request only what is written is compared: headers that are not named are not. The submit's key is always op-replay. \
+`then` is what comes of the step; leave it out to have it printed. Replayed at 2023-11-14T22:13:20Z, whatever the clock says. \
+examples/connectors/README.md has every field, examples/connectors/exchanges one exchange for each recipe.
+
+Example:
+  longhaul connector test printing.yaml --exchange recorded.yaml
+
+Exit codes: 0 it came to what was recorded, 1 it differs, or a file cannot be read; the step and the difference are printed.";
+
+/// What signatures are for.
+const SIGNATURES: &str = "With `connector_keys: [PUBLIC KEY, ...]` in longhaul.yaml every connector file needs a signature by one of \
+these keys beside it: FILE.sig, Ed25519, in base64. `serve`, `config check` and `connector check` refuse a file that has none, or that was \
+changed after it was signed. Without connector_keys no signature is looked at. Keep the private key where the daemon does not run.
+
+Examples:
+  longhaul connector keygen --out operator.key      prints the public key
+  longhaul connector sign printing.yaml --key operator.key
+  longhaul connector check printing.yaml --config longhaul.yaml
+
+Exit codes: 0 done, 1 a file cannot be read or written, or is no connector or key.";
+
+/// Check and sign connector files, and replay recorded exchanges
 #[derive(Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct ConnectorArguments {
@@ -46,9 +97,12 @@ enum Verb {
         /// The connector
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        /// The configuration that says whose signature is wanted [default: ./longhaul.yaml if it is there]
+        #[arg(long, env = "LONGHAUL_CONFIG", value_name = "FILE")]
+        config: Option<PathBuf>,
     },
     /// Replay a recorded exchange: what would be sent, and what the answers mean; nothing is sent
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = EXCHANGE)]
     Test {
         /// The connector
         #[arg(value_name = "FILE")]
@@ -57,12 +111,29 @@ enum Verb {
         #[arg(long, value_name = "FILE")]
         exchange: PathBuf,
     },
+    /// Sign a connector: write FILE.sig beside it
+    #[command(after_help = SIGNATURES)]
+    Sign {
+        /// The connector
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The private key: Ed25519 in PEM, of `keygen` or of `openssl genpkey -algorithm ed25519`
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+    },
+    /// Make a key to sign connectors with, and print its public key for `connector_keys`
+    #[command(after_help = SIGNATURES)]
+    Keygen {
+        /// Where the private key is written, for its user alone; refused if the file exists
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
 }
 
 pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
     match &arguments.verb {
-        Verb::Check { file } => {
-            let connector = Connector::read(file)?;
+        Verb::Check { file, config } => {
+            let connector = Connector::read_signed(file, &signers(config.as_deref())?)?;
             for doubt in connector.doubts() {
                 eprintln!("longhaul: {doubt}");
             }
@@ -70,6 +141,8 @@ pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
             let missing = Secrets::read(connector.secrets(), &|name| std::env::var(name).ok()).err();
             let (name, mode) = (connector.name().to_owned(), connector.modes().support.as_str());
             let refused = !connector.doubts().is_empty();
+            let calls_back = connector.gives_callback_url();
+            let digest = connector.digest();
             Config::default()
                 .connect(None, connector)
                 .map_err(|told| anyhow!("{}: {told}", file.display()))?;
@@ -77,6 +150,12 @@ pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
                 return Ok(ExitCode::from(FAILED));
             }
             say(format_args!("{} can be used: executor {name:?}, {mode}", file.display()));
+            say(format_args!("catalog digest: sha256:{digest}"));
+            if calls_back {
+                say(format_args!(
+                    "callbacks: ${{operation.callback_url}} is empty unless longhaul.yaml has public_url; without it the service is only polled"
+                ));
+            }
             if let Some(missing) = missing {
                 say(format_args!("not from here: {missing}"));
             }
@@ -94,6 +173,14 @@ pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
                 say(format_args!("step {}: {}", step.step, step.outcome));
             }
         }
+        Verb::Sign { file, key } => sign::sign(file, key)?,
+        Verb::Keygen { out } => sign::keygen(out)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whose signature is wanted by the configuration that was named, or by the one that lies here.
+fn signers(named: Option<&Path>) -> Result<Signers> {
+    let here = Some(Path::new(CONFIG_FILE)).filter(|here| here.exists());
+    Ok(named.or(here).map(Config::signers_in).transpose()?.unwrap_or_default())
 }

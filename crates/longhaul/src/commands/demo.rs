@@ -10,14 +10,14 @@ use anyhow::{Context, Result, anyhow};
 use api::{CreateJob, JobCreated, JobList};
 use clap::Args;
 use engine::Dispatching;
-use engine::http::Connector;
+use executors::http::Connector;
 use slow_service::{Options, SlowService};
 
 use crate::client::{Call, Client, Connection, DaemonFile, ENDS, Followed, follow};
 use crate::config::Config;
 use crate::daemon::{DaemonOptions, Running};
 use crate::database::DatabaseArgument;
-use crate::show::{self, Live, Table};
+use crate::show::{self, Live, Table, say_if_read};
 
 const EXAMPLES: &str = "Examples:
   longhaul demo                            on a fresh data directory, on any port that is free
@@ -69,7 +69,7 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
             dispatching: Dispatching::On,
         };
         let running = Running::start(options).await?;
-        println!("longhaul is ready at {}", running.url);
+        say_if_read(format_args!("longhaul is ready at {}", running.url));
         if let Some(address) = running.url.strip_prefix("http://") {
             std::fs::write(DaemonFile::demo_path(&data_dir), address)?;
         }
@@ -117,8 +117,7 @@ fn guide(data_dir: &Path) -> Result<()> {
     let client = connection.client()?;
     let open = open_jobs(&client)?;
     if let Some(count) = NonZero::new(open.len()) {
-        let jobs = if count.get() == 1 { "1 job goes on".to_owned() } else { format!("{count} jobs go on") };
-        println!("\n{jobs} from before the restart.");
+        say_if_read(format_args!("\n{} from before the restart.", jobs_go_on(count)));
     }
     let first = submit(&client)?;
     let followed = open.into_iter().next().unwrap_or(first);
@@ -130,10 +129,14 @@ fn guide(data_dir: &Path) -> Result<()> {
     });
     live.clear();
     if let Followed::Over(status) = end? {
-        println!("{}", show::job("Job", &status));
-        println!("\nStill up. Ctrl-C stops it.");
+        say_if_read(format_args!("{}", show::job("Job", &status)));
+        say_if_read(format_args!("\nStill up. Ctrl-C stops it."));
     }
     Ok(())
+}
+
+fn jobs_go_on(count: NonZero<usize>) -> String {
+    if count.get() == 1 { "1 job goes on".to_owned() } else { format!("{count} jobs go on") }
 }
 
 /// The jobs that are not over, oldest change first.
@@ -164,7 +167,7 @@ fn submit(client: &Client) -> Result<String> {
         table.row(&[&created.job_id, title]);
         first = first.or(Some(created.job_id.to_string()));
     }
-    println!("\nAccepted, and on disk already:\n\n{}", table.text());
+    say_if_read(format_args!("\nAccepted, and on disk already:\n\n{}", table.text()));
     first.context("there is at least one job")
 }
 
@@ -174,7 +177,7 @@ fn print_hints(data_dir: &Path, id: &str) -> Result<()> {
     let program = std::env::current_exe()?;
     let (url, pid, dir, token, program) =
         (&daemon.url, daemon.pid, data_dir.display(), token.display(), program.display());
-    println!(
+    say_if_read(format_args!(
         "
 Try, in another terminal:
 
@@ -187,6 +190,18 @@ Try, in another terminal:
   and go on         {program} demo --data-dir {dir}
   then check        {program} verify --data-dir {dir}
 "
-    );
+    ));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_job_goes_on_and_two_jobs_go_on() {
+        let told = |count| NonZero::new(count).map(jobs_go_on);
+        assert_eq!(told(1).as_deref(), Some("1 job goes on"));
+        assert_eq!(told(2).as_deref(), Some("2 jobs go on"));
+    }
 }

@@ -15,7 +15,9 @@ use store_sql::ScratchSchema;
 use tokio::runtime::Runtime;
 
 use super::proof::{self, ReportFiles, Scratch, conditions, interruption};
+use crate::due_time::seconds_up_to;
 use crate::exit::{FAILED, Failed, VOID};
+use crate::show::say_if_read;
 use again::again;
 
 const HELP: &str = "Examples:
@@ -54,7 +56,7 @@ const DEFAULT_NODES: u64 = 3;
 #[command(after_help = HELP)]
 pub struct Drill {
     /// How long things are broken; the calm afterwards takes a minute or two more
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
+    #[arg(long, default_value_t = 60, value_name = "TIME", value_parser = seconds_up_to::<MAX_SECONDS>)]
     seconds: u64,
     /// What chance is drawn from; made up and printed if left out
     #[arg(long)]
@@ -136,7 +138,7 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
         conditions,
         again: again(drill, seed, nodes),
     };
-    println!("seed {seed}, {} s, scratch in {place}", drill.seconds);
+    say_if_read(format_args!("seed {seed}, {} s, scratch in {place}", drill.seconds));
     let outcome = drill::run(&setting);
     let is_red = outcome.as_ref().is_ok_and(|outcome| outcome.verdict == Verdict::Red);
     if !drill.keep && !is_red {
@@ -149,9 +151,9 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
     let outcome = outcome
         .with_context(|| format!("the drill did not begin; what it has left is in {}", dir.display()))?;
     if drill.keep && !is_red {
-        println!("kept in {place}");
+        say_if_read(format_args!("kept in {place}"));
     }
-    println!("{}", outcome.table);
+    say_if_read(format_args!("{}", outcome.table));
     let code = told(&setting, &place, &outcome);
     // The verdict stands, whether it can be written down or not.
     if let Err(error) = report.write(&outcome.json, &outcome.page) {
@@ -164,26 +166,31 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
 fn told(setting: &Setting, place: &str, outcome: &Outcome) -> ExitCode {
     match outcome.verdict {
         Verdict::Green => {
-            println!("green: nothing was lost, nothing was doubled");
+            say_if_read(format_args!("green: nothing was lost, nothing was doubled"));
             ExitCode::SUCCESS
         }
         Verdict::Red => {
             for finding in &outcome.findings {
-                println!("found: {finding}");
+                say_if_read(format_args!("found: {finding}"));
             }
-            println!("red: {} findings; everything is kept in {place}", outcome.findings.len());
-            println!("again with: {}", setting.again);
+            say_if_read(format_args!(
+                "red: {} findings; everything is kept in {place}",
+                outcome.findings.len()
+            ));
+            say_if_read(format_args!("again with: {}", setting.again));
             ExitCode::from(FAILED)
         }
         Verdict::Void => {
             match outcome.interrupted_after {
                 Some(seconds) if seconds < setting.seconds => {
-                    println!("void: interrupted after {seconds} of {} s", setting.seconds);
+                    say_if_read(format_args!("void: interrupted after {seconds} of {} s", setting.seconds));
                 }
-                Some(_) => println!("void: interrupted in the calm after {} s", setting.seconds),
-                None => println!(
+                Some(_) => {
+                    say_if_read(format_args!("void: interrupted in the calm after {} s", setting.seconds));
+                }
+                None => say_if_read(format_args!(
                     "void: too little happened to prove anything; give it more --seconds, or a quieter machine"
-                ),
+                )),
             }
             ExitCode::from(VOID)
         }

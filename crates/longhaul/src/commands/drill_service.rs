@@ -9,6 +9,8 @@ use anyhow::Result;
 use clap::Args;
 use slow_service::{Measures, Options, SlowService};
 
+use crate::show::say;
+
 #[derive(Args)]
 pub struct DrillService {
     #[arg(long)]
@@ -34,7 +36,7 @@ pub fn run(service: &DrillService) -> Result<ExitCode> {
     };
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
         let running = SlowService::start(options).await?;
-        println!("the service is at {}", running.url());
+        say(format_args!("the service is at {}", running.url()));
         std::future::pending::<()>().await;
         Ok(ExitCode::SUCCESS)
     })

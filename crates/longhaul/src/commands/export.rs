@@ -1,14 +1,17 @@
-//! `longhaul export`: the ledger and the claims as JSON lines, as they are stored.
+//! `longhaul export`: the ledger and the claims as JSON lines, as they are stored. Facts of earlier versions are exported without the words
+//! of a service that some of them hold; the checksum is over what the ledger holds.
+
+mod production;
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
 
 use anyhow::Result;
-use domain::{RecordKind, Timestamp};
+use domain::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use store::StoreError;
+use store::{StoreError, lift_fact};
 use store_sql::{ClaimLine, FactLine, PostgresLedger, claims_after, facts_after, open_for_reading};
 
 use crate::database::{Location, Place};
@@ -97,16 +100,18 @@ pub fn claims(location: &Location) -> Result<ExitCode> {
 }
 
 fn write_claim(out: &mut impl Write, line: &ClaimLine) -> Result<()> {
-    let resource_type = match line.id.kind() {
-        RecordKind::Job => "WORKORDER",
-        RecordKind::Event => "EVENT",
+    let resource_type = if line.id.as_job().is_some() {
+        "WORKORDER"
+    } else if line.id.as_event().is_some() {
+        "EVENT"
+    } else {
         // The claim record of the contract knows no other kind; these claims are the daemon's own business.
-        RecordKind::Operation | RecordKind::Run => return Ok(()),
+        return Ok(());
     };
     let record = ClaimRecord {
         resource_type,
         resource_id: line.id.as_str(),
-        owner_id: line.claim.owner.as_str(),
+        owner_id: line.claim.owner.outside_name().unwrap_or_else(|| line.claim.owner.as_str()),
         lease_expires_at: rfc3339(line.claim.lease_expires_at)?,
         heartbeat_at: rfc3339(line.claim.heartbeat_at)?,
         claim_version: line.claim.claim_version,
@@ -142,21 +147,60 @@ pub fn facts(location: &Location, after: u64) -> Result<ExitCode> {
 }
 
 fn write_line(out: &mut impl Write, fact: &FactLine) -> Result<()> {
+    let (kind, payload) = lift_fact(&fact.kind, &fact.payload);
     let line = Line {
         position: fact.position,
         stream: &fact.stream,
         version: fact.version,
         fact_id: fact.id.to_string(),
-        kind: &fact.kind,
+        kind: &kind,
         at: rfc3339(fact.at)?,
         actor: &fact.actor,
         causation_id: fact.causation_id.as_deref(),
         correlation_id: fact.correlation_id.as_deref(),
-        payload: serde_json::from_str(&fact.payload).map_err(|error| {
+        payload: serde_json::from_str(&payload).map_err(|error| {
             StoreError::Broken(format!("the payload at position {} is not JSON: {error}", fact.position))
         })?,
         checksum: fact.checksum.to_string(),
     };
+    serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from)?;
+    out.write_all(b"\n")?;
+    Ok(())
+}
+
+/// `longhaul export productions`: the facts that drive work outside, with flat payloads.
+pub fn productions(location: &Location, after: u64) -> Result<ExitCode> {
+    let ledger = Ledger::open(location)?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut position = after;
+    loop {
+        let page = (ledger.facts_after)(position)?;
+        let Some(last) = page.last() else { break };
+        position = last.position;
+        for fact in &page {
+            if let Some(payload) = production::flat(&fact.kind, &fact.payload)?
+                && let Err(error) = write_production(&mut out, fact, payload)
+            {
+                return stopped_reading(error);
+            }
+        }
+    }
+    match out.flush() {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => stopped_reading(error.into()),
+    }
+}
+
+fn write_production(out: &mut impl Write, fact: &FactLine, payload: serde_json::Value) -> Result<()> {
+    let line = serde_json::json!({
+        "seq": fact.position,
+        "object_id": fact.stream,
+        "object_type": "external_production_record",
+        "event_kind": fact.kind.split('/').next().unwrap_or_default(),
+        "payload": payload,
+        "created_at": rfc3339(fact.at)?,
+        "actor_id": fact.actor,
+    });
     serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from)?;
     out.write_all(b"\n")?;
     Ok(())
@@ -173,9 +217,34 @@ fn stopped_reading(error: anyhow::Error) -> Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use domain::{Claim, OwnerId, RecordId};
+    use store::{Checksum, FactId};
 
     use super::*;
 
+    #[test]
+    fn old_fact_is_exported_without_the_words_of_a_service() {
+        let payload = r#"{"polled":{"error":{"code":"service_error","message":"no bed for PATIENT-7"},"next_poll_at":1}}"#;
+        let fact = FactLine {
+            position: 1,
+            stream: "op-1".to_owned(),
+            version: 2,
+            id: FactId([7; 16]),
+            kind: "external_production_polled/1".to_owned(),
+            at: Timestamp::from_micros(0),
+            actor: "worker".to_owned(),
+            causation_id: None,
+            correlation_id: None,
+            payload: payload.to_owned(),
+            checksum: Checksum([3; 16]),
+        };
+        let mut out = Vec::new();
+        write_line(&mut out, &fact).unwrap();
+        let line: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(line["payload"]["polled"]["error"], serde_json::json!({ "code": "service_error" }));
+        assert_eq!(line["checksum"], fact.checksum.to_string(), "it is that of the ledger");
+    }
+
+    // conforms: A66
     #[test]
     fn only_work_orders_and_events_are_exported_as_claims() {
         for (id, resource_type) in

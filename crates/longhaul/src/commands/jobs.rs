@@ -11,7 +11,7 @@ mod steer;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use api::StatusAnswer;
+use api::{JobStatus, StatusAnswer};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -50,11 +50,13 @@ const SHOW: &str = "Examples:
 const RUN: &str = "Example:
   longhaul jobs run work-0123
 
-Answers when the attempt has begun, or has ended already. What it comes to: `longhaul jobs wait`.";
+Answers when the attempt has begun, or has ended already. What it comes to: `longhaul jobs wait`.
+Exit codes: 0 it was run; 1 refused, or nothing here can do it: the job is unavailable.";
 const RETRY: &str = "Example:
   longhaul jobs retry work-0123
 
-Makes a new attempt. The result of the one before leaves the job and stays with that attempt.";
+Makes a new attempt. The result of the one before leaves the job and stays with that attempt.
+Exit codes: 0 it is tried again; 1 refused, or nothing here can do it: the job is unavailable.";
 const RESULT: &str = "Examples:
   longhaul jobs result work-0123
   longhaul jobs result work-0123 --json | jq .data
@@ -144,14 +146,26 @@ struct RawStatus<'a> {
 
 /// Sends what answers with a status, and prints it.
 fn steer(connection: &Connection, verb: &str, id: &str, json: bool, call: Call<'_>) -> Result<ExitCode> {
+    told(connection, verb, id, json, call)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The same; where the job is now.
+fn told(
+    connection: &Connection,
+    verb: &str,
+    id: &str,
+    json: bool,
+    call: Call<'_>,
+) -> Result<JobStatus<'static>> {
     let text = connection.client()?.text(call).map_err(|error| Failed::job(verb, id, &error))?;
+    let answer: StatusAnswer<'static> = serde_json::from_str(&text)?;
     if json {
         say(format_args!("{}", serde_json::from_str::<RawStatus<'_>>(&text)?.status));
     } else {
-        let answer: StatusAnswer<'static> = serde_json::from_str(&text)?;
         say(format_args!("{}", show::job("Job", &answer.status)));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(answer.status)
 }
 
 /// JSON of the command line: as it stands, `@file`, or `-` for standard input.

@@ -41,6 +41,9 @@ enum Verb {
         /// The peer
         #[arg(value_name = "ID")]
         id: String,
+        /// Its circle, where several have a peer with this id; "" for no circle
+        #[arg(long, short, value_name = "NAME")]
+        circle: Option<String>,
         /// Print JSON for machines
         #[arg(long)]
         json: bool,
@@ -54,6 +57,9 @@ enum Verb {
         /// The peer
         #[arg(value_name = "ID")]
         id: String,
+        /// Its circle, where several have a peer with this id; "" for no circle
+        #[arg(long, short, value_name = "NAME")]
+        circle: Option<String>,
     },
 }
 
@@ -78,7 +84,7 @@ struct List {
 
 #[derive(Args)]
 struct Register {
-    /// Its one name; made up if left out
+    /// Its id, which no other peer of its circle has; made up if left out
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// What people call it; its id if left out
@@ -108,8 +114,8 @@ pub fn run(arguments: PeersArguments) -> Result<ExitCode> {
     let client = arguments.connection.client()?;
     match arguments.verb {
         Verb::List(list) => show_list(&client, &list)?,
-        Verb::Show { id, json } => {
-            let path = format!("/peers/{}", segment(&id));
+        Verb::Show { id, circle, json } => {
+            let path = path_of(&id, circle.as_deref());
             let answer: PeerAnswer =
                 client.call(Call::get(&path)).map_err(|error| Failed::to("show peer", &error))?;
             show(&answer, json)?;
@@ -131,14 +137,19 @@ pub fn run(arguments: PeersArguments) -> Result<ExitCode> {
                 .map_err(|error| Failed::to("register peer", &error))?;
             show(&answer, json)?;
         }
-        Verb::Forget { id } => {
-            let path = format!("/peers/{}", segment(&id));
+        Verb::Forget { id, circle } => {
+            let path = path_of(&id, circle.as_deref());
             let forgotten: PeerForgotten =
                 client.call(Call::delete(&path)).map_err(|error| Failed::to("forget peer", &error))?;
             say(format_args!("Forgot peer {}", forgotten.peer_id));
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn path_of(id: &str, circle: Option<&str>) -> String {
+    let circle = circle.map(|circle| format!("?circle={}", segment(circle))).unwrap_or_default();
+    format!("/peers/{}{circle}", segment(id))
 }
 
 fn show_list(client: &Client, list: &List) -> Result<()> {

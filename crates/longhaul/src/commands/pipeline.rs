@@ -6,14 +6,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 use api::{PipelineAnswer, PipelineList, PipelineStarted, PipelinesReloaded, StartPipeline};
 use clap::{Args, Subcommand, ValueEnum};
-use engine::hint;
-use engine::pipelines::{Format, Loaded, Routes, graph, load};
+use config_file::hint;
+use pipelines::{Format, Loaded, Routes, graph, load};
 
 use super::events::payload;
 use super::runs;
 use super::serve::CONFIG_FILE;
 use crate::client::{Call, Client, Connection, segment};
 use crate::config::Config;
+use crate::due_time::seconds;
 use crate::exit::{FAILED, Failed, TIMED_OUT};
 use crate::show::{Table, plain, say};
 
@@ -106,8 +107,8 @@ struct Start {
     /// The circle that sees the run
     #[arg(long, short, value_name = "NAME")]
     circle: Option<String>,
-    /// Wait for its end, at most so many seconds
-    #[arg(long, value_name = "SECONDS")]
+    /// Wait for its end at most so long, such as 30s
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
     wait: Option<u64>,
     #[command(flatten)]
     asked: Asked,

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use api::ductile::PluginBreaker;
 use clap::{Args, Subcommand};
-use engine::Mistake;
-use engine::plugin::{Discovered, Found, MANIFEST, Plugin, Symlinks, cannot_start, look_at};
+use config_file::Mistake;
+use executors::plugin::{Discovered, Found, MANIFEST, Plugin, Symlinks, cannot_start, look_at};
 use serde_json::json;
 
 use super::serve::CONFIG_FILE;
@@ -151,7 +151,7 @@ fn show(config: &Config, name: &str, breakers: &Breakers, as_json: bool) -> Resu
     let plugins = &config.loaded_plugins.plugins;
     let Some(plugin) = plugins.find(name) else {
         let known: Vec<&str> = plugins.list().map(|plugin| plugin.name.as_str()).collect();
-        let near = engine::hint(name, &known);
+        let near = config_file::hint(name, &known);
         for told in &config.loaded_plugins.told {
             eprintln!("warning: {told}");
         }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use domain::limits::{
     MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, check_optional, check_optional_bytes,
 };
-use engine::process::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
+use executors::process::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
 use serde_json::{Map, Value};
 
 pub fn run(note: Option<&str>, phase: Option<&str>, progress: Option<&str>) -> Result<ExitCode> {

@@ -13,7 +13,7 @@ use crate::show::say;
 const EXAMPLES: &str = "Example:
   longhaul purge work-0123
 
-Deletes the request, prompt, input, result and artifacts of a job that is over; what happened when, and that it was purged, \
+Deletes the request, prompt, input, result and artifacts of a job that is over, and what services said of its work; what happened when, and that it was purged, \
 stays on the ledger until the job's retention is over.";
 
 /// Delete the bodies and artifacts of a job that is over

@@ -9,6 +9,7 @@ use engine::{Clock, SystemClock};
 use store_sql::{PostgresLedger, open_for_rebuilding, rebuild};
 
 use crate::database::{Location, Place};
+use crate::show::say;
 
 pub fn run(location: &Location) -> Result<ExitCode> {
     let now = SystemClock::starting_at(Timestamp::default()).now();
@@ -22,6 +23,6 @@ pub fn run(location: &Location) -> Result<ExitCode> {
             Ok(ledger.rebuild(Retention::DEFAULT, now).await?)
         })?,
     };
-    println!("rebuilt {} records from {} facts", rebuilt.records, rebuilt.facts);
+    say(format_args!("rebuilt {} records from {} facts", rebuilt.records, rebuilt.facts));
     Ok(ExitCode::SUCCESS)
 }

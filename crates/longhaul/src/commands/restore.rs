@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use engine::process::{SetAside, place_artifact_file, set_artifacts_aside, sync_artifact_files};
+use executors::process::{SetAside, place_artifact_file, set_artifacts_aside, sync_artifact_files};
 use serde_json::json;
 use store_sql::{BackupError, FileLock, SealedBackup, Sizes, Stage, Watch};
 

@@ -2,6 +2,9 @@
 //!
 //! The end of the daemon is tried again by itself; the command's own failure only if asked: whoever runs a command expects one run.
 
+mod interrupt;
+
+use std::borrow::Cow;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -14,6 +17,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
+use self::interrupt::OnInterrupt;
 use super::jobs::end_code;
 use crate::builtin;
 use crate::client::{Attempt, Call, Connection, Followed, OutputFollower, Sink, Stream, follow};
@@ -27,7 +31,9 @@ const EXAMPLES: &str = "Examples:
   longhaul run --env STAGE=test -- ./deploy.sh             a variable that the command needs
   longhaul run --detach -- sh -c 'sleep 60; echo done'     prints the id and leaves it running
 
-The daemon runs the command, in this directory; Ctrl-C leaves it running (`longhaul jobs logs ID --follow`). If the daemon \
+The daemon runs the command, in this directory. Ctrl-C leaves it running and says how to see its output \
+(`longhaul jobs logs ID --follow`) and how to stop it (`longhaul jobs cancel ID`); the exit code is then 130. With \
+--cancel-on-interrupt Ctrl-C asks to stop it and waits for its end, and a second one leaves it. If the daemon \
 is killed, the command runs again from its start when the daemon is back, up to --max-attempts; a command that must not be \
 run twice takes --max-attempts 1. A command that fails by itself is not repeated, unless --retry says so.
 
@@ -57,6 +63,9 @@ pub struct Run {
     /// Print the job's id and do not wait
     #[arg(long)]
     detach: bool,
+    /// Stop the command on Ctrl-C, instead of leaving it running
+    #[arg(long, conflicts_with = "detach")]
+    cancel_on_interrupt: bool,
     /// Where it runs; this directory if left out
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -83,6 +92,8 @@ pub fn run(run: Run) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("longhaul: job {id}");
+    let first = if run.cancel_on_interrupt { OnInterrupt::Cancel } else { OnInterrupt::Leave };
+    interrupt::listen(run.connection.clone(), id.to_string(), first)?;
     let streams = vec![Stream::Stdout, Stream::Stderr];
     let output = OutputFollower::start(run.connection.clone(), id.to_string(), streams, Terminal);
     let followed = follow(&run.connection, id, None, &mut |status| {
@@ -104,7 +115,11 @@ pub fn run(run: Run) -> Result<ExitCode> {
 /// The current attempt, once there is one.
 pub fn attempt(status: &JobStatus<'_>) -> Option<Attempt> {
     let runner = Runner::of(status)?;
-    Some(Attempt { id: runner.current_attempt_id?, number: runner.attempt_count, because: runner.last_error })
+    Some(Attempt {
+        id: runner.current_attempt_id?,
+        number: runner.attempt_count,
+        because: runner.last_error.and_then(|error| error.reason).map(Cow::into_owned),
+    })
 }
 
 /// The command's output as it would be without us.

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use super::events::query;
 use crate::client::{Call, Client, Connection, segment};
 use crate::exit::Failed;
-use crate::show::{Table, plain, say};
+use crate::show::{Table, plain, say, say_limit};
 
 const EXAMPLES: &str = "Examples:
   longhaul runs list --pipeline tide-alert --status failed
@@ -142,6 +142,7 @@ fn show_list(client: &Client, list: &List) -> Result<()> {
 pub(super) fn show(run: &Run) {
     let why = run.reason.as_deref().map(|why| format!(" ({})", plain(why))).unwrap_or_default();
     say(format_args!("{}: {} is {}{why}", run.run_id, plain(&run.pipeline), run.state));
+    run.limits.iter().for_each(say_limit);
     let mut table = Table::new(&["Step", "State", "Job", "Why"]);
     for visit in run.visits.iter().flatten() {
         let (job, why) = (visit.job_id.as_deref(), visit.reason.as_deref());

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use engine::Dispatching;
-use engine::http::Connector;
+use executors::http::Connector;
 
 use crate::client::DATA_DIR;
 use crate::config::{Config, SandboxWord};
@@ -74,7 +74,7 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
     }
     let mut config = config(serve.config.as_deref())?;
     for path in &serve.connector {
-        let connector = Connector::read(path)?;
+        let connector = Connector::read_signed(path, &config.signers)?;
         for doubt in connector.doubts() {
             crate::log::say!("warning: {doubt}");
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use engine::process::{
+use executors::process::{
     Limits, NewPrivileges, SandboxMethod, SandboxSettings, SupervisorSettings, supervise, try_sandbox,
 };
 

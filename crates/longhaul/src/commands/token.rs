@@ -64,7 +64,7 @@ struct Create {
     /// The only circle that it sees; peers and agents must have one
     #[arg(long, short, value_name = "NAME")]
     circle: Option<String>,
-    /// The peer that it speaks for
+    /// The peer that it speaks for, in its circle
     #[arg(long, value_name = "PEER")]
     peer: Option<String>,
     /// Print JSON for machines

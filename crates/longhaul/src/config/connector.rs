@@ -1,12 +1,14 @@
-//! One connector of the file: the path of its own file, or that and the circle that it is for.
+//! One connector of the file: the path of its own file, or that and the circle that it is for; and the keys that sign connectors.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use engine::http::Connector;
+use config_file::Mistake;
+use executors::http::{Connector, Signers};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_saphyr::Spanned;
 
 /// A connector as the file names it.
 #[derive(Debug)]
@@ -24,6 +26,27 @@ pub struct OpenedConnector {
     pub circle: Option<String>,
     /// The connector.
     pub connector: Connector,
+}
+
+/// The public keys as the file lists them.
+pub type ConnectorKeys = Spanned<Vec<Spanned<String>>>;
+
+/// A key without a value is a mistake: it must not read as if no signature were wanted.
+pub fn some_keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ConnectorKeys>, D::Error> {
+    ConnectorKeys::deserialize(deserializer).map(Some)
+}
+
+/// The keys, ready to check with.
+pub fn signers(path: &Path, keys: &ConnectorKeys) -> Result<Signers, Mistake> {
+    if keys.value.is_empty() {
+        let told = "connector_keys: list a public key, or leave it out and no signature is checked";
+        return Err(Mistake::at(path.display(), &keys.defined, told));
+    }
+    let mut signers = Signers::default();
+    for key in &keys.value {
+        signers.add(&key.value).map_err(|told| Mistake::at(path.display(), &key.defined, told))?;
+    }
+    Ok(signers)
 }
 
 impl OpenedConnector {

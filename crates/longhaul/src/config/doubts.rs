@@ -3,19 +3,14 @@
 //!
 //! Warnings and not mistakes: a file may be checked elsewhere than where it is used, and a program may come later.
 
-use std::env;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use engine::pipelines::{Routes, load};
-use engine::{Mistake, hint};
+use config_file::{Mistake, hint};
+use pipelines::{Routes, load};
 
 use super::Config;
 use super::executor::ExecutorConfig;
 use crate::builtin;
-
-/// Where programs are looked for by a command that has no PATH.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 impl Config {
     /// What may not work here, with its places in this file.
@@ -65,28 +60,7 @@ impl ExecutorConfig {
         if !cwd.is_dir() {
             return Some(format!("cwd of {name:?} is not a directory: {}", cwd.display()));
         }
-        let program = self.program();
-        if program.contains('/') {
-            let file = cwd.join(program);
-            return (!is_program(&file))
-                .then(|| format!("argv of {name:?}: {} is not an executable file", file.display()));
-        }
-        let allowed = settings.inherited.iter().any(|variable| variable == "PATH");
-        let search = match settings.environment.get("PATH") {
-            Some(set) => set.into(),
-            None => env::var_os("PATH").filter(|_| allowed).unwrap_or_else(|| DEFAULT_PATH.into()),
-        };
-        let found = env::split_paths(&search).map(|dir: PathBuf| cwd.join(dir).join(program));
-        (!found.into_iter().any(|file| is_program(&file))).then(|| {
-            format!(
-                "argv of {name:?}: no program {program:?} is found in PATH ({})",
-                search.to_string_lossy()
-            )
-        })
+        let missing = settings.missing(self.program())?;
+        Some(format!("argv of {name:?}: {missing}"))
     }
-}
-
-fn is_program(file: &Path) -> bool {
-    let any_may_execute = |metadata: &std::fs::Metadata| metadata.permissions().mode() & 0o111 != 0;
-    std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && any_may_execute(&metadata))
 }

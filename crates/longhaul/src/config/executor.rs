@@ -7,12 +7,12 @@ use std::time::Duration;
 use domain::RetryPolicy;
 use domain::limits::MAX_LABEL_BYTES;
 use engine::Executors;
-use engine::backend::BackendSettings;
-use engine::process::{Limits, NewPrivileges, ProcessSettings, Program};
+use executors::backend::BackendSettings;
+use executors::process::{Limits, NewPrivileges, ProcessSettings, Program};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::bounded::Bounded;
+use super::bounded::{Bounded, Seconds};
 use super::sandbox::{Confinement, SandboxWord};
 use crate::builtin;
 
@@ -58,14 +58,14 @@ pub struct ExecutorConfig {
     /// Of a backend: commands that stay, at the same time.
     max_persistent: Option<Bounded<1, MAX_CONCURRENCY>>,
     /// Of a backend: how long such a command stays without a job.
-    idle_seconds: Option<Bounded<1, MAX_TIMEOUT_SECONDS>>,
+    idle_seconds: Option<Seconds<1, MAX_TIMEOUT_SECONDS>>,
     #[serde(default)]
     env: Environment,
     concurrency: Option<Bounded<1, MAX_CONCURRENCY>>,
     #[serde(default)]
     retry: Retry,
-    timeout_seconds: Option<Bounded<1, MAX_TIMEOUT_SECONDS>>,
-    grace_seconds: Option<Bounded<0, MAX_GRACE_SECONDS>>,
+    timeout_seconds: Option<Seconds<1, MAX_TIMEOUT_SECONDS>>,
+    grace_seconds: Option<Seconds<0, MAX_GRACE_SECONDS>>,
     output_limit_bytes: Option<Bounded<0, MAX_OUTPUT_BYTES>>,
     #[serde(default)]
     limits: LimitsConfig,
@@ -98,8 +98,8 @@ struct Environment {
 #[serde(deny_unknown_fields, default)]
 struct Retry {
     max_attempts: Option<Bounded<1, MAX_ATTEMPTS>>,
-    backoff_seconds: Option<Bounded<0, MAX_BACKOFF_SECONDS>>,
-    max_backoff_seconds: Option<Bounded<0, MAX_BACKOFF_SECONDS>>,
+    backoff_seconds: Option<Seconds<0, MAX_BACKOFF_SECONDS>>,
+    max_backoff_seconds: Option<Seconds<0, MAX_BACKOFF_SECONDS>>,
 }
 
 /// What the kernel keeps a command to.
@@ -107,7 +107,7 @@ struct Retry {
 #[serde(deny_unknown_fields, default)]
 struct LimitsConfig {
     memory_bytes: Option<Bounded<LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES>>,
-    cpu_seconds: Option<Bounded<1, MAX_TIMEOUT_SECONDS>>,
+    cpu_seconds: Option<Seconds<1, MAX_TIMEOUT_SECONDS>>,
     open_files: Option<Bounded<LEAST_OPEN_FILES, MOST_OPEN_FILES>>,
     processes: Option<Bounded<1, MOST_PROCESSES>>,
     new_privileges: bool,
@@ -117,7 +117,7 @@ impl LimitsConfig {
     fn limits(self) -> Limits {
         Limits {
             memory_bytes: self.memory_bytes.map(Bounded::value),
-            cpu_seconds: self.cpu_seconds.map(Bounded::value),
+            cpu_seconds: self.cpu_seconds.map(Seconds::value),
             open_files: self.open_files.map(Bounded::value),
             processes: self.processes.map(Bounded::value),
             new_privileges: if self.new_privileges { NewPrivileges::Allowed } else { NewPrivileges::Never },
@@ -220,14 +220,14 @@ impl ExecutorConfig {
             Kind::Process => Executors::DEFAULT_RETRY,
             Kind::Backend => RetryPolicy { max_attempts: 1, ..Executors::DEFAULT_RETRY },
         };
-        let backoff_seconds = self.retry.backoff_seconds.map_or(default.backoff_seconds, Bounded::as_u32);
+        let backoff_seconds = self.retry.backoff_seconds.map_or(default.backoff_seconds, Seconds::as_u32);
         RetryPolicy {
             max_attempts: self.retry.max_attempts.map_or(default.max_attempts, Bounded::as_u32),
             backoff_seconds,
             max_backoff_seconds: self
                 .retry
                 .max_backoff_seconds
-                .map_or(default.max_backoff_seconds.max(backoff_seconds), Bounded::as_u32),
+                .map_or(default.max_backoff_seconds.max(backoff_seconds), Seconds::as_u32),
         }
     }
 

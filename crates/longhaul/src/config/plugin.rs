@@ -7,19 +7,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use config_file::{Mistake, hint};
 use domain::RetryPolicy;
 use domain::breaker::BreakerPolicy;
-use engine::http::SecretSource;
-use engine::plugin::{
+use engine::LeftOut;
+use executors::http::SecretSource;
+use executors::plugin::{
     Activity, Discovered, Misconfigured, Plugin, PluginSettings, Plugins, Strictness, Symlinks, cannot_start,
 };
-use engine::{LeftOut, Mistake, hint};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
-use super::bounded::Bounded;
+use super::bounded::{Bounded, Seconds};
 use super::sandbox::{Confinement, SandboxWord};
 use super::{Config, ExecutorConfig, OpenedConnector};
 use crate::builtin;
@@ -60,8 +61,8 @@ pub struct PluginConfig {
     /// What it is given and nobody may see.
     secrets: BTreeMap<String, SecretSource>,
     retry: RetryConfig,
-    /// In seconds, by command.
-    timeouts: BTreeMap<String, Bounded<1, MAX_TIMEOUT_SECONDS>>,
+    /// By command.
+    timeouts: BTreeMap<String, Seconds<1, MAX_TIMEOUT_SECONDS>>,
     parallelism: Option<Bounded<1, MAX_PARALLELISM>>,
     circuit_breaker: BreakerConfig,
     env_passthrough: Vec<String>,
@@ -71,6 +72,8 @@ pub struct PluginConfig {
     sandbox: Option<SandboxWord>,
     /// Who it runs as.
     pub(super) run_as: Option<Spanned<String>>,
+    /// `null` says that there is none.
+    schedule: Option<Spanned<IgnoredAny>>,
     schedules: Option<Spanned<IgnoredAny>>,
 }
 
@@ -78,14 +81,14 @@ pub struct PluginConfig {
 #[serde(deny_unknown_fields, default)]
 struct RetryConfig {
     max_attempts: Option<Bounded<1, MAX_ATTEMPTS>>,
-    backoff_base_seconds: Option<Bounded<0, MAX_BACKOFF_SECONDS>>,
+    backoff_base_seconds: Option<Seconds<0, MAX_BACKOFF_SECONDS>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct BreakerConfig {
     threshold: Option<Bounded<0, MAX_THRESHOLD>>,
-    reset_after_seconds: Option<Bounded<1, MAX_TIMEOUT_SECONDS>>,
+    reset_after_seconds: Option<Seconds<1, MAX_TIMEOUT_SECONDS>>,
 }
 
 impl Config {
@@ -187,7 +190,7 @@ impl PluginConfig {
     }
 
     fn settings(&self, name: &str, beside: &Path, all: &Confinement) -> Result<PluginSettings, String> {
-        if self.schedules.is_some() {
+        if self.schedule.is_some() || self.schedules.is_some() {
             return Err(format!(
                 "schedules of {name:?} are refused: schedules come later with calendars; \
                  create each job with `longhaul jobs create --due-at`"
@@ -210,8 +213,8 @@ impl PluginConfig {
         }
         let usual = self.confined(all);
         let backoff_seconds =
-            self.retry.backoff_base_seconds.map_or(usual.retry.backoff_seconds, Bounded::as_u32);
-        let seconds = |limit: &Bounded<1, MAX_TIMEOUT_SECONDS>| Duration::from_secs(limit.value());
+            self.retry.backoff_base_seconds.map_or(usual.retry.backoff_seconds, Seconds::as_u32);
+        let seconds = |limit: &Seconds<1, MAX_TIMEOUT_SECONDS>| Duration::from_secs(limit.value());
         Ok(PluginSettings {
             activity: if self.enabled == Some(false) { Activity::Disabled } else { Activity::Enabled },
             uses: self.uses.clone(),
@@ -229,7 +232,7 @@ impl PluginConfig {
                 reset_after_seconds: self
                     .circuit_breaker
                     .reset_after_seconds
-                    .map_or(usual.breaker.reset_after_seconds, Bounded::value),
+                    .map_or(usual.breaker.reset_after_seconds, Seconds::value),
             },
             env_passthrough: self.env_passthrough.clone(),
             strictness: if self.strict { Strictness::Strict } else { Strictness::Lenient },
@@ -261,7 +264,7 @@ fn doubts_of(plugin: &Plugin) -> Vec<String> {
 
 /// A plugin that jobs may name and that cannot be used now, and why.
 pub fn left_out_plugin(name: String, settings: &PluginSettings, why: String) -> LeftOut {
-    let (lane, retry) = (engine::plugin::lane(&name, settings.parallelism), settings.retry);
+    let (lane, retry) = (executors::plugin::lane(&name, settings.parallelism), settings.retry);
     LeftOut { name, why, lane, retry, needs_its_node: false }
 }
 

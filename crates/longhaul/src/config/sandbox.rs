@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use engine::Mistake;
-use engine::process::{ProcessSettings, RunAs, SandboxPolicy};
+use config_file::Mistake;
+use executors::process::{ProcessSettings, RunAs, SandboxPolicy};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 

@@ -1,6 +1,7 @@
 //! What a configuration may say, and how its mistakes are told.
 
-use engine::process::{Limits, NewPrivileges};
+use domain::policy::JobLife;
+use executors::process::{Limits, NewPrivileges};
 
 use super::*;
 
@@ -57,7 +58,7 @@ fn whole_file_is_read() {
 
 #[test]
 fn workspaces_are_bounded_and_shared_only_by_the_operators_word() {
-    use engine::Reach;
+    use executors::Reach;
     let parse = |text: &str| Config::parse(Path::new("f.yaml"), text).unwrap();
     let usual = parse("");
     assert_eq!(usual.workspaces.settings(Among::Alone).reach, Reach::EveryNode);
@@ -136,7 +137,8 @@ fn every_mistake_is_told_with_its_place() {
             "executors:\n- { name: a, kind: process, argv: wc -w }\n",
             "f.yaml:2:35: a list is expected here, as [one, two]",
         ),
-        ("retention: { other_seconds: long }\n", "f.yaml:1:29: a whole number is expected here"),
+        ("retention: { other_seconds: long }\n", "f.yaml:1:29: must be a duration such as 90s, 1h30m or 7d"),
+        ("lanes: { gpu: { limit: long } }\n", "f.yaml:1:24: a whole number is expected here"),
         ("a: [\n", "f.yaml:"),
     ] {
         let mistake = mistake(text);
@@ -226,4 +228,189 @@ fn mistakes_about_webhooks_are_told_with_their_place() {
         let told = told(&webhooks);
         assert!(told.starts_with("f.yaml:") && told.contains(expected), "{webhooks}: {told}");
     }
+}
+
+/// Every key that the file of examples may leave out, by the text that is refused with the list of what is known there.
+const PLACES: [(&str, &str); 15] = [
+    ("", "ZZZZZZZZ: 1\n"),
+    ("lease", "lease: { ZZZZZZZZ: 1 }\n"),
+    ("retention", "retention: { ZZZZZZZZ: 1 }\n"),
+    ("clock", "clock: { ZZZZZZZZ: 1 }\n"),
+    ("lanes", "lanes: { gpu: { ZZZZZZZZ: 1 } }\n"),
+    ("executors", "executors: [{ ZZZZZZZZ: 1 }]\n"),
+    ("executors", "executors: [{ limits: { ZZZZZZZZ: 1 } }]\n"),
+    ("plugins", "plugins: { tally: { ZZZZZZZZ: 1 } }\n"),
+    ("plugins", "plugins: { tally: { retry: { ZZZZZZZZ: 1 } } }\n"),
+    ("plugins", "plugins: { tally: { circuit_breaker: { ZZZZZZZZ: 1 } } }\n"),
+    ("webhooks", "webhooks: [{ ZZZZZZZZ: 1 }]\n"),
+    ("workspaces", "workspaces: { ZZZZZZZZ: 1 }\n"),
+    ("events", "events: [{ ZZZZZZZZ: 1 }]\n"),
+    ("policy", "policy: { ZZZZZZZZ: 1 }\n"),
+    ("policy", "policy: { defaults: { ZZZZZZZZ: 1 } }\n"),
+];
+/// A key that is refused, with the way around it.
+const REFUSED_KEY: &str = "schedules";
+
+#[test]
+fn example_has_every_key_of_the_configuration() {
+    let example = include_str!("../../../../examples/longhaul.yaml");
+    for (section, text) in PLACES {
+        let told = mistake(text);
+        let (_, known) = told.split_once("known here: ").unwrap_or_else(|| panic!("{text}: {told}"));
+        let key = format!("{section}:");
+        let begins = |line: &str| line.strip_prefix("# ").unwrap_or(line).starts_with(&key);
+        let before = example.lines().take_while(|line| !section.is_empty() && !begins(line));
+        let from = before.map(|line| line.len() + 1).sum::<usize>();
+        let rest = &example[from..];
+        // Up to the next key of the whole file.
+        let ends = rest.match_indices('\n').map(|(at, _)| at).filter(|at| begins_section(&rest[at + 1..]));
+        let end = ends.min().filter(|_| !section.is_empty()).unwrap_or(rest.len());
+        for key in known.split(", ").filter(|key| *key != REFUSED_KEY) {
+            assert!(
+                rest[..end].contains(&format!("{key}:")),
+                "examples/longhaul.yaml lacks {key:?} of {section:?}"
+            );
+        }
+    }
+}
+
+/// Whether a line begins with a key of the whole file, commented out or not.
+fn begins_section(line: &str) -> bool {
+    let told = mistake("ZZZZZZZZ: 1\n");
+    let (_, known) = told.split_once("known here: ").expect("they are listed");
+    let line = line.strip_prefix("# ").unwrap_or(line);
+    known.split(", ").any(|key| line.starts_with(&format!("{key}:")))
+}
+
+#[test]
+fn example_can_be_used_with_what_is_commented_out() {
+    let example = include_str!("../../../../examples/longhaul.yaml");
+    let (before, from) = example.split_once("# webhooks:").expect("webhooks are commented out");
+    let (webhooks, after) = from.split_once("\nworkspaces:").expect("workspaces come after them");
+    let webhooks = webhooks.replace("\n# ", "\n");
+    let whole =
+        format!("{before}webhooks:{webhooks}\nworkspaces:{after}").replace("    # run_as", "    run_as");
+    let config = Config::parse(Path::new("f.yaml"), &whole).expect("it can be read");
+    assert_eq!(config.webhooks.len(), 1);
+}
+
+/// Where durations are: the text before and after the keys, and the keys if the file does not name them.
+const DURATION_PLACES: [(&str, &str, Option<&[&str]>); 12] = [
+    ("retention: {", "}\n", None),
+    ("clock: {", "}\n", None),
+    ("policy: {", "}\n", None),
+    ("policy: { defaults: {", "} }\n", None),
+    ("policy: { kind_overrides: { press: {", "} } }\n", None),
+    ("executors: [{ name: a, kind: process, argv: [a],", "}]\n", Some(&["timeout_seconds", "grace_seconds"])),
+    ("executors: [{ name: a, kind: backend, argv: [a], roots: [/srv],", "}]\n", Some(&["idle_seconds"])),
+    ("executors: [{ name: a, kind: process, argv: [a], retry: {", "} }]\n", None),
+    ("executors: [{ name: a, kind: process, argv: [a], limits: {", "} }]\n", None),
+    ("plugins: { a: { retry: {", "} } }\n", None),
+    ("plugins: { a: { circuit_breaker: {", "} } }\n", None),
+    (
+        "webhooks: [{ name: a, path: /hooks/a, event: e, secret: { env: A }, signature_header: X, timestamp_header: Y,",
+        "}]\n",
+        Some(&["max_age_seconds"]),
+    ),
+];
+
+/// The keys that are known where this text has one that is not.
+fn known_keys(text: &str) -> Vec<String> {
+    let told = mistake(text);
+    let (_, known) = told.split_once("known here: ").unwrap_or_else(|| panic!("{text}: {told}"));
+    known.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn every_key_of_seconds_is_among_the_places_of_durations() {
+    let mut found = std::collections::BTreeSet::new();
+    for (_, text) in PLACES {
+        found.extend(known_keys(text).into_iter().filter(|key| key.ends_with("_seconds")));
+    }
+    for key in found {
+        let named = |place: &(&str, &str, Option<&[&str]>)| match place.2 {
+            Some(keys) => keys.contains(&key.as_str()),
+            None => known_keys(&format!("{} ZZZZZZZZ: 1 {}", place.0, place.1)).contains(&key),
+        };
+        // The lease has bounds of its own.
+        assert!(key == "renew_every_seconds" || DURATION_PLACES.iter().any(named), "{key}");
+    }
+}
+
+#[test]
+fn connector_file_takes_durations_with_units() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    let submit = "submit: { url: https://a.example.com/, idempotent: false, timeout_ms: 30s }";
+    file("press.yaml", &format!("name: press\npolicy: {{ max_ttl_seconds: 2h }}\n{submit}\n"));
+    file("longhaul.yaml", "connectors: [press.yaml]\n");
+    let config = Config::read(&dir.path().join("longhaul.yaml")).unwrap();
+    assert_eq!(config.policy().for_kind("press").max_ttl_seconds, 7_200);
+}
+
+#[test]
+fn example_leaves_the_life_of_work_of_jobs_as_it_is() {
+    let example = include_str!("../../../../examples/longhaul.yaml");
+    let policy = Config::parse(Path::new("f.yaml"), example).unwrap().policy();
+    let (granted, by) = policy.for_job(None, "anything", JobLife::Unbounded);
+    assert_eq!((granted.max_ttl_seconds, by), (86_400, domain::policy::LifeLimit::JobTtl));
+    let defaults = "policy: { defaults: { max_ttl_seconds: 900 } }\n";
+    let policy = Config::parse(Path::new("f.yaml"), defaults).unwrap().policy();
+    let (granted, by) = policy.for_job(None, "anything", JobLife::Unbounded);
+    assert_eq!((granted.max_ttl_seconds, by), (900, domain::policy::LifeLimit::MaxTtl));
+}
+
+#[test]
+fn durations_have_one_grammar_in_the_file() {
+    let retention = |written: &str| {
+        let text = format!("retention: {{ completed_seconds: {written} }}\n");
+        Config::parse(Path::new("f.yaml"), &text).map(|config| config.retention().completed_seconds)
+    };
+    for (written, seconds) in
+        [("604800", 604_800), ("7d", 604_800), ("1h30m", 5_400), ("'90'", 90), ("1w", 604_800)]
+    {
+        assert_eq!(retention(written).expect(written), seconds, "{written}");
+        assert_eq!(crate::due_time::duration(written.trim_matches('\'')).unwrap().as_secs(), seconds);
+    }
+    for written in ["1y", "-5", "'5 m'", "[7d]"] {
+        assert!(retention(written).is_err(), "{written}");
+    }
+    for (start, end, keys) in DURATION_PLACES {
+        let known = match keys {
+            Some(keys) => keys.iter().map(|key| (*key).to_owned()).collect(),
+            None => known_keys(&format!("{start} ZZZZZZZZ: 1 {end}")),
+        };
+        let is_duration = |key: &&String| ["seconds", "adopt_after"].iter().any(|end| key.ends_with(end));
+        let durations = known.iter().filter(is_duration).collect::<Vec<_>>();
+        assert!(!durations.is_empty(), "{start}");
+        // As long as each other: what is read knows its place.
+        let read = |value: &str| {
+            let pairs = durations.iter().map(|key| format!("{key}: {value}")).collect::<Vec<_>>();
+            let text = format!("{start} {} {end}", pairs.join(", "));
+            format!("{:?}", Config::parse(Path::new("f.yaml"), &text).expect(&text))
+        };
+        assert_eq!(read("60"), read("1m"), "{start}");
+        let text = format!("{start} {}: soon {end}", durations[0]);
+        assert!(mistake(&text).contains("must be a duration such as"), "{}", mistake(&text));
+    }
+    let lease = "lease: { seconds: 1m, renew_every_seconds: 20s }\n";
+    let config = Config::parse(Path::new("f.yaml"), lease).unwrap();
+    assert_eq!(config.lease(), Lease::new(60, 20).unwrap());
+    let policy = |written: &str| {
+        let text = format!("policy: {{ defaults: {{ invoke_timeout_ms: {written} }} }}\n");
+        Config::parse(Path::new("f.yaml"), &text).map(|config| config.policy().for_all().invoke_timeout_ms)
+    };
+    assert_eq!(
+        (policy("1500").unwrap(), policy("1500ms").unwrap(), policy("2m").unwrap()),
+        (1_500, 1_500, 120_000)
+    );
+    assert!(
+        policy("'1500'").unwrap_err().to_string().contains("must be a duration such as 500ms, 30s or 2m")
+    );
+    assert!(policy("2000h").unwrap_err().to_string().contains("is out of range"));
+    let told = retention("11y").unwrap_err().to_string();
+    assert!(told.contains("must be a duration such as 90s, 1h30m or 7d"), "{told}");
+    let clock = Config::parse(Path::new("f.yaml"), "clock: { adopt_after: 1h30m }\n").unwrap();
+    assert_eq!(clock.adopt_after_seconds(), 5_400);
+    assert!(mistake("clock: { adopt_after: 2d }\n").contains("must be 1 to 86400 seconds, and is 172800"));
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use engine::Mistake;
-use engine::http::{SecretSource, Secrets};
+use config_file::Mistake;
+use executors::http::{SecretSource, Secrets};
 use serde::Deserialize;
 use server::{Endpoint, SignedTime, Webhooks};
 
-use super::bounded::Bounded;
+use super::bounded::{Bounded, Seconds};
 use super::{Config, check_circle};
 
 const MAX_BODY_BYTES: u64 = Endpoint::MAX_BODY_BYTES as u64;
@@ -31,7 +31,7 @@ pub struct WebhookConfig {
     #[serde(default)]
     timestamp_header: Option<String>,
     #[serde(default)]
-    max_age_seconds: Option<Bounded<1, MAX_AGE_SECONDS>>,
+    max_age_seconds: Option<Seconds<1, MAX_AGE_SECONDS>>,
     #[serde(default)]
     max_body_bytes: Option<Bounded<1, MAX_BODY_BYTES>>,
     /// The header that says which messages are the same.
@@ -69,7 +69,7 @@ impl WebhookConfig {
         let key = secrets.value(&self.name).ok_or_else(|| format!("{:?} has no secret", self.name))?;
         let time = self.timestamp_header.clone().map(|header| SignedTime {
             header,
-            max_age_seconds: self.max_age_seconds.map_or(Endpoint::DEFAULT_MAX_AGE_SECONDS, Bounded::value),
+            max_age_seconds: self.max_age_seconds.map_or(Endpoint::DEFAULT_MAX_AGE_SECONDS, Seconds::value),
         });
         Ok(Endpoint {
             name: self.name.clone(),

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use engine::{LOOK_AFTER_ATTEMPTS, Mistake, Reach, TreeLimits, WorkspaceSettings};
+use config_file::Mistake;
+use executors::{LOOK_AFTER_ATTEMPTS, Reach, TreeLimits, WorkspaceSettings};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 

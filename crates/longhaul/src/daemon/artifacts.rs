@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::{Record, RecordId};
-use engine::process::Artifacts;
+use domain::RecordId;
+use executors::process::Artifacts;
 use store::Store;
 
 /// Removes them. Nobody waits for it.
@@ -11,10 +11,7 @@ pub(super) async fn remove_unknown(store: Arc<dyn Store>, artifacts: Arc<Artifac
     let Ok(jobs) = artifacts.jobs() else { return };
     for job_id in jobs {
         let known = match store.load(&RecordId::from(job_id.clone())).await {
-            Ok(Some(loaded)) => match &*loaded.record {
-                Record::Job(job) => !job.purged,
-                Record::Operation(_) | Record::Event(_) | Record::Run(_) => false,
-            },
+            Ok(Some(loaded)) => loaded.record.as_job().is_some_and(|job| !job.purged),
             Ok(None) => false,
             // Better kept too long than lost.
             Err(_) => true,

@@ -13,10 +13,13 @@ use server::Secret;
 use store::Token;
 
 use crate::client::DaemonFile;
+use crate::daemon::full_disk;
 
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const NODE_ID_DIGITS: usize = 16;
+/// `daemon.json` is padded to this, so that any other fits into its bytes.
+const DAEMON_FILE_BYTES: usize = 256;
 
 /// Makes the directory if it is not there; its full path.
 pub fn make_data_dir(data_dir: &Path) -> Result<PathBuf> {
@@ -25,14 +28,40 @@ pub fn make_data_dir(data_dir: &Path) -> Result<PathBuf> {
     Ok(data_dir.canonicalize()?)
 }
 
+/// Writes `daemon.json`. On a full disk the bytes of the last one are used again, which need no room.
 pub(super) fn write_daemon_file(data_dir: &Path, daemon: &DaemonFile) -> Result<()> {
-    write(&DaemonFile::path(data_dir), &serde_json::to_string(daemon)?)
+    let text = format!("{:DAEMON_FILE_BYTES$}", serde_json::to_string(daemon)?);
+    match write(&DaemonFile::path(data_dir), &text) {
+        Err(error) if full_disk::is_full(&error) => overwrite_daemon_file(data_dir, &text).map_err(|_| error),
+        written => written,
+    }
 }
 
-/// Whoever looks for the daemon finds that there is none.
+/// Never in place: a reader must not see half of it.
+fn overwrite_daemon_file(data_dir: &Path, text: &str) -> std::io::Result<()> {
+    let (path, spare) = (DaemonFile::path(data_dir), spare_daemon_file(data_dir));
+    let _ = fs::remove_file(path.with_extension("new"));
+    if path.exists() {
+        fs::rename(&path, &spare)?;
+    }
+    let mut file = OpenOptions::new().write(true).open(&spare)?;
+    if file.metadata()?.len() < text.len() as u64 {
+        return Err(ErrorKind::StorageFull.into());
+    }
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)?;
+    file.sync_all()?;
+    fs::rename(&spare, &path)
+}
+
+fn spare_daemon_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("daemon.spare")
+}
+
+/// Whoever looks for the daemon finds that there is none. Its bytes are kept for a start on a full disk.
 pub(super) fn remove_daemon_file(data_dir: &Path) {
     let path = DaemonFile::path(data_dir);
-    match fs::remove_file(&path) {
+    match fs::rename(&path, spare_daemon_file(data_dir)) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => crate::log::say!("longhaul: {} is left: {error}", path.display()),

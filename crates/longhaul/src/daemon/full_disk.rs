@@ -2,13 +2,34 @@
 
 use std::future::Future;
 use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use server::HostWarning;
 use store::StoreError;
 
 /// How long to wait before something is written again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// With less room than this the store's log cannot grow by one batch.
+const LITTLE_ROOM: u64 = 256 * 1024;
+
+/// Says that the disk of this directory is full, whenever it is.
+pub(super) fn warning_of(data_dir: &Path) -> HostWarning {
+    let data_dir = data_dir.to_owned();
+    Arc::new(move || {
+        // A disk that does not answer is told of by the store.
+        let disk = rustix::fs::statvfs(&data_dir).ok()?;
+        // What is reserved for root is room for a daemon of root.
+        let free = if rustix::process::geteuid().is_root() { disk.f_bfree } else { disk.f_bavail };
+        let room = free.saturating_mul(disk.f_frsize);
+        let told =
+            "the disk of the data directory is full: reads go on, writes are refused until there is room";
+        (room < LITTLE_ROOM).then(|| told.to_owned())
+    })
+}
 
 /// Whether there was no room for it.
 pub(super) fn is_full(error: &anyhow::Error) -> bool {

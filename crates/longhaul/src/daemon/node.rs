@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use domain::Timestamp;
 use engine::{Daemon, Measured, Membership, SharedClock, Standing, SystemClock, Timer};
-use store::{ClockStore, Node, SharedStore, Store, Taking};
+use store::{Node, SharedStore, Store, Taking};
 use store_sql::{PostgresStore, SCHEMA_VERSION, StoreTime};
 
 use super::full_disk;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use engine::plugin::PluginExecutor;
-use engine::process::ProcessHost;
-use engine::{Executors, LeftOut, Reach, Timer, Workspaces};
+use engine::{Executors, LeftOut, Timer};
+use executors::plugin::PluginExecutor;
+use executors::process::ProcessHost;
+use executors::{Reach, Workspaces};
 use store::Store;
 
 use crate::config::{Config, left_out_plugin};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::process::{Artifacts, ProcessHost, SandboxMethod, SandboxPolicy};
+use executors::process::{Artifacts, ProcessHost, SandboxMethod, SandboxPolicy};
 
 use super::DaemonOptions;
 use crate::config::SandboxWord;

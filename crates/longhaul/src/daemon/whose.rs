@@ -40,6 +40,10 @@ pub fn check_for_file(data_dir: &Path) -> Result<(), OpenError> {
         Filled::Blank if interrupted(&file).is_some() => return Ok(()),
         Filled::Blank => {}
     }
+    if file.exists() {
+        // A young file is told by its watermark: without its log it is damaged, and not another store's.
+        store_sql::refuse_damaged(&file)?;
+    }
     let key = callback_key_path(data_dir);
     if found(&key)?.is_some() {
         return Err(other_store(

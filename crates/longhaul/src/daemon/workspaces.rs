@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use anyhow::{Context, Result};
 use domain::{Record, RecordId};
-use engine::Workspaces;
+use executors::Workspaces;
 use store::Store;
 
 use crate::config::{Among, Config};

@@ -17,6 +17,16 @@ pub(super) fn last_answer(outside: &Outside<'_>) -> Option<String> {
     Some(if outside.last_error.is_some() { hint.to_owned() } else { format!("{hint} ({at})") })
 }
 
+/// What they asked for and were not granted.
+pub(super) fn what_was_granted(outside: &Outside<'_>) -> Option<String> {
+    let told = outside.clamps.iter().map(|clamp| {
+        let api::Clamp { limit, asked_seconds, granted_seconds } = clamp;
+        format!("{granted_seconds} s where {asked_seconds} s were asked for ({limit})")
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
 /// Why they could not be asked.
 pub(super) fn last_error(outside: &Outside<'_>) -> Option<String> {
     let error = outside.last_error.as_ref()?;
@@ -32,6 +42,7 @@ mod tests {
         serde_json::from_value(serde_json::json!({
             "operation_id": "op-7", "service": "press", "status": "running", "progress_hint": "page 2 of 9", "polls": 3,
             "dispatched_at": "T0", "last_polled_at": "T3", "next_poll_at": "T4", "expires_at": "T9",
+            "clamps": [{ "limit": "max_retry_after_seconds", "asked_seconds": 9999, "granted_seconds": 300 }],
             "last_error": { "code": "service_busy", "message": "later", "in_row": 2 },
         }))
         .unwrap()
@@ -45,6 +56,8 @@ mod tests {
             "running at press (op-7), asked 3 times, next at T4, given up at T9"
         );
         assert_eq!(last_answer(&outside).as_deref(), Some("page 2 of 9"));
+        let granted = "300 s where 9999 s were asked for (max_retry_after_seconds)";
+        assert_eq!(what_was_granted(&outside).as_deref(), Some(granted));
         assert_eq!(last_error(&outside).as_deref(), Some("service_busy: later (2 in a row)"));
     }
 

@@ -4,13 +4,14 @@
 pub fn in_words(reason: &str) -> String {
     let words = match reason {
         "runner_interrupted" => {
-            "the daemon ended while it ran, and no attempt is left; `longhaul jobs retry` makes one"
+            "whoever did it was not heard of before the lease ended, and no attempt is left; `longhaul jobs why` names them, \
+             `longhaul jobs retry` makes another attempt"
         }
-        "lease_lost" => "the daemon ended while it ran",
+        "lease_lost" => "whoever did it was not heard of before the lease ended",
         "deadline_elapsed" => "its time was over before it was",
         "cancel_unconfirmed" => "it was asked to stop and did not confirm it in time; it may still run",
         "cancel_unconfirmed_lease_lost" => {
-            "it was asked to stop, and the daemon ended before it could confirm it"
+            "it was asked to stop, and whoever did it was not heard of before it could confirm it"
         }
         "missing_target" => "it names no executor, peer or folder",
         other => return other.to_owned(),

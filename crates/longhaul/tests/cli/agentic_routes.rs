@@ -12,11 +12,40 @@ fn example(name: &str) -> String {
     path.canonicalize().expect("it is there").display().to_string()
 }
 
+/// The routes word for word as the RFC has them.
+const SEED: &str = "
+pipelines:
+  - name: agentic-tool-fetch
+    on: agentic.tool_request.jina-reader
+    steps:
+      - id: fetch
+        uses: jina-reader
+      - id: resume
+        uses: agentic-loop
+
+  - name: agentic-tool-fabric
+    on: agentic.tool_request.fabric
+    steps:
+      - id: fabric
+        uses: fabric
+      - id: resume
+        uses: agentic-loop
+";
+/// An agent that puts into the payload alone which turn asked.
+const PAYLOAD_ALONE: &str = "config: { correlation: false }";
+
 /// A daemon with these routes, whose agent is set up like this.
 fn daemon(dir: &Path, routes: &str, agent: &str) -> Daemon {
+    let tools = "jina-reader: { uses: page, retry: { max_attempts: 1 } }";
+    daemon_with(dir, routes, agent, tools)
+}
+
+/// The same, with other tools, which may be plugins below `plugins` of this directory.
+fn daemon_with(dir: &Path, routes: &str, agent: &str, tools: &str) -> Daemon {
+    std::fs::create_dir_all(dir.join("plugins")).expect("it can be");
     let config = format!(
-        "plugin_roots: ['{}']\npipelines: ['{routes}']\nplugins:\n  tally: {{ enabled: false }}\n  jina-reader: {{ uses: page, \
-         retry: {{ max_attempts: 1 }} }}\n  fabric: {{ uses: page }}\n  agentic-loop: {{ uses: turn, {agent} }}\n",
+        "plugin_roots: ['{}', plugins]\npipelines: ['{routes}']\nplugins:\n  tally: {{ enabled: false }}\n  {tools}\n  \
+         fabric: {{ uses: page }}\n  agentic-loop: {{ uses: turn, {agent} }}\n",
         example("plugins")
     );
     let file = dir.join("longhaul.yaml");
@@ -31,6 +60,26 @@ fn begin(dir: &Path, payload: &str) {
         0,
         &longhaul(dir, &["plugin", "run", "agentic-loop", "--command", "handle", "--payload", payload]),
     );
+}
+
+/// The routes of the seed as a file.
+fn seed(dir: &Path) -> String {
+    let file = dir.join("routes.yaml");
+    std::fs::write(&file, SEED).expect("it is written");
+    file.to_str().expect("it is text").to_owned()
+}
+
+fn plugin(dir: &Path, name: &str, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = dir.join("plugins").join(name);
+    std::fs::create_dir_all(&place).expect("it can be");
+    let manifest = format!(
+        "manifest_spec: ductile.plugin\nmanifest_version: 1\nname: {name}\nprotocol: 2\nentrypoint: run.py\ncommands:\n  - name: handle\n    type: write\n"
+    );
+    std::fs::write(place.join("manifest.yaml"), manifest).expect("it is written");
+    std::fs::write(place.join("run.py"), script).expect("it is written");
+    std::fs::set_permissions(place.join("run.py"), std::fs::Permissions::from_mode(0o755))
+        .expect("it can be");
 }
 
 fn events(dir: &Path, kind: &str) -> Vec<Value> {
@@ -72,7 +121,7 @@ fn steps(run: &Value) -> Vec<&str> {
         .collect()
 }
 
-// conforms: D28 D37
+// conforms: D28
 #[test]
 fn routes_of_the_rfc_run_as_they_stand_there_and_every_turn_asks_for_a_tool_or_is_the_last() {
     let dir = tempfile::tempdir().unwrap();
@@ -128,17 +177,90 @@ fn what_an_agent_sets_is_carried_over_every_hop_into_other_pipelines_and_no_payl
     assert_eq!(done["correlation"], asked(2, "critique"));
 }
 
+// conforms: D57
 #[test]
-fn what_an_agent_puts_into_the_payload_alone_is_in_its_context_where_the_file_carries_payloads() {
+fn routes_of_the_seed_resume_an_agent_that_has_payloads_alone() {
     let dir = tempfile::tempdir().unwrap();
-    let as_it_stands = std::fs::read_to_string(example("pipelines/rfc-103/agentic-tools.yaml")).unwrap();
-    let carrying = dir.path().join("routes.yaml");
-    std::fs::write(&carrying, as_it_stands.replace("# carry: payload", "carry: payload")).unwrap();
-    let agent = "config: { correlation: false }";
-    let _daemon = daemon(dir.path(), carrying.to_str().unwrap(), agent);
+    let _daemon = daemon(dir.path(), &seed(dir.path()), PAYLOAD_ALONE);
+    // `plugin run` gives the payload as an event of the generic type.
     begin(dir.path(), r#"{"goal": "a critique", "run_id": "R1"}"#);
     assert_eq!(the_event(dir.path(), "agent.completed")["payload"]["steps_taken"], 2);
     assert!(over(dir.path(), 2).iter().all(|run| steps(run).len() == 2));
+    // The agent was resumed by the event of the tool's own type.
+    assert_eq!(events(dir.path(), "content_ready").len(), 2);
+    assert_eq!(events(dir.path(), "agentic.tool_result"), Vec::<Value>::new());
+}
+
+#[test]
+fn tool_that_fails_resumes_its_agent_with_an_error_result() {
+    for agent in [PAYLOAD_ALONE, ""] {
+        let dir = tempfile::tempdir().unwrap();
+        let broken = "#!/usr/bin/env python3\nraise SystemExit(78)\n";
+        plugin(dir.path(), "broken", broken);
+        let tools = "jina-reader: { uses: broken }";
+        let _daemon = daemon_with(dir.path(), &seed(dir.path()), agent, tools);
+        begin(dir.path(), r#"{"goal": "a critique", "run_id": "R1"}"#);
+        let escalated = the_event(dir.path(), "agent.escalated")["payload"].clone();
+        let told = &escalated["result"];
+        assert_eq!((&escalated["reason"], &told["status"]), (&json!("tool_error"), &json!("error")));
+        assert_eq!(
+            (&told["run_id"], &told["step"], &told["tool"], &told["result"]),
+            (&json!("R1"), &json!(1), &json!("fetch"), &Value::Null)
+        );
+        assert_eq!(told["error"]["code"], "exit_code_78", "{told}");
+        let run = over(dir.path(), 1).remove(0);
+        assert_eq!(steps(&run), ["fetch", "on_error/resume"]);
+    }
+}
+
+/// Writes a line at every turn into a file that it finds again, asks twice for a tool, and tells at the end what it has found.
+const WRITER: &str = r#"#!/usr/bin/env python3
+import json, pathlib, sys
+request = json.load(sys.stdin)
+place = pathlib.Path(request["workspace_dir"])
+with (place / "trace.jsonl").open("a") as trace:
+    trace.write("turn\n")
+turns = (place / "trace.jsonl").read_text().count("turn")
+step = {"run_id": "R1", "step": turns, "tool": "writer-tool"}
+ask = {"type": "agentic.tool_request.tool", "payload": step}
+found = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+done = {"type": "agent.completed", "payload": {"run_id": "R1", "turns": turns, "found": found}}
+json.dump({"status": "ok", "result": "turn", "events": [ask if turns < 3 else done]}, sys.stdout)
+"#;
+
+/// Leaves a file for each time that it was asked.
+const WRITERS_TOOL: &str = r#"#!/usr/bin/env python3
+import json, pathlib, sys
+request = json.load(sys.stdin)
+artifacts = pathlib.Path(request["workspace_dir"]) / "artifacts"
+artifacts.mkdir(exist_ok=True)
+(artifacts / f"page-{request['event']['payload']['step']}.html").write_text("a page")
+json.dump({"status": "ok", "result": "left"}, sys.stdout)
+"#;
+
+#[test]
+fn files_of_an_agent_span_the_turns_of_its_run() {
+    let dir = tempfile::tempdir().unwrap();
+    plugin(dir.path(), "writer", WRITER);
+    plugin(dir.path(), "writer-tool", WRITERS_TOOL);
+    let routes = dir.path().join("routes.yaml");
+    let pipelines = "
+pipelines:
+  - { name: start, on: agentic.start, steps: [{ id: first, uses: writer }] }
+  - { name: ask, on: agentic.tool_request.tool, steps: [{ id: act, uses: writer-tool }, { id: resume, uses: writer }] }
+";
+    std::fs::write(&routes, pipelines).unwrap();
+    let _daemon = daemon(dir.path(), routes.to_str().unwrap(), "");
+    for round in 1..=2 {
+        // A second run begins with nothing of the first.
+        expect(0, &longhaul(dir.path(), &["events", "publish", "agentic.start"]));
+        let done = within("the agent is done", || {
+            Some(events(dir.path(), "agent.completed")).filter(|events| events.len() == round)
+        });
+        let told = &done[0]["payload"];
+        assert_eq!(told["turns"], 3, "{told}");
+        assert_eq!(told["found"], json!(["artifacts/page-1.html", "artifacts/page-2.html", "trace.jsonl"]));
+    }
 }
 
 #[test]
@@ -161,4 +283,48 @@ fn answer_to_what_nobody_waits_for_is_ignored_and_what_is_published_carries_what
     let refused = publish(&large);
     expect(1, &refused);
     assert!(crate::given::stderr(&refused).contains("correlation"), "{}", crate::given::stderr(&refused));
+}
+
+/// An agent that is its own tool, and writes down when each of its processes begins and ends.
+const SOLO: &str = r#"#!/usr/bin/env python3
+import json, pathlib, sys, time
+request = json.load(sys.stdin)
+log = (pathlib.Path(__file__).parent / "log").open("a", buffering=1)
+log.write("begin\n")
+time.sleep(0.05)
+context = request["context"]
+if context["ductile_step_id"] == "act":
+    events = []
+else:
+    step = context.get("step", 0) + 1
+    ask = {"type": "agentic.tool_request.solo", "payload": {"run_id": "R1", "step": step, "tool": "solo"}}
+    done = {"type": "agent.completed", "payload": {"run_id": "R1", "steps_taken": step - 1}}
+    events = [ask if step <= 2 else done]
+log.write("end\n")
+json.dump({"status": "ok", "result": "turn", "events": events}, sys.stdout)
+"#;
+
+// conforms: D1 D2
+#[test]
+fn agent_and_its_tools_take_turns_where_one_job_runs_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    plugin(dir.path(), "solo", SOLO);
+    let routes = dir.path().join("routes.yaml");
+    let pipelines = "
+pipelines:
+  - { name: start, on: agentic.start, steps: [{ id: first, uses: solo }] }
+  - { name: ask, on: agentic.tool_request.solo, steps: [{ id: act, uses: solo }, { id: resume, uses: solo }] }
+";
+    std::fs::write(&routes, pipelines).unwrap();
+    let _daemon = daemon(dir.path(), routes.to_str().unwrap(), "");
+    // Two agents: where jobs could run beside each other, these would.
+    for _ in 0..2 {
+        expect(0, &longhaul(dir.path(), &["events", "publish", "agentic.start"]));
+    }
+    let done = within("both agents are done", || {
+        Some(events(dir.path(), "agent.completed")).filter(|events| events.len() == 2)
+    });
+    assert!(done.iter().all(|event| event["payload"]["steps_taken"] == 2), "{done:?}");
+    let log = std::fs::read_to_string(dir.path().join("plugins/solo/log")).unwrap();
+    assert_eq!(log, "begin\nend\n".repeat(10), "both loops in one lane, one job after the other");
 }

@@ -39,7 +39,9 @@ fn left(dir: &Path) -> usize {
 /// All of it in a few seconds: whatever the figures are, everything is told, and told alike everywhere.
 #[track_caller]
 fn check_told(dir: &Path, output: &Output, store: &str) {
-    let (told, report) = (stdout(output), report(dir));
+    let told = stdout(output);
+    assert!(dir.join("report.json").exists(), "it has failed: {told}{}", stderr(output));
+    let report = report(dir);
     assert_eq!(
         told.contains("; bare disk: "),
         store == "SQLite",
@@ -87,7 +89,7 @@ fn check_told(dir: &Path, output: &Output, store: &str) {
     let page = std::fs::read_to_string(dir.join("report.html")).expect("it is there");
     assert_well_formed(&page);
     assert!(page.matches("<svg").count() == 4 && !page.contains("<script"), "four plots and no script");
-    assert_eq!(left(dir), 0, "the scratch directory is taken away");
+    assert_eq!(left(dir), 0, "the scratch directory is taken away: {}", stderr(output));
 }
 
 /// Every tag that is opened is closed, in order.

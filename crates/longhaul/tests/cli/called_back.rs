@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use slow_service::{Options, WebhookSecret};
 
-use crate::given::{Daemon, create, ended, until};
+use crate::given::{Daemon, create, ended, expect, longhaul, until};
 use crate::hasty_service::Hasty;
 use crate::outside::{Outside, daemon_to_call_back};
 
@@ -20,6 +20,29 @@ fn called_back(dir: &Path, secret: &str) -> (Outside, Daemon) {
     std::fs::write(&outside.connector, format!("{recipe}{signed}")).expect("it can be written");
     std::fs::write(dir.join("webhook"), format!("{SECRET}\n")).expect("it can be written");
     (outside, daemon_to_call_back(dir))
+}
+
+#[test]
+fn missing_public_url_is_said_at_the_start_and_by_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = Outside::start(dir.path());
+    let work = ["print it", "--executor", "slow-service", "--input", r#"{"seconds": 600}"#];
+    let why = |id: &str| expect(0, &longhaul(dir.path(), &["jobs", "why", id]));
+    let daemon = outside.daemon(dir.path());
+    let said = "${operation.callback_url} is empty in the requests of slow-service";
+    let log = daemon.log();
+    assert!(log.contains(said), "{log}");
+    let id = create(dir.path(), &work);
+    until(dir.path(), &id, "awaiting_external");
+    assert!(why(&id).contains("set public_url in longhaul.yaml"), "{}", why(&id));
+    drop(daemon);
+    // The log goes on where it was.
+    let daemon = daemon_to_call_back(dir.path());
+    let told = daemon.log()[log.len()..].to_owned();
+    assert!(!told.contains(said), "{told}");
+    assert!(!why(&id).contains("public_url"), "{}", why(&id));
+    drop(daemon);
+    outside.stop();
 }
 
 #[test]

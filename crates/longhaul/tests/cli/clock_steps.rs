@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use slow_service::Options;
 
-use crate::given::{Daemon, create, ended, expect, json as json_of, longhaul, show, until, verify, within};
+use crate::given::{
+    Daemon, binary, create, ended, expect, json as json_of, longhaul, show, until, verify, within,
+};
 use crate::jumps::Wall;
 use crate::outside::Outside;
 
@@ -21,7 +23,7 @@ const SOON: &str = "clock: { adopt_after: 2s }\nlease: { seconds: 30, renew_ever
      policy:\n  kind_overrides: { slow-service: { max_ttl_seconds: 900 } }\n";
 
 /// Asks over HTTP as the administrator: the status, and the answer.
-fn send(dir: &Path, daemon: &Daemon, method: &str, path: &str, body: &Value) -> (u16, Value) {
+pub fn send(dir: &Path, daemon: &Daemon, method: &str, path: &str, body: &Value) -> (u16, Value) {
     let token = std::fs::read_to_string(dir.join("admin.token")).expect("the daemon has made it");
     let request = ureq::http::Request::builder()
         .method(method)
@@ -155,7 +157,19 @@ fn store_that_is_ahead_is_set_right_and_goes_on() {
     assert_ne!(longhaul(dir.path(), &["clock", "set-right"]).status.code(), Some(0), "not without a yes");
     let told = expect(0, &longhaul(dir.path(), &["clock", "set-right", "--yes"]));
     assert!(told.contains("store time jumped by -259200 s"), "{told}");
-    assert_eq!(clock(dir.path())["step_seconds"], 0);
+    let shown = clock(dir.path());
+    assert_eq!((&shown["step_seconds"], &shown["steps_adopted"]), (&json!(0), &json!(1)), "{shown}");
+    let step = &shown["steps"][0];
+    let by = step["adopted_by"].as_str().unwrap();
+    assert!(by != "clock" && step["seconds"].as_i64().is_some_and(|by| (by + 3 * DAY).abs() < 60), "{shown}");
+    let times = ["from", "to"].map(|at| step[at].as_str().unwrap().parse::<jiff::Timestamp>().unwrap());
+    let jumped = times[1].duration_since(times[0]).as_secs_f64().round();
+    assert_eq!(step["seconds"].as_f64(), Some(jumped), "{shown}");
+    let (_, over_http) = send(dir.path(), &daemon, "GET", "/clock", &Value::Null);
+    assert_eq!(over_http["steps"], shown["steps"]);
+    let told = expect(0, &longhaul(dir.path(), &["clock"]));
+    let adopted = told.lines().find(|line| line.starts_with("Adopted ")).unwrap_or_default();
+    assert!(adopted.contains("-259200 s") && adopted.contains(by), "{told}");
     // What ran goes on and ends, what is new is done, a time of day stays what it is.
     ended(dir.path(), &before, "completed");
     let after = create(dir.path(), &["after", "--executor", "noop"]);
@@ -168,7 +182,42 @@ fn store_that_is_ahead_is_set_right_and_goes_on() {
     daemon.kill();
     let daemon = wall.daemon(dir.path());
     let log = daemon.log();
-    assert_eq!(clock(dir.path())["step_seconds"], 0, "a restart does not go back to the future: {log}");
+    let known = clock(dir.path());
+    assert_eq!(known["step_seconds"], 0, "a restart does not go back to the future: {log}");
+    assert_eq!(known["steps"], shown["steps"], "and knows who set it right");
     drop(daemon);
     verify(dir.path());
+}
+
+#[test]
+fn restored_store_knows_the_steps_of_its_clock() {
+    let (dir, wall) = (tempfile::tempdir().unwrap(), Wall::with("clock: { adopt_after: 1h }\n"));
+    let daemon = wall.daemon(dir.path());
+    wall.set(3 * DAY);
+    within("the step is seen", || (clock(dir.path())["step_seconds"].as_i64()? > 2 * DAY).then_some(()));
+    expect(0, &longhaul(dir.path(), &["clock", "set-right", "--yes"]));
+    let steps = clock(dir.path())["steps"].clone();
+    assert_eq!(steps.as_array().map(Vec::len), Some(1), "{steps}");
+    assert_ne!(steps[0]["adopted_by"], "clock");
+    drop(daemon);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let schema = runtime.block_on(test_postgres::Schema::new());
+    let database = ["--database", schema.address.as_str()];
+    let backups = tempfile::tempdir().unwrap();
+    let mut taken_from = (dir, &[][..]);
+    // Into a file, into a database, and out of it.
+    for (number, target) in [&[][..], &database, &[]].into_iter().enumerate() {
+        let backup = backups.path().join(number.to_string());
+        let run = |verb: &str, dir: &Path, store: &[&str]| {
+            let place = [verb, backup.to_str().unwrap(), "--data-dir", dir.to_str().unwrap()];
+            expect(0, &binary(&[&place, store].concat()).output().unwrap());
+        };
+        run("backup", taken_from.0.path(), taken_from.1);
+        let restored = tempfile::tempdir().unwrap();
+        run("restore", restored.path(), target);
+        let daemon = Daemon::start_with(restored.path(), target);
+        assert_eq!(clock(restored.path())["steps"], steps, "{target:?}");
+        drop(daemon);
+        taken_from = (restored, target);
+    }
 }

@@ -1,10 +1,16 @@
 //! `longhaul run`: any command as a durable job.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use crate::given::{Daemon, binary, ended, expect, longhaul, stderr, stdout, until, until_told, verify};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::given::{
+    Daemon, binary, ended, expect, longhaul, stderr, stdout, until, until_told, verify, within,
+};
+use crate::peers::send;
 
 #[test]
 fn command_runs_here_and_its_output_is_printed() {
@@ -36,6 +42,20 @@ fn command_that_fails_is_1_with_its_last_words_and_is_not_tried_again() {
     assert_eq!(list["work"][0]["title"], "fails");
     assert_eq!(list["work"][0]["state"], "failed");
     assert_eq!(list["work"][0]["runner"]["attempt_count"], 1);
+}
+
+#[test]
+fn command_posted_over_http_that_fails_is_not_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let input = json!({ "argv": ["sh", "-c", "echo once >> runs; exit 1"], "cwd": dir.path() });
+    let order = json!({ "title": "fails", "executor": "command", "input": input });
+    let made = send(dir.path(), &daemon, "POST", "/jobs", &order);
+    let id = made["job_id"].as_str().unwrap_or_else(|| panic!("{made}"));
+    let over = ended(dir.path(), id, "failed");
+    assert_eq!(over["error"]["code"], "exit_nonzero", "{over}");
+    assert_eq!(crate::given::show(dir.path(), id)["runner"]["attempt_count"], 1);
+    assert_eq!(std::fs::read_to_string(dir.path().join("runs")).unwrap(), "once\n");
 }
 
 #[test]
@@ -101,8 +121,9 @@ fn command_that_must_not_run_twice_does_not_and_the_reason_is_told() {
     let _daemon = Daemon::start(dir.path());
     let ended = run.wait_with_output().unwrap();
     expect(1, &ended);
-    let told = "unavailable: runner_interrupted: the daemon ended while it ran";
-    assert!(stderr(&ended).contains(told), "{}", stderr(&ended));
+    let told = stderr(&ended);
+    assert!(told.contains("unavailable: the daemon of node "), "{told}");
+    assert!(told.contains("; it was last heard of at 20"), "{told}");
     assert_eq!(std::fs::read_to_string(dir.path().join("runs")).unwrap(), "once\n");
 }
 
@@ -222,4 +243,84 @@ fn detached_command_goes_on_by_itself_and_tells_its_progress() {
     );
     std::fs::write(&go, "").unwrap();
     assert_eq!(ended(dir.path(), &id, "completed")["data"]["stdout_tail"], "done\n");
+}
+
+// conforms: O9 O57
+#[test]
+fn invoked_command_ends_with_its_time_limit() {
+    let (dir, effects) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let config = dir.path().join("longhaul.yaml");
+    std::fs::write(&config, "policy: { defaults: { invoke_timeout_ms: 1500 } }\n").unwrap();
+    let daemon = Daemon::start_with(dir.path(), &["--config", config.to_str().expect("it is text")]);
+    // Its own limit, or the host's where it states none.
+    for (name, timing) in [("own", json!({ "timeout_ms": 1_000 })), ("host", json!({}))] {
+        let file = effects.path().join(name);
+        let argv = json!(["sh", "-c", "echo $$ > $0; exec sleep 1000", file]);
+        let body = json!({ "input": { "argv": argv }, "timing": timing });
+        let over = send(dir.path(), &daemon, "POST", "/v1/capabilities/command/invoke", &body);
+        assert_eq!((&over["status"], &over["error"]["code"]), (&json!("failed"), &json!("action-timeout")));
+        let process = std::fs::read_to_string(&file).expect("it had begun");
+        let process = Path::new("/proc").join(process.trim());
+        within("the command has ended", || (!process.exists()).then_some(()));
+        until(dir.path(), over["outcome/id"].as_str().unwrap(), "cancelled");
+    }
+}
+
+/// A command that has begun, followed in the foreground: whoever follows it, and its id.
+fn followed(dir: &Path, arguments: &[&str]) -> (Child, String) {
+    let command = ["--", "sh", "-c", "echo up; exec sleep 1000"];
+    let mut run = following(dir, &[&["run"], arguments, &command].concat());
+    let mut printed = BufReader::new(run.stdout.take().expect("it is ours")).lines();
+    assert_eq!(printed.next().expect("it prints").expect("it is text"), "up");
+    let mut first = String::new();
+    // Byte by byte: nothing of what follows may stay in a buffer.
+    let told = run.stderr.as_mut().expect("it is ours");
+    while !first.ends_with('\n') {
+        let mut byte = [0];
+        told.read_exact(&mut byte).expect("it tells its id");
+        first.push(char::from(byte[0]));
+    }
+    let id = first.trim().strip_prefix("longhaul: job ").expect("its id comes first").to_owned();
+    (run, id)
+}
+
+/// What Ctrl-C sends.
+fn interrupt(run: &Child) {
+    let pid = i32::try_from(run.id()).ok().and_then(Pid::from_raw).expect("it is a process");
+    kill_process(pid, Signal::INT).expect("it lives");
+}
+
+#[test]
+fn interrupted_run_leaves_its_job_running_and_is_130() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let (run, id) = followed(dir.path(), &[]);
+    interrupt(&run);
+    let left = run.wait_with_output().unwrap();
+    expect(130, &left);
+    let told = format!(
+        "longhaul: job {id} goes on; `longhaul jobs logs {id} --follow` shows its output, \
+         `longhaul jobs cancel {id}` stops it\n"
+    );
+    assert!(stderr(&left).ends_with(&told), "{}", stderr(&left));
+    let status = until(dir.path(), &id, "running");
+    assert_eq!(status["cancel_requested"], json!(false), "{status}");
+    // The verb that it names stops it.
+    expect(0, &longhaul(dir.path(), &["jobs", "cancel", &id]));
+    ended(dir.path(), &id, "cancelled");
+}
+
+#[test]
+fn interrupt_cancels_the_job_of_a_run_that_asks_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start(dir.path());
+    let (mut run, id) = followed(dir.path(), &["--cancel-on-interrupt"]);
+    interrupt(&run);
+    within("the command was cancelled", || run.try_wait().unwrap());
+    let over = run.wait_with_output().unwrap();
+    expect(1, &over);
+    let told = format!("longhaul: asking to stop job {id}; Ctrl-C again leaves it\n");
+    assert!(stderr(&over).contains(&told), "{}", stderr(&over));
+    assert!(!stderr(&over).contains("goes on"), "{}", stderr(&over));
+    ended(dir.path(), &id, "cancelled");
 }

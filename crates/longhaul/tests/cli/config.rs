@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::given::{Daemon, create, ended, expect, longhaul, stderr};
+use crate::given::{Daemon, binary, create, ended, expect, longhaul, stderr};
 
 fn write(dir: &Path, text: &str) -> String {
     let path = dir.join("longhaul.yaml");
@@ -54,6 +54,47 @@ fn mistake_is_told_with_line_column_and_hint_and_nothing_is_started() {
     assert!(stderr(&missing).contains("/no/such.yaml: cannot be read"), "{}", stderr(&missing));
 }
 
+// conforms: O130
+#[test]
+fn volatile_persistence_is_for_a_kind_that_declares_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let policy = "  defaults: { persistence: volatile }\n";
+    let config = write(dir.path(), &format!("durability: full\npolicy:\n{policy}"));
+    for arguments in [&["config", "check"][..], &["serve"]] {
+        let output = longhaul(dir.path(), &[arguments, &["--config", &config]].concat());
+        expect(1, &output);
+        let told = stderr(&output);
+        assert!(told.contains(&format!("{config}:3:3: persistence: volatile is for a kind")), "{told}");
+    }
+    for policy in
+        ["  defaults: { persistence: durable }\n", "  kind_overrides: { press: { persistence: volatile } }\n"]
+    {
+        let config = write(dir.path(), &format!("policy:\n{policy}"));
+        expect(0, &longhaul(dir.path(), &["config", "check", "--config", &config]));
+    }
+}
+
+#[test]
+fn event_types_that_cannot_be_settled_are_told_with_their_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let tide = "  - { type: tide.changed, settled_by: claimants }\n";
+    for (second, told) in [
+        (tide, "the type \"tide.changed\" is named twice"),
+        ("  - { type: '', settled_by: router }\n", "a type has 1 to "),
+        ("  - { type: \"a\\tb\", settled_by: router }\n", "none of them a control character"),
+        ("  - { type: swell, settled_by: nobody }\n", "claimants"),
+        ("  - { type: swell }\n", "settled_by"),
+    ] {
+        let config = write(dir.path(), &format!("events:\n{tide}{second}"));
+        let output = longhaul(dir.path(), &["config", "check", "--config", &config]);
+        expect(1, &output);
+        let mistake = stderr(&output);
+        assert!(mistake.contains(&format!("{config}:3:")) && mistake.contains(told), "{told}: {mistake}");
+    }
+    let config = write(dir.path(), &format!("events:\n{tide}"));
+    expect(0, &longhaul(dir.path(), &["config", "check", "--config", &config]));
+}
+
 #[test]
 fn what_may_not_work_here_is_a_warning_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
@@ -96,4 +137,32 @@ fn example_of_the_repository_can_be_used() {
     let dir = tempfile::tempdir().unwrap();
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/longhaul.yaml");
     expect(0, &longhaul(dir.path(), &["config", "check", "--config", example]));
+}
+
+/// The indented lines of a help from this one on, as somebody would copy them; none of them is wrapped.
+pub fn copied(help: &str, first: &str) -> String {
+    let lines = help.lines().skip_while(|line| *line != first);
+    let lines: Vec<&str> = lines.take_while(|line| line.starts_with("  ")).collect();
+    assert!(lines.len() > 10, "{help}");
+    assert_eq!(lines.iter().find(|line| line.len() > 80), None);
+    lines.join("\n")
+}
+
+#[test]
+fn example_in_the_help_can_be_copied() {
+    for columns in ["80", "100", "200"] {
+        let help = binary(&["config", "check", "--help"]).env("COLUMNS", columns).output().unwrap();
+        let yaml = copied(&expect(0, &help), "  listen: 127.0.0.1:7420");
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("pipelines")).unwrap();
+        // What lies elsewhere is not there: that is told with its place, after the whole file was read.
+        let config = write(dir.path(), &yaml);
+        let checked = longhaul(dir.path(), &["config", "check", &config]);
+        let told = stderr(&checked);
+        assert!(told.contains("printing.yaml: cannot be read"), "{told}");
+        let without = yaml.replace("connectors: [printing.yaml]", "connectors: []");
+        let config = write(dir.path(), &without);
+        let checked = binary(&["config", "check", &config]).env("PRESS_SECRET", "a secret of both").output();
+        expect(0, &checked.unwrap());
+    }
 }

@@ -86,6 +86,16 @@ fn change_body(dir: &Path, id: &str, name: &str) {
     assert_eq!(store.execute(changed, (id, name)).expect("it is there"), 1);
 }
 
+/// Asks over HTTP as the administrator: the status, and the answer.
+fn get(dir: &Path, daemon: &Daemon, path: &str) -> (u16, String) {
+    let token = std::fs::read_to_string(dir.join("admin.token")).expect("the daemon has made it");
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let asked = agent.get(format!("{}{path}", daemon.url));
+    let asked = asked.header("Authorization", format!("Bearer {}", token.trim()));
+    let mut answer = asked.call().expect("the daemon answers");
+    (answer.status().as_u16(), answer.body_mut().read_to_string().expect("it is text"))
+}
+
 #[test]
 fn damaged_result_is_an_error_and_is_counted() {
     let dir = tempfile::tempdir().unwrap();
@@ -99,15 +109,29 @@ fn damaged_result_is_an_error_and_is_counted() {
     expect(1, &result);
     assert!(stderr(&result).contains("a stored body is damaged"), "{}", stderr(&result));
     assert!(daemon.log().contains("body_damaged") && daemon.log().contains("expected="), "{}", daemon.log());
-    let token = std::fs::read_to_string(dir.path().join("admin.token")).unwrap();
-    let metrics = ureq::get(format!("{}/metrics", daemon.url))
-        .header("Authorization", format!("Bearer {}", token.trim()))
-        .call()
-        .unwrap()
-        .body_mut()
-        .read_to_string()
-        .unwrap();
+    let (status, problem) = get(dir.path(), &daemon, &format!("/jobs/{id}/result"));
+    let problem: serde_json::Value = serde_json::from_str(&problem).unwrap();
+    assert_eq!((status, &problem["code"]), (500, &"body_damaged".into()), "{problem}");
+    assert!(problem.get("result").is_none(), "nothing of it is given: {problem}");
+    let (_, metrics) = get(dir.path(), &daemon, "/metrics");
     assert!(!metrics.contains("longhaul_damaged_body_reads_total 0"), "{metrics}");
+}
+
+#[test]
+fn damaged_input_hides_no_other_job_in_lists() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_with(dir.path(), &["--no-dispatch"]);
+    let job = || create(dir.path(), &["t", "--executor", "noop", "--input", "{\"page\":\"one\"}"]);
+    let (damaged, whole) = (job(), job());
+    daemon.kill();
+    change_body(dir.path(), &damaged, "input");
+    let daemon = Daemon::start_with(dir.path(), &["--no-dispatch"]);
+    let (status, list) = get(dir.path(), &daemon, "/jobs");
+    assert_eq!(status, 200, "{list}");
+    assert!(list.contains(&damaged) && list.contains(&whole), "{list}");
+    assert!(list.contains("\"one\"") && !list.contains("\"two\""), "no damaged byte is shown: {list}");
+    assert_eq!(get(dir.path(), &daemon, &format!("/jobs/{damaged}")).0, 500);
+    assert!(daemon.log().contains("body_damaged"), "{}", daemon.log());
 }
 
 #[test]

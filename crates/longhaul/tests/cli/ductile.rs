@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use domain::Digest;
-use engine::mac::hmac_sha256;
+use executors::mac::hmac_sha256;
 use serde_json::{Value, json};
 
 use crate::given::{Daemon, within};

@@ -53,13 +53,35 @@ fn young_file_without_its_log_is_no_empty_store() {
     let id = killed(dir.path());
     std::fs::remove_file(dir.path().join("longhaul.sqlite-wal")).unwrap();
     all_refused("log_damaged", dir.path());
-    // The daemon looks at its directory first.
-    refused("other_store", &serve(dir.path(), &[]));
+    refused("log_damaged", &serve(dir.path(), &[]));
+    // An empty store would remove the output of what is lost.
+    refused("other_store", &serve(dir.path(), &["--accept-loss"]));
+    assert!(has_output(dir.path(), &id));
+}
+
+#[test]
+fn young_file_without_log_and_watermark_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = killed(dir.path());
+    std::fs::remove_file(dir.path().join("longhaul.sqlite-wal")).unwrap();
     // Without the watermark nobody knows that there was more.
     std::fs::remove_file(dir.path().join("longhaul.sqlite.mark")).unwrap();
     all_refused("store_missing", dir.path());
     refused("other_store", &serve(dir.path(), &[]));
     assert!(has_output(dir.path(), &id));
+}
+
+#[test]
+fn young_file_without_its_log_is_served_if_the_loss_is_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = killed(dir.path());
+    std::fs::remove_file(dir.path().join("longhaul.sqlite-wal")).unwrap();
+    std::fs::rename(dir.path().join("artifacts"), dir.path().join("artifacts-of-before")).unwrap();
+    refused("log_damaged", &serve(dir.path(), &[]));
+    let daemon = Daemon::start_with(dir.path(), &["--accept-loss"]);
+    expect(4, &longhaul(dir.path(), &["jobs", "show", &id]));
+    daemon.kill();
+    drop(Daemon::start(dir.path()));
 }
 
 #[test]

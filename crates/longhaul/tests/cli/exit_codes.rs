@@ -1,6 +1,6 @@
 //! Exit codes and last words that scripts may rely on.
 
-use crate::given::{Daemon, create, ended, expect, longhaul, stderr, stdout};
+use crate::given::{Daemon, create, ended, expect, longhaul, show, stderr, stdout};
 
 #[test]
 fn daemon_that_cannot_be_reached_is_3() {
@@ -80,8 +80,33 @@ fn every_end_but_completed_is_1() {
     let expires = create(dir.path(), &["expires", "--executor", "slow", "--deadline-at", "1s"]);
     ended(dir.path(), &expires, "expired");
     let nobody = create(dir.path(), &["nobody"]);
-    expect(0, &longhaul(dir.path(), &["jobs", "run", &nobody]));
+    expect(1, &longhaul(dir.path(), &["jobs", "run", &nobody]));
     ended(dir.path(), &nobody, "unavailable");
+}
+
+#[test]
+fn run_that_nothing_here_can_do_is_1_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let _daemon = Daemon::start_with(dir.path(), &["--no-dispatch"]);
+    let nobody = create(dir.path(), &["nobody"]);
+    for arguments in [&["jobs", "run", &nobody][..], &["jobs", "run", &nobody, "--json"]] {
+        let run = longhaul(dir.path(), arguments);
+        let told = expect(1, &run);
+        assert!(told.contains("unavailable"), "the status is told all the same: {told}");
+        let why = stderr(&run);
+        for part in ["Failed to run job: nothing here can do it: the job names no", "(missing_target)", "why"]
+        {
+            assert!(why.contains(part), "{part}: {why}");
+        }
+    }
+    // What can be done is 0, also when it fails later.
+    let fails =
+        create(dir.path(), &["fails", "--executor", "slow", "--input", r#"{"seconds":0,"fail":"no paper"}"#]);
+    expect(0, &longhaul(dir.path(), &["jobs", "run", &fails]));
+    ended(dir.path(), &fails, "failed");
+    expect(0, &longhaul(dir.path(), &["jobs", "retry", &fails]));
+    expect(0, &longhaul(dir.path(), &["jobs", "retry", &nobody]));
+    assert_eq!(show(dir.path(), &nobody)["state"], "queued", "it waits for whoever pulls next");
 }
 
 #[test]

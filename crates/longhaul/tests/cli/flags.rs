@@ -22,8 +22,6 @@ fn every_flag_of_create_arrives() {
             "c",
             "--owner",
             "o",
-            "--assigned-peer",
-            "repow-blue-00000000",
             "--session",
             "s",
             "--correlation-id",
@@ -77,7 +75,6 @@ fn every_flag_of_create_arrives() {
         ("kind", "k"),
         ("created_by_peer_id", "c"),
         ("owner_peer_id", "o"),
-        ("assigned_peer_id", "repow-blue-00000000"),
         ("repowire_session_id", "s"),
         ("correlation_id", "x"),
         ("circle", "blue"),
@@ -95,6 +92,10 @@ fn every_flag_of_create_arrives() {
         (&execution["process_scope"], &execution["continuity"]),
         (&json!("per_fire"), &json!("fresh"))
     );
+    // A job is done by an executor or by a peer.
+    let peer = "repow-blue-00000000";
+    let assigned = json_of(dir.path(), &["jobs", "create", "pulled", "--assigned-peer", peer, "-c", "blue"]);
+    assert_eq!(assigned["assigned_peer_id"], peer);
     let facts =
         expect(0, &longhaul(dir.path(), &["jobs", "facts", status["job_id"].as_str().unwrap(), "--json"]));
     let spec = serde_json::from_str::<Value>(facts.lines().next().unwrap()).unwrap()["payload"].to_string();

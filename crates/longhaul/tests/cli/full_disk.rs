@@ -4,24 +4,18 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
+use crate::clock_steps::send;
 use crate::disk::Disk;
 use crate::full_database::fill;
 use crate::given::{Daemon, binary, create, expect, longhaul, stderr, verify, within};
 use crate::whose::schema;
 
 const SIZE: &str = "24m";
-
-/// One command to this daemon, whether or not it could say where it is.
-fn ask(dir: &Path, daemon: &Daemon, arguments: &[&str]) -> Output {
-    let token = std::fs::read_to_string(dir.join("admin.token")).expect("it was made at the first start");
-    let mut command = binary(arguments);
-    command.env("LONGHAUL_URL", &daemon.url).env("LONGHAUL_TOKEN", token.trim());
-    command.output().expect("the binary runs")
-}
 
 /// Starts on a disk that was filled while the daemon was down, and looks at what it does.
 fn check_start(disk: &Disk, dir: &Path, arguments: &[&str], stop: impl FnOnce(Daemon)) {
@@ -30,17 +24,22 @@ fn check_start(disk: &Disk, dir: &Path, arguments: &[&str], stop: impl FnOnce(Da
     stop(daemon);
     let filler = fill(disk);
     let daemon = Daemon::start_with(dir, arguments);
-    let shown = expect(0, &ask(dir, &daemon, &["jobs", "show", &id, "--json"]));
+    let shown = expect(0, &longhaul(dir, &["jobs", "show", &id, "--json"]));
+    let (status, ready) = send(dir, &daemon, "GET", "/readyz", &Value::Null);
+    assert_eq!((status, &ready["status"]), (200, &"ready".into()));
+    assert!(ready["detail"].as_str().is_some_and(|detail| detail.contains("is full")), "{ready}");
     assert!(shown.contains("\"pages\":12") || shown.contains("\"pages\": 12"), "{shown}");
     if !arguments.contains(&"--database") {
-        let refused = ask(dir, &daemon, &["jobs", "create", "refused"]);
+        let refused = longhaul(dir, &["jobs", "create", "refused"]);
         expect(1, &refused);
         assert!(stderr(&refused).contains("full"), "{}", stderr(&refused));
     }
     std::fs::remove_file(filler).expect("it is set up");
-    within("it takes work again, and says where it is", || {
+    within("it takes work again", || {
         longhaul(dir, &["jobs", "create", "accepted"]).status.success().then_some(())
     });
+    let (_, ready) = send(dir, &daemon, "GET", "/readyz", &Value::Null);
+    assert_eq!(ready, json!({ "status": "ready" }));
     drop(daemon);
 }
 
@@ -66,6 +65,44 @@ fn start_on_a_full_disk_after_a_stop_serves_reads_and_resumes() {
         daemon.signal(Signal::TERM);
         assert_eq!(daemon.wait().code(), Some(0));
     });
+    verify(&dir);
+}
+
+#[test]
+fn new_store_on_a_full_disk_is_refused_with_the_reason() {
+    let disk = Disk::mount("1m");
+    let dir = data_on(&disk);
+    let filler = fill(&disk);
+    let refused = longhaul(&dir, &["serve", "--listen", "127.0.0.1:0", "--no-dispatch"]);
+    expect(1, &refused);
+    let told = stderr(&refused);
+    assert!(told.contains("is full, and a new store needs room"), "{told}");
+    std::fs::remove_file(filler).expect("it is set up");
+}
+
+/// Views of an older format cannot be read, and not be rebuilt without room: the daemon says so instead of serving nothing.
+#[test]
+fn old_views_on_a_full_disk_are_refused_with_the_reason() {
+    let disk = Disk::mount(SIZE);
+    let dir = data_on(&disk);
+    let daemon = Daemon::start_with(&dir, &["--no-dispatch"]);
+    let id = create(&dir, &["kept", "--input", "{\"pages\":12}"]);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.wait().code(), Some(0));
+    let file = dir.join("longhaul.sqlite");
+    let store = rusqlite::Connection::open(&file).expect("it is a database");
+    store.execute("UPDATE meta SET value = value - 1 WHERE name = 'view_format'", []).expect("it is set up");
+    drop(store);
+    let filler = fill(&disk);
+    let refused = longhaul(&dir, &["serve", "--listen", "127.0.0.1:0", "--no-dispatch"]);
+    expect(1, &refused);
+    let told = stderr(&refused);
+    assert!(told.contains("is full") && told.contains("make room"), "{told}");
+    std::fs::remove_file(filler).expect("it is set up");
+    let daemon = Daemon::start_with(&dir, &["--no-dispatch"]);
+    let shown = expect(0, &longhaul(&dir, &["jobs", "show", &id, "--json"]));
+    assert!(shown.contains("\"pages\""), "{shown}");
+    drop(daemon);
     verify(&dir);
 }
 

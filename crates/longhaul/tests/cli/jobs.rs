@@ -182,7 +182,7 @@ fn question_is_shown_with_how_to_answer_it() {
 }
 
 #[test]
-fn cancel_of_a_job_that_is_over_says_that_nothing_was_changed() {
+fn cancel_of_a_job_that_is_over_says_that_its_end_stays() {
     let dir = tempfile::tempdir().unwrap();
     let _daemon = Daemon::start(dir.path());
     let id = create(dir.path(), &["done", "--executor", "noop"]);
@@ -190,8 +190,12 @@ fn cancel_of_a_job_that_is_over_says_that_nothing_was_changed() {
     let before = show(dir.path(), &id);
     let cancel = longhaul(dir.path(), &["jobs", "cancel", &id]);
     expect(0, &cancel);
-    assert!(stderr(&cancel).contains("nothing was changed"), "{}", stderr(&cancel));
-    assert_eq!(show(dir.path(), &id), before);
+    assert!(stderr(&cancel).contains("stays as it ended"), "{}", stderr(&cancel));
+    let after = show(dir.path(), &id);
+    for key in ["state", "state_reason", "result_summary", "protocol_cancel"] {
+        assert_eq!(after[key], before[key], "{key}");
+    }
+    assert_eq!(after["cancel_requested"], true);
     let open = create(dir.path(), &["open"]);
     assert_eq!(stderr(&longhaul(dir.path(), &["jobs", "cancel", &open])), "");
 }

@@ -39,7 +39,7 @@ fn begun(dir: &Path, number: usize) -> String {
     })
 }
 
-// conforms: D1 D2 D4
+// conforms: D2
 #[test]
 fn steps_and_plain_jobs_of_a_plugin_are_done_one_at_a_time_in_order_of_arrival_and_none_waits_inside_another()
 {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use slow_service::{Options, SlowService};
 use tokio::runtime::Runtime;
 
-use crate::given::{Daemon, create, ended, expect, json, longhaul, until, verify};
+use crate::given::{Daemon, binary, create, ended, expect, json, longhaul, until, verify};
 
 const ASKED_EVERY_FIVE_MINUTES: &str = "policy:\n  kind_overrides: { slow-service: { min_retry_after_seconds: 300, \
      max_retry_after_seconds: 300, default_retry_after_seconds: 300 } }\n";
@@ -115,6 +115,9 @@ fn service_that_answers_later_is_asked_until_it_is_done() {
     let hints: Vec<_> =
         polled.iter().filter_map(|fact| fact["payload"]["polled"]["progress_hint"].as_str()).collect();
     assert!(polled.len() >= 2 && hints.len() >= 2, "{polled:?}");
+    let rises = |values: &[&str]| values.windows(2).all(|pair| pair[0] != pair[1]);
+    let times: Vec<_> = polled.iter().filter_map(|fact| fact["at"].as_str()).collect();
+    assert!(times.len() == polled.len() && times.is_sorted() && rises(&times) && rises(&hints), "{polled:?}");
     assert_eq!(facts(dir.path(), "external_production_resolved/1").len(), 1);
     assert_eq!(outside.starts(), 1);
     drop(daemon);
@@ -122,7 +125,7 @@ fn service_that_answers_later_is_asked_until_it_is_done() {
     outside.stop();
 }
 
-// conforms: L87 O87
+// conforms: L2 L3 L87 O87
 #[test]
 fn daemon_that_is_killed_between_two_polls_goes_on_asking_and_gives_the_work_out_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -185,6 +188,13 @@ fn connector_is_checked_and_tried_without_a_daemon() {
     let recipe = recipe.to_str().unwrap();
     let said = expect(0, &longhaul(dir.path(), &["connector", "check", recipe]));
     assert!(said.contains("can be used") && said.contains("needs the variable"), "{said}");
+    assert!(said.contains("catalog digest: sha256:") && !said.contains("public_url"), "{said}");
+    let calls_back = root.join("prediction.yaml");
+    let said = expect(0, &longhaul(dir.path(), &["connector", "check", calls_back.to_str().unwrap()]));
+    assert!(
+        said.contains("${operation.callback_url} is empty unless longhaul.yaml has public_url"),
+        "{said}"
+    );
     let exchange = root.join("exchanges/accepted-location.yaml");
     let replayed = expect(
         0,
@@ -302,4 +312,96 @@ fn service_that_calls_back_is_asked_at_once() {
     assert_eq!(ended(dir.path(), &id, "completed")["data"]["pages"], 12);
     drop(daemon);
     outside.stop();
+}
+
+/// The flat lines of one operation: its kind of event and its payload, in the order of the ledger.
+fn productions_of(lines: &[Value], job: &str) -> Vec<(String, Value)> {
+    let dispatched = lines.iter().find(|line| line["payload"]["render_job_id"] == job);
+    let operation = &dispatched.expect("it was given out")["object_id"];
+    let own = lines.iter().filter(|line| line["object_id"] == *operation);
+    own.map(|line| (line["event_kind"].as_str().expect("it has one").to_owned(), line["payload"].clone()))
+        .collect()
+}
+
+#[track_caller]
+fn assert_members(payload: &Value, expected: &[&str]) {
+    let members: Vec<&str> = payload.as_object().expect("it is flat").keys().map(String::as_str).collect();
+    assert_eq!(members, expected, "{payload}");
+}
+
+/// Work that ends well and work that does not, on this store: `export productions` has the three kinds flat.
+pub fn productions_are_exported_flat(store: &[&str]) {
+    const DISPATCHED: &str = "external_production_dispatched";
+    const POLLED: &str = "external_production_polled";
+    const RESOLVED: &str = "external_production_resolved";
+    let dir = tempfile::tempdir().expect("there is room");
+    let outside = Outside::start(dir.path());
+    let daemon = Daemon::start_with(dir.path(), &[&["--connector", &outside.connector], store].concat());
+    let given =
+        |input: &str| create(dir.path(), &["print it", "--executor", "slow-service", "--input", input]);
+    let good = given(r#"{"seconds": 8, "steps": 8, "result": {"pages": 12}}"#);
+    let bad = given(r#"{"seconds": 1, "steps": 1, "outcome": "failed"}"#);
+    let result = ended(dir.path(), &good, "completed");
+    let error = ended(dir.path(), &bad, "failed")["error"].clone();
+    let place = match store {
+        [] => vec!["--data-dir", dir.path().to_str().expect("it is text")],
+        store => store.to_vec(),
+    };
+    let exported = expect(
+        0,
+        &binary(&[&["export", "productions"], &place[..]].concat()).output().expect("the binary runs"),
+    );
+    let lines: Vec<Value> =
+        exported.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
+
+    let told = productions_of(&lines, &good);
+    let (kind, payload) = &told[0];
+    assert_eq!(kind, DISPATCHED);
+    let dispatched =
+        ["declared_render_type_ref", "external_job_id", "polling_interval_seconds", "progress_hint"];
+    assert_members(payload, &[&dispatched[..], &["render_job_id", "specialist_ref"]].concat());
+    assert_eq!(
+        (&payload["render_job_id"], &payload["declared_render_type_ref"]),
+        (&good.clone().into(), &"slow-service".into())
+    );
+    assert!(
+        payload["specialist_ref"].is_string()
+            && payload["external_job_id"].is_string()
+            && payload["polling_interval_seconds"].is_u64(),
+        "{payload}"
+    );
+    let polled: Vec<&Value> =
+        told.iter().filter(|(kind, _)| kind == POLLED).map(|(_, payload)| payload).collect();
+    assert!(
+        !polled.is_empty() && polled.iter().any(|payload| payload["progress_hint"].is_string()),
+        "{told:?}"
+    );
+    for payload in polled {
+        let allowed = ["polling_interval_seconds", "progress_hint"];
+        let members = payload.as_object().expect("it is flat").keys();
+        assert!(members.into_iter().all(|member| allowed.contains(&member.as_str())), "{payload}");
+    }
+    let (kind, payload) = told.last().expect("it has ended");
+    assert_eq!(kind, RESOLVED);
+    let digest = store::sha256(result["data"].to_string().as_bytes());
+    assert_eq!(*payload, serde_json::json!({ "render_event_object_id": format!("sha256:{digest}") }));
+
+    let (kind, payload) = productions_of(&lines, &bad).pop().expect("it has ended");
+    assert_eq!(kind, RESOLVED);
+    assert_members(&payload, &["error_code", "failure_detail"]);
+    assert_eq!(payload["error_code"], error["code"], "{error}");
+    assert!(payload["failure_detail"].is_string(), "{payload}");
+    for line in &lines {
+        assert_eq!(line["object_type"], "external_production_record", "{line}");
+        let flat = line["payload"].as_object().expect("it is flat").values();
+        assert!(flat.into_iter().all(|value| !value.is_object() && !value.is_array()), "{line}");
+    }
+    drop(daemon);
+    outside.stop();
+}
+
+// conforms: L94
+#[test]
+fn productions_are_exported_flat_from_a_file() {
+    productions_are_exported_flat(&[]);
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::given::{Daemon, create, expect, json as json_of, longhaul, stderr, verify};
 
 /// Asks over HTTP, as the administrator.
-fn send(dir: &Path, daemon: &Daemon, method: &str, path: &str, body: &Value) -> Value {
+pub fn send(dir: &Path, daemon: &Daemon, method: &str, path: &str, body: &Value) -> Value {
     let token = std::fs::read_to_string(dir.join("admin.token")).expect("the daemon has made it");
     let request = ureq::http::Request::builder()
         .method(method)
@@ -40,6 +40,14 @@ fn peers_are_registered_listed_shown_named_and_forgotten() {
     assert!(stderr(&refused).contains("several peers are called"), "{}", stderr(&refused));
     expect(0, &longhaul(dir.path(), &["peers", "forget", "joan-2"]));
     expect(4, &longhaul(dir.path(), &["peers", "show", "joan-2"]));
+    expect(0, &longhaul(dir.path(), &["peers", "register", "--id", "joan-1", "--circle", "red"]));
+    let ambiguous = longhaul(dir.path(), &["peers", "show", "joan-1"]);
+    assert_ne!(ambiguous.status.code(), Some(0));
+    assert!(stderr(&ambiguous).contains(r#"["blue", "red"]"#), "{}", stderr(&ambiguous));
+    let of_red = ["peers", "show", "joan-1", "--circle", "red"];
+    assert_eq!(json_of(dir.path(), &of_red)["peer"]["circle"], json!("red"));
+    expect(0, &longhaul(dir.path(), &["peers", "forget", "joan-1", "--circle", "red"]));
+    expect(4, &longhaul(dir.path(), &of_red));
     expect(0, &longhaul(dir.path(), &named));
 }
 

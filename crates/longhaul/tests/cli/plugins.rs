@@ -267,6 +267,26 @@ fn examples_work_as_they_are() {
     expect(2, &run(&["greet", "--payload", "[1]"]));
 }
 
+#[test]
+fn plugin_that_has_to_be_built_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins/load");
+    let load = dir.path().join("load");
+    std::fs::create_dir(&load).unwrap();
+    for file in ["manifest.yaml", "build.sh", "main.rs"] {
+        std::fs::copy(examples.join(file), load.join(file)).unwrap();
+    }
+    let checked = longhaul(dir.path(), &["plugin", "check", load.to_str().unwrap()]);
+    expect(1, &checked);
+    let told = stderr(&checked);
+    let script = load.canonicalize().unwrap().join("build.sh");
+    let expected = format!("the entrypoint \"run\" is not built yet; run {}", script.display());
+    assert!(told.contains(&expected), "{told}");
+    std::fs::remove_file(load.join("build.sh")).unwrap();
+    let checked = longhaul(dir.path(), &["plugin", "check", load.to_str().unwrap()]);
+    assert!(stderr(&checked).contains("No such file"), "{}", stderr(&checked));
+}
+
 // conforms: D38
 #[test]
 fn what_a_plugin_remembers_survives_the_daemon_and_each_name_remembers_for_itself() {

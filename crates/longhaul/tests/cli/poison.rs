@@ -102,6 +102,9 @@ fn command_that_kills_the_daemon_is_tried_so_often_and_no_more_and_others_go_on(
     ended(dir.path(), &id, "unavailable");
     let status = assert_tried_out(dir.path(), &id);
     assert_eq!(status["state_reason"], "runner_interrupted", "{status}");
+    let release = &status["runner"]["release_result"];
+    assert_eq!((&release["status"], &release["reason"]), (&"failed".into(), &"not_confirmed".into()));
+    assert_eq!(release["released_at"], serde_json::Value::Null, "nobody has seen its end: {release}");
     for other in others {
         ended(dir.path(), &other, "completed");
     }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use test_postgres::{Schema, server};
 
 use crate::given::{Daemon, binary, create, ended, expect, show, stderr, until};
+use crate::outside::productions_are_exported_flat;
 
 /// A schema of its own.
 fn schema() -> Schema {
@@ -154,4 +155,11 @@ fn second_daemon_in_one_data_directory_is_refused() {
     expect(1, &refused);
     let told = stderr(&refused);
     assert!(told.contains(&format!("in use by the process {}", daemon.pid())), "{told}");
+}
+
+// conforms: L94
+#[test]
+fn productions_are_exported_flat_from_a_database() {
+    let schema = schema();
+    productions_are_exported_flat(&["--database", &schema.address]);
 }

@@ -13,7 +13,7 @@ use slow_service::{
 };
 use tokio::runtime::Runtime;
 
-use crate::given::{Daemon, expect, longhaul, until, verify};
+use crate::given::{Daemon, expect, longhaul, until, until_told, verify};
 
 /// Stands in the raw text, and may stand in no answer.
 const CANARY: &str = "zq-4471-9920-canary";
@@ -23,6 +23,7 @@ const CONNECTOR_FORMS: [&str; 3] = ["sensorium-connector", "connector_operation_
 /// Both services, and the connectors that lead to them.
 struct Whisper {
     runtime: Runtime,
+    redacts: RedactionOptions,
     redaction: RedactionService,
     delivery: DeliveryService,
     config: String,
@@ -39,7 +40,10 @@ impl Whisper {
             running: Duration::from_millis(500),
             ..RedactionOptions::default()
         };
-        let redaction = runtime.block_on(RedactionService::start(options)).expect("it listens");
+        let redaction = runtime.block_on(RedactionService::start(options.clone())).expect("it listens");
+        let url = redaction.url();
+        let address = url.strip_prefix("http://").and_then(|address| address.parse().ok());
+        let redacts = RedactionOptions { listen: address.expect("it speaks plain HTTP"), ..options };
         let delivered = dir.join("delivered");
         let target = Arc::new(DirectoryAdapter::new(delivered.clone())) as Arc<dyn Adapter>;
         let stage = json!({ "stage/id": "only", "targets": ["directory"], "success/policy": "all" });
@@ -61,7 +65,17 @@ impl Whisper {
         let config = dir.join("longhaul.yaml");
         std::fs::write(&config, "connectors: [redaction.yaml, delivery.yaml]\n").expect("it can be written");
         let config = config.to_str().expect("it is text").to_owned();
-        Self { runtime, redaction, delivery, config, delivered }
+        Self { runtime, redacts, redaction, delivery, config, delivered }
+    }
+
+    /// The redaction service ends and comes again with what it has kept, at the same address.
+    fn restart_redaction(self) -> Self {
+        let Self { runtime, redacts, redaction, .. } = self;
+        let redaction = runtime.block_on(async {
+            redaction.stop().await;
+            RedactionService::start(redacts.clone()).await.expect("it listens again")
+        });
+        Self { runtime, redacts, redaction, ..self }
     }
 
     fn daemon(&self, dir: &Path) -> Daemon {
@@ -157,7 +171,7 @@ fn request() -> Value {
     })
 }
 
-// conforms: O60 O87 O96 O97 O98 O99 O124 O126
+// conforms: O87 O96 O97 O98 O124 O126
 #[test]
 fn private_text_is_redacted_outside_and_only_what_an_operator_approves_goes_out() {
     let dir = tempfile::tempdir().unwrap();
@@ -214,7 +228,7 @@ fn private_text_is_redacted_outside_and_only_what_an_operator_approves_goes_out(
     whisper.stop();
 }
 
-// conforms: O61 O97 O102
+// conforms: O97 O102
 #[test]
 fn redaction_that_has_not_begun_is_stopped_at_its_connector() {
     let dir = tempfile::tempdir().unwrap();
@@ -223,6 +237,19 @@ fn redaction_that_has_not_begun_is_stopped_at_its_connector() {
     let intake = Caller::new(dir.path(), &daemon, "agent");
     let handle = intake.directed("d-1", "whisper.redaction.prepare", request());
     until(dir.path(), handle["audit/outcome-ref"].as_str().unwrap(), "awaiting_external");
+    let token = intake.token;
+    daemon.kill();
+    // Both come again: the work is still there on either side, and can still be stopped.
+    let whisper = whisper.restart_redaction();
+    let daemon = whisper.daemon(dir.path());
+    let intake = Caller { daemon: &daemon, token };
+    let (_, status) = intake.named("operation.status", &json!({ "operation/id": handle["operation/id"] }));
+    assert_eq!(status["status"], "running", "{status}");
+    let before = status["extensions"]["attempt_no"].as_u64();
+    let polled = |status: &Value| status["runner"]["outside"]["polls"].as_u64() > before.or(Some(0));
+    let job = handle["audit/outcome-ref"].as_str().unwrap();
+    let shown = until_told(dir.path(), job, "asked about again", polled);
+    assert_eq!(shown["runner"]["outside"]["last_error"], Value::Null, "{shown}");
     let (status, asked) =
         intake.named("operation.cancel", &json!({ "operation/id": handle["operation/id"] }));
     assert!(status == 200 || status == 202, "{status} {asked}");
@@ -241,6 +268,39 @@ fn redaction_that_has_not_begun_is_stopped_at_its_connector() {
     });
     let (status, rejected) = intake.named("directive.invoke", &directive);
     assert_eq!((status, &rejected["diagnostics"][0]["code"]), (422, &json!("parameters-schema-invalid")));
+    drop(daemon);
+    verify(dir.path());
+    whisper.stop();
+}
+
+// conforms: O99 O132
+#[test]
+fn delivery_is_deferred_on_the_hosts_own_route() {
+    let dir = tempfile::tempdir().unwrap();
+    let whisper = Whisper::start(dir.path(), Duration::ZERO);
+    let daemon = whisper.daemon(dir.path());
+    let intake = Caller::new(dir.path(), &daemon, "agent");
+    let path = "/v1/host/capabilities/artifact.delivery.send?mode=deferred";
+    let (status, handle) = intake.send("POST", path, Some(&json!({ "text": "The harbour opens" })));
+    assert_eq!((status, &handle["schema"]), (202, &json!("deferred-operation.v1")), "{handle}");
+    let job = handle["audit/outcome-ref"].as_str().unwrap();
+    until(dir.path(), job, "awaiting_input");
+    // It is kept under the handle that was given, with the record of its acceptance.
+    let token = intake.token;
+    daemon.kill();
+    let daemon = whisper.daemon(dir.path());
+    let intake = Caller { daemon: &daemon, token };
+    let (_, waiting) = intake.send("GET", handle["status_href"].as_str().unwrap(), None);
+    assert_eq!((&waiting["status"], whisper.deliveries()), (&json!("pending"), Vec::new()));
+    assert_eq!(waiting["operation/id"], handle["operation/id"]);
+    let operator = Caller::new(dir.path(), &daemon, "operator");
+    let (_, listed) = operator.send("GET", "/v1/deferred-operations", None);
+    assert!(listed["operations"][0].to_string().contains(job), "{listed}");
+    let yes = json!({ "answer": { "approved": true } });
+    assert_eq!(operator.send("POST", &format!("/jobs/{job}/answer"), Some(&yes)).0, 200);
+    let delivered = intake.until(&handle, "completed");
+    assert_eq!(delivered["result"]["status"], "succeeded", "{delivered}");
+    assert_eq!(whisper.deliveries(), ["The harbour opens"]);
     drop(daemon);
     verify(dir.path());
     whisper.stop();

@@ -104,6 +104,17 @@ fn gone(pid: impl std::fmt::Display + Copy) {
     within("it is gone", || (!is_alive(pid)).then_some(()));
 }
 
+/// What became of whoever did a job: status, reason, and whether a time is told.
+fn release(agents: &Agents, id: &str) -> (String, String, bool) {
+    let release = within("it is seen", || {
+        let release = show(agents.path(), id)["runner"]["release_result"].clone();
+        (release["reason"] != "not_confirmed").then_some(release)
+    });
+    let text = |name: &str| release[name].as_str().unwrap_or_else(|| panic!("{release}")).to_owned();
+    (text("status"), text("reason"), release["released_at"].is_string())
+}
+
+// conforms: R112
 #[test]
 fn one_command_does_job_after_job_however_it_reports_and_lives_on() {
     let agents = Agents::start("");
@@ -113,11 +124,15 @@ fn one_command_does_job_after_job_however_it_reports_and_lives_on() {
     assert_eq!(answered["data"]["input"]["n"], json!(12_345_678_901_234_567_890_u64));
     let token = agents.left("one", "token");
     assert!(is_alive(pid), "it stays");
-    assert_eq!(agents.done_by(&agents.create("one", "please REPORT", &json!({}))), pid);
+    let reported = agents.create("one", "please REPORT", &json!({}));
+    assert_eq!(agents.done_by(&reported), pid);
     let refused = agents.create("one", "REFUSE", &json!({}));
     assert_eq!(ended(agents.path(), &refused, "failed")["error"]["code"], json!("not_my_job"));
     let last = agents.create("one", "answer", &json!({}));
     assert_eq!(agents.done_by(&last), pid);
+    for id in [&first, &reported, &refused, &last] {
+        assert_eq!(release(&agents, id), ("skipped".to_owned(), "executor_persists".to_owned(), false));
+    }
     assert_ne!(agents.left("one", "token"), token, "each job has its own token");
     let body = json!({ "attempt_id": "attempt-x" });
     let (status, _) = call_as(agents.path(), &token, &format!("/jobs/{last}/heartbeat"), &body);
@@ -135,6 +150,7 @@ fn other_folder_and_other_profile_have_a_command_of_their_own() {
     assert_eq!(ended(agents.path(), &careful, "completed")["data"]["words"], json!(["--plan"]));
 }
 
+// conforms: O80 R112
 #[test]
 fn cancel_ends_the_command_with_all_that_it_has_started_and_the_next_job_has_a_new_one() {
     let agents = Agents::start("");
@@ -144,6 +160,7 @@ fn cancel_ends_the_command_with_all_that_it_has_started_and_the_next_job_has_a_n
     ok(agents.path(), &format!("/jobs/{id}/cancel"), &json!({}));
     until(agents.path(), &id, "cancelled");
     assert!(!is_alive(&pid) && !is_alive(&child), "cancelled means that nothing of it runs");
+    assert_eq!(release(&agents, &id), ("released".to_owned(), "attempt_ended".to_owned(), true));
     assert_ne!(agents.done_by(&waiting).to_string(), pid);
 }
 
@@ -205,6 +222,7 @@ fn command_that_dies_in_a_job_fails_that_attempt_with_its_last_words() {
     assert_ne!(agents.done_by(&agents.create("one", "answer", &json!({}))), before);
 }
 
+// conforms: O80
 #[test]
 fn idle_command_is_sent_away_and_the_longest_idle_one_gives_way_to_another_folder() {
     let agents = Agents::start(", max_persistent: 1");
@@ -218,6 +236,7 @@ fn idle_command_is_sent_away_and_the_longest_idle_one_gives_way_to_another_folde
     agents.done_by(&agents.create("one", "answer", &json!({})));
 }
 
+// conforms: O80
 #[test]
 fn killed_daemon_leaves_no_command_and_its_job_is_done_by_a_new_one() {
     let mut agents = Agents::start("");

@@ -17,6 +17,8 @@ const ASKED: usize = 400;
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// By how much the daemon may grow: some twenty KiB for a connection, and what those who ask need.
 const MOST_GROWTH: u64 = 128 * MIB;
+/// And how many threads more it may have: far fewer than there are clients.
+const MOST_THREADS: usize = CLIENTS / 10;
 /// Longer than any of them is waited for.
 const ALL_ARE_CUT_WITHIN: Duration = Duration::from_secs(90);
 
@@ -73,6 +75,12 @@ fn is_cut(stream: &mut TcpStream) -> bool {
     }
 }
 
+/// How many threads the daemon has.
+fn threads(daemon: &Daemon) -> usize {
+    std::fs::read_dir(format!("/proc/{}/task", daemon.pid())).expect("it lives").count()
+}
+
+// conforms: O121
 #[test]
 fn five_thousand_slow_clients_keep_nobody_from_being_answered_and_are_cut_in_the_end() {
     raise_limit();
@@ -82,7 +90,7 @@ fn five_thousand_slow_clients_keep_nobody_from_being_answered_and_are_cut_in_the
     let mut client = Client::connect(&daemon, &token).unwrap();
     ask(&mut client, "warm");
     let alone = ask(&mut client, "alone");
-    let before = daemon.begin_peak();
+    let (before, threads_before) = (daemon.begin_peak(), threads(&daemon));
     let beginnings = beginnings(&token);
     let began = Instant::now();
     let mut slow: Vec<TcpStream> = (0..CLIENTS)
@@ -96,6 +104,7 @@ fn five_thousand_slow_clients_keep_nobody_from_being_answered_and_are_cut_in_the
     let opened = began.elapsed();
     let held = slow.iter_mut().map(is_cut).filter(|is_cut| !is_cut).count();
     let beside = ask(&mut client, "beside");
+    let more_threads = threads(&daemon).saturating_sub(threads_before);
     let (held_for, growth) = (began.elapsed(), daemon.peak_bytes().saturating_sub(before));
     let at = |took: &[Duration], percent: usize| took[took.len() * percent / 100];
     println!(
@@ -110,6 +119,7 @@ fn five_thousand_slow_clients_keep_nobody_from_being_answered_and_are_cut_in_the
     assert_eq!(held, CLIENTS, "too few were there at once for this to prove anything");
     assert!(*beside.last().unwrap() < ANSWERED_WITHIN, "somebody waited for {:?}", beside.last());
     assert!(growth <= MOST_GROWTH, "the daemon grew by {growth} bytes");
+    assert!(more_threads <= MOST_THREADS, "the daemon has {more_threads} threads more");
     while !slow.is_empty() {
         assert!(began.elapsed() < ALL_ARE_CUT_WITHIN, "{} clients still have their connection", slow.len());
         slow.retain_mut(|stream| !is_cut(stream));

@@ -142,7 +142,6 @@ fn text(path: impl AsRef<Path>) -> String {
 const LINES: &str =
     "pipelines: [{ name: line, on: line, steps: [{ id: one, uses: one }, { id: two, uses: two }] }]";
 
-// conforms: D33
 #[test]
 fn step_that_appends_in_place_changes_nothing_of_what_the_step_before_it_left() {
     let world = World::new(
@@ -197,7 +196,6 @@ pipelines:
     assert_eq!(world.result(&run, "last")["summary"], "one, one,left, one,r1,r2,");
 }
 
-// conforms: D34
 #[test]
 fn example_passes_its_notes_from_step_to_step_and_leaves_a_report_of_which_the_event_carries_the_path() {
     let examples =
@@ -306,14 +304,18 @@ fn what_leads_out_of_a_workspace_or_is_too_large_fails_its_step_and_is_not_kept(
     let one = "case $(jq -r .context.ductile_pipeline <<< \"$request\") in link) ln -s /etc/passwd escape;; large) head -c 9000 /dev/zero > large;; esac; ok";
     let lines = "pipelines: [{ name: link, on: a, steps: [{ id: one, uses: one }] }, { name: large, on: b, steps: [{ id: one, uses: one }] }]";
     let world = World::new(&[("one", one)], lines, "workspaces: { max_bytes: 8192 }");
-    for (pipeline, code, told) in [
-        ("link", "workspace_refused", "escape is a symbolic link"),
-        ("large", "workspace_too_large", "more than 8192 bytes"),
+    let max_bytes = object!([{
+        "limit": "workspaces.max_bytes", "value": "8192 bytes", "whose": "host default",
+        "key": "workspaces.max_bytes in longhaul.yaml",
+    }]);
+    for (pipeline, code, told, limits) in [
+        ("link", "workspace_refused", "escape is a symbolic link", &Value::Null),
+        ("large", "workspace_too_large", "more than 8192 bytes", &max_bytes),
     ] {
         let run = world.begin(pipeline);
         assert_eq!(world.over(&run)["state"], "failed");
         let error = world.result(&run, "one")["error"].clone();
-        assert_eq!(error["code"], code, "{error}");
+        assert_eq!((&error["code"], &error["limits"]), (&object!(code), limits), "{error}");
         assert!(error["message"].as_str().is_some_and(|message| message.contains(told)), "{error}");
         assert_eq!(world.trees(&run), [""; 0].map(PathBuf::from));
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use test_postgres::Schema;
+use test_postgres::{Schema, ServerClock};
 
 use crate::given::{Daemon, binary, expect, json};
 
@@ -28,6 +28,21 @@ impl Database {
     pub fn new() -> Self {
         let runtime = tokio::runtime::Runtime::new().expect("there is room");
         Self { schema: runtime.block_on(Schema::new()) }
+    }
+
+    /// One on a server whose clock the test sets.
+    pub fn with_clock() -> (Self, ServerClock) {
+        let mut database = Self::new();
+        let runtime = tokio::runtime::Runtime::new().expect("there is room");
+        let clock = runtime.block_on(ServerClock::going(&database.schema));
+        database.schema.address.clone_from(&clock.address);
+        (database, clock)
+    }
+
+    /// Sets the server's clock by so much.
+    pub fn set(&self, clock: &ServerClock, seconds: i64) {
+        let runtime = tokio::runtime::Runtime::new().expect("there is room");
+        runtime.block_on(async { clock.set(&self.schema.client().await, seconds).await });
     }
 
     pub fn node(&self) -> Node {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cluster::{Database, node_at, within};
+use crate::cluster::{Database, Node, node_at, within};
 use crate::given::{Daemon, expect, json, longhaul, stderr};
 use crate::proxy::Proxy;
 
@@ -32,18 +32,45 @@ fn every_node_is_on_the_list_under_an_id_of_its_own_and_leaves_it_when_it_ends()
     within(Duration::from_secs(15), "it has left", || ids() == 1);
 }
 
+// conforms: A20
 #[test]
 fn a_daemon_alone_on_its_file_shows_itself_and_nobody_who_was_there_before() {
     let dir = tempfile::tempdir().unwrap();
-    Daemon::start(dir.path()).kill();
+    let first = Daemon::start(dir.path());
+    let before = json(dir.path(), &["nodes"])["nodes"][0]["id"].clone();
+    first.kill();
     let _daemon = Daemon::start(dir.path());
     let list = json(dir.path(), &["nodes"]);
     let nodes = list["nodes"].as_array().unwrap();
     assert_eq!(nodes.len(), 1, "{list}");
     assert_eq!((&nodes[0]["state"], &nodes[0]["answering"]), (&"running".into(), &true.into()));
     let id = nodes[0]["id"].as_str().unwrap();
+    assert_ne!(before, id, "every start is another owner");
     expect(0, &longhaul(dir.path(), &["nodes", "drain", id]));
     assert_eq!(json(dir.path(), &["nodes"])["nodes"][0]["state"], "draining");
+}
+
+#[test]
+fn list_shows_the_clock_step_of_each_node() {
+    let database = Database::new();
+    let (first, second) = (database.node(), database.node());
+    let (one, odd) = (first.id(), second.id());
+    // As a node writes it down whose clock is an hour off.
+    let hour = 3_600;
+    database.run(&format!(
+        "INSERT INTO meta (name, value) VALUES ('clock_seen_{odd}', {hour} * 1000000::bigint)"
+    ));
+    let steps = |node: &Node| {
+        let list = json(node.dir(), &["nodes"]);
+        let nodes = list["nodes"].as_array().unwrap();
+        let of = |id: &str| nodes.iter().find(|node| node["id"] == id).unwrap()["clock_step_seconds"].clone();
+        [of(&one), of(&odd)]
+    };
+    assert_eq!(steps(&first), [0, hour]);
+    // The one that answers knows itself better.
+    assert_eq!(steps(&second), [0, 0]);
+    let table = expect(0, &longhaul(first.dir(), &["nodes"]));
+    assert_eq!(table.matches("+3600 s").count(), 1, "{table}");
 }
 
 /// Less than from one heartbeat to the next.

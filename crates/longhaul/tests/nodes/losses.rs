@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Database, LEASE, Node, knob, node_at, time_of, within};
 use crate::given::{create, ended, expect, json as json_of, longhaul, show, until};
 use crate::proxy::Proxy;
+use crate::workers::call;
 
 /// From the loss of a node to the moment at which its work may be taken by another.
 const FREE_WITHIN: Duration = LEASE.saturating_add(Duration::from_secs(2));
@@ -155,5 +156,34 @@ fn node_that_is_cut_off_stops_its_work_before_the_lease_ends_and_its_late_result
     for id in [&hanging, &ending] {
         assert_eq!(database.facts_of(id, "job.completed/1").len(), 1);
     }
+    database.verify();
+}
+
+/// Nothing is said of retries: what is pulled is handed out again when its worker is lost, by whichever node is asked.
+#[test]
+fn work_of_a_lost_worker_is_handed_out_again_by_another_node() {
+    let database = Database::new();
+    let (one, other) = (database.node(), database.node());
+    let id = create(one.dir(), &["print", "--lane", "print"]);
+    let token = one.shared_token();
+    let pull = |node: &Node, worker: &str, wait_seconds: u64| {
+        let asked = json!({ "worker_id": worker, "lanes": ["print"], "wait_seconds": wait_seconds });
+        call(&node.daemon.url, &token, "/jobs/next", &asked.to_string())["job"].clone()
+    };
+    let first = pull(&one, "press-1", 10);
+    assert_eq!(first["job_id"], id.as_str());
+    let handed_at = database.now();
+    let mut again = Value::Null;
+    within(LEASE * 3, "it is handed out again", || {
+        again = pull(&other, "press-2", 20);
+        !again.is_null()
+    });
+    assert_eq!(again["job_id"], id.as_str());
+    assert_ne!(again["attempt_id"], first["attempt_id"]);
+    assert_eq!(attempts(other.dir(), &id), 2);
+    let (lost, begun) =
+        (database.facts_of(&id, "job.requeued/1"), database.facts_of(&id, "job.dispatched/1"));
+    assert!(after(handed_at, &lost[0]) <= FREE_WITHIN, "{lost:?}");
+    assert!(after(time_of(&lost[0]), &begun[1]) <= TAKEN_WITHIN, "{begun:?}");
     database.verify();
 }

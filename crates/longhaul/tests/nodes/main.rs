@@ -6,6 +6,7 @@
 #[allow(dead_code, reason = "the command line's tests use the rest")]
 mod given;
 
+mod clock;
 mod cluster;
 mod kills;
 mod lanes;
@@ -15,5 +16,6 @@ mod proxy;
 mod repeats;
 mod routing;
 mod together;
+mod volatile;
 mod workers;
 mod workspaces;

@@ -34,7 +34,6 @@ fn at_once(nodes: &[Node], order: impl Fn(usize, &Path) -> Output + Sync) -> Vec
     })
 }
 
-// conforms: A34
 #[test]
 fn create_that_several_nodes_are_sent_at_once_and_again_later_makes_one_job() {
     let database = Database::new();
@@ -90,7 +89,6 @@ fn job_that_all_nodes_are_told_to_run_at_once_runs_once_and_never_again_after_it
     database.verify();
 }
 
-// conforms: A36
 #[test]
 fn job_that_is_ended_on_several_nodes_at_once_has_one_end() {
     let database = Database::new();

@@ -92,7 +92,7 @@ fn job_that_only_another_node_can_do_is_left_to_it() {
     ended(first.dir(), &id, "completed");
 }
 
-// conforms: R107 A23 A37
+// conforms: R107
 #[test]
 fn four_nodes_never_run_a_job_twice() {
     let database = Database::new();

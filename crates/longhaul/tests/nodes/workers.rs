@@ -1,4 +1,4 @@
-//! The example workers drain a queue while they are killed at random: every job ends once, on both stores.
+//! The example workers drain a queue while they are killed at random: every job ends once, on both stores. They outlive cancels and restarts.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -10,13 +10,12 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use crate::cluster::{Database, knob, within};
-use crate::given::{Daemon, binary, expect};
+use crate::given::{Daemon, binary, create, ended, expect, longhaul, show, until};
 
 /// Longer than a lease and its end: a job that was lost with its worker is done by another.
 const DRAINED_WITHIN: Duration = Duration::from_mins(2);
 const BETWEEN_KILLS: Duration = Duration::from_millis(200);
 
-// conforms: A38
 #[test]
 fn example_workers_that_are_killed_at_random_end_every_job_once_on_a_file() {
     let dir = tempfile::tempdir().expect("there is room");
@@ -66,17 +65,82 @@ fn drain(dir: &Path, url: &str) {
         workers[kill % 3].start_again(url, &token);
     }
     within(DRAINED_WITHIN, "all jobs are over", || count_of(url, &token, "completed") == jobs);
+    for accepted in made["results"].as_array().expect("each has a verdict") {
+        let id = accepted["job_id"].as_str().expect("it was accepted");
+        let result = read(url, &token, &format!("/jobs/{id}/result"));
+        let result: Value = serde_json::from_str(&result).expect("it is JSON");
+        assert_eq!(result["result"]["data"], json!({ "words": 3 }), "{result}");
+    }
+}
+
+#[test]
+fn example_workers_outlive_cancels_and_restarts() {
+    std::thread::scope(|scope| {
+        for command in Worker::commands() {
+            scope.spawn(|| outlives_cancel_and_restart(command));
+        }
+    });
+}
+
+/// One worker and nobody else: whatever is done, it does.
+fn outlives_cancel_and_restart(command: Vec<PathBuf>) {
+    let dir = tempfile::tempdir().expect("there is room");
+    let dir = dir.path();
+    let config = dir.join("longhaul.yaml");
+    std::fs::write(&config, "lease: { seconds: 30, renew_every_seconds: 1 }\n").expect("it can be written");
+    let config = config.to_str().expect("it is text");
+    let daemon = Daemon::start_with(dir, &["--config", config]);
+    let token = std::fs::read_to_string(dir.join("admin.token")).expect("it is there");
+    let address = daemon.url.trim_start_matches("http://").to_owned();
+    let mut worker = Worker::start(command, &daemon.url, &token);
+    let make = |input: &str| create(dir, &["count", "--lane", "words", "--input", input]);
+
+    let endless = make(r#"{"text": "one", "seconds": 600}"#);
+    until(dir, &endless, "running");
+    expect(0, &longhaul(dir, &["jobs", "cancel", &endless]));
+    ended(dir, &endless, "cancelled");
+    let facts = expect(0, &longhaul(dir, &["jobs", "facts", &endless, "--json"]));
+    assert!(facts.contains(r#""cause":"confirmed""#), "{facts}");
+    let next = make(r#"{"text": "one two"}"#);
+    assert_eq!(ended(dir, &next, "completed")["data"], json!({ "words": 2 }));
+
+    // Once at work, and once waiting for work.
+    let begun = make(r#"{"text": "one two three", "seconds": 3}"#);
+    until(dir, &begun, "running");
+    daemon.kill();
+    let again = || Daemon::verb(dir, &["serve", "--listen", &address, "--config", config]);
+    let daemon = again();
+    assert_eq!(ended(dir, &begun, "completed")["data"], json!({ "words": 3 }));
+    assert_eq!(show(dir, &begun)["runner"]["attempt_count"], 1, "its first attempt goes on");
+    within(DRAINED_WITHIN, "it waits for work", || pullers(&daemon.url, &token) == 1);
+    daemon.kill();
+    let _daemon = again();
+    let last = make(r#"{"text": "one two three four"}"#);
+    assert_eq!(ended(dir, &last, "completed")["data"], json!({ "words": 4 }));
+    assert_eq!(worker.child.try_wait().expect("it is ours"), None, "it was never started again");
 }
 
 fn count_of(url: &str, token: &str, state: &str) -> usize {
-    let metrics =
-        ureq::get(format!("{url}/metrics")).header("Authorization", format!("Bearer {}", token.trim()));
-    let text = metrics.call().expect("it answers").body_mut().read_to_string().expect("it is text");
-    let line = format!("longhaul_jobs{{state=\"{state}\"}} ");
-    text.lines().find_map(|found| found.strip_prefix(&line)?.parse().ok()).unwrap_or_default()
+    figure(url, token, &format!("longhaul_jobs{{state=\"{state}\"}} "))
 }
 
-fn call(url: &str, token: &str, path: &str, body: &str) -> Value {
+fn pullers(url: &str, token: &str) -> usize {
+    figure(url, token, "longhaul_pullers_waiting ")
+}
+
+fn figure(url: &str, token: &str, line: &str) -> usize {
+    let text = read(url, token, "/metrics");
+    text.lines().find_map(|found| found.strip_prefix(line)?.parse().ok()).unwrap_or_default()
+}
+
+fn read(url: &str, token: &str, path: &str) -> String {
+    let request =
+        ureq::get(format!("{url}{path}")).header("Authorization", format!("Bearer {}", token.trim()));
+    request.call().expect("it answers").body_mut().read_to_string().expect("it is text")
+}
+
+/// What a node answers to whoever has this token.
+pub fn call(url: &str, token: &str, path: &str, body: &str) -> Value {
     let request = ureq::post(format!("{url}{path}"))
         .header("Authorization", format!("Bearer {}", token.trim()))
         .header("Content-Type", "application/json");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use engine::process::sweep_leftovers;
+use executors::process::sweep_leftovers;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::given::{Given, data_dir};

@@ -8,10 +8,10 @@ use std::time::Duration;
 use domain::attention::Retention;
 use domain::job::{Job, JobCommand, JobSpec, JobStateName, NewJob};
 use domain::{BodyName, BodyRef, JobId, Lease, OwnerId, Record, RetryPolicy, Timestamp};
-use engine::process::{Artifacts, ProcessExecutor, ProcessHost, ProcessSettings, Program};
 use engine::{
     Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, ManualClock, Order, OrderBody, RandomIds,
 };
+use executors::process::{Artifacts, ProcessExecutor, ProcessHost, ProcessSettings, Program};
 use serde_json::{Value, json};
 use store::{MemoryStore, NewBody, Store, body_ref};
 use tempfile::TempDir;
@@ -79,7 +79,7 @@ impl Given {
         let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_700_000_000)));
         let store = Arc::new(MemoryStore::new());
         let settings = DaemonSettings {
-            routes: engine::pipelines::Routes::default(),
+            preparation: None,
             owner: OwnerId::new("test"),
             lease: Lease::DEFAULT,
             retention: Retention { completed_seconds: RETENTION_SECONDS, other_seconds: RETENTION_SECONDS },

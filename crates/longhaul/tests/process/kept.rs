@@ -1,7 +1,7 @@
 //! A supervisor has one command after the other, and nothing of one comes to the next.
 
 use domain::job::JobStateName;
-use engine::process::Limits;
+use executors::process::Limits;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 

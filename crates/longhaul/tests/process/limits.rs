@@ -1,6 +1,6 @@
 //! What the kernel keeps a command to.
 
-use engine::process::{Limits, NewPrivileges};
+use executors::process::{Limits, NewPrivileges};
 
 use crate::given::Given;
 

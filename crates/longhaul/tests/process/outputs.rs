@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use domain::job::JobStateName;
 use domain::{AttemptId, BodyName};
-use engine::process::Program;
+use executors::process::Program;
 use serde_json::json;
 
 use crate::given::{Ended, Given};
@@ -64,6 +64,7 @@ async fn bytes_that_are_no_text_are_data_and_no_trouble() {
     assert_eq!(deep.assert_completed().data["stdout_tail"].as_str().unwrap().len(), 4_096);
 }
 
+// conforms: R65
 #[tokio::test]
 async fn flood_on_both_outputs_is_read_to_its_end_and_kept_up_to_the_limit() {
     let given = Given::new();

@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use domain::job::{CancelCause, JobFact, JobStateName};
-use domain::{Fact, RecordId};
+use domain::RecordId;
+use domain::job::{CancelCause, CancelRecipient, CancelTry, JobFact, JobStateName, Release};
 use rustix::process::{Pid, Signal, kill_process};
 use store::Store;
 
@@ -17,13 +17,7 @@ const TURNS: usize = 1_000;
 /// The names of what happened to a job, oldest first.
 async fn facts(given: &Given, id: &domain::JobId) -> Vec<JobFact> {
     let facts = given.store.facts_of(&RecordId::from(id.clone()), 0, 1_000).await.expect("they can be read");
-    facts
-        .into_iter()
-        .filter_map(|fact| match fact.fact {
-            Fact::Job(fact) => Some(fact),
-            Fact::Operation(_) | Fact::Event(_) | Fact::Run(_) => None,
-        })
-        .collect()
+    facts.into_iter().filter_map(|fact| fact.fact.as_job().cloned()).collect()
 }
 
 fn cancel_requested(facts: &[JobFact]) -> bool {
@@ -49,10 +43,13 @@ async fn cancel_is_on_the_ledger_before_term_reaches_the_command_and_the_end_is_
     let ended = given.ended(&id).await;
     assert_eq!(ended.job.state.name(), JobStateName::Cancelled);
     let after = facts(&given, &id).await;
+    let released = Some(Release::Ended);
     assert!(
-        matches!(after.last(), Some(JobFact::Cancelled(end)) if end.cause == CancelCause::Confirmed),
+        matches!(after.last(), Some(JobFact::Cancelled(end)) if end.cause == CancelCause::Confirmed && end.details.release == released),
         "{after:?}"
     );
+    let signalled = JobFact::CancelTried(CancelTry::sent_to(CancelRecipient::Process));
+    assert!(after.contains(&signalled), "{after:?}");
 }
 
 /// What has ended by itself is not called cancelled because someone wanted it to be.

@@ -15,6 +15,7 @@ fn hasty() -> Given {
     Given::with(|settings| settings.grace = Duration::from_millis(100))
 }
 
+// conforms: O9
 #[tokio::test]
 async fn grandchild_that_keeps_the_output_open_ends_with_the_command_that_left_it() {
     let given = Given::new();
@@ -76,7 +77,6 @@ async fn command_that_stands_still_is_woken_to_end_well() {
     assert_eq!(given.ended(&id).await.job.state.name(), JobStateName::Cancelled);
 }
 
-// conforms: O80
 #[tokio::test]
 async fn grandchild_without_any_mark_of_ours_ends_too() {
     let given = Given::new();
@@ -117,7 +117,7 @@ async fn crowd_that_replaces_its_dead_is_ended() {
     assert_eq!(given.ended(&id).await.job.state.name(), JobStateName::Cancelled);
 }
 
-// conforms: O9 O57
+// conforms: O57
 #[tokio::test]
 async fn executors_time_limit_ends_the_tree_and_fails_the_attempt() {
     let given = Given::with(|settings| {

@@ -4,10 +4,10 @@
 //! caller is told each place under a number of its own, made by a keyed permutation: it names the same fact every time, can be
 //! given back as a cursor, and says nothing about order or distance. Callers who see every circle are told positions as they are.
 
-use crate::authorise;
-use crate::callback::CallbackKey;
-use crate::gate::Principal;
-use crate::serve::Server;
+use crate::access::authenticate::Principal;
+use crate::access::authorise;
+use crate::external::callback::CallbackKey;
+use crate::server::Server;
 
 /// What the permutation is for: a key for another purpose is another permutation.
 const PURPOSE: &[u8] = b"longhaul ledger place 1";

@@ -7,31 +7,28 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use api::Problem;
-use axum::body::Body;
-use axum::http::HeaderValue;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
-use axum::response::Response;
 use domain::job::JobState;
 use domain::{OperationId, Record, RecordId};
 use engine::Watched;
+use futures::StreamExt;
 use futures::stream::unfold;
 use store::{StoreError, StoredFact};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{bad_place, line, number, place};
-use crate::asked::Asked;
-use crate::authorise;
-use crate::gate::{Freshness, Principal};
-use crate::jobs::visible_job;
+use crate::access::authenticate::{Freshness, Principal};
+use crate::access::authorise;
+use crate::http::slots::Slot;
+use crate::jobs::{job_of, visible_job};
 use crate::render::{operation_of, outside};
-use crate::serve::Server;
-use crate::slots::Slot;
+use crate::reply::{Content, Reply};
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
 /// Facts read at once.
 const PAGE: usize = 256;
@@ -40,11 +37,9 @@ const HEARTBEAT: &str = ": heartbeat\n\n";
 /// Records whose visibility is remembered; more are looked up again.
 const REMEMBERED: usize = 4_096;
 
-pub(crate) async fn stream(
-    server: &Arc<Server>,
-    mut asked: Asked,
-    slot: Option<Slot>,
-) -> Result<Response, Problem> {
+pub(crate) async fn stream(server: &Arc<Server>, mut asked: RequestContext) -> Result<Reply, Problem> {
+    // A stream goes on after its answer has begun, and keeps its slot.
+    let slot = asked.slot.take();
     let from = number(&asked, "after")?;
     let after = match &asked.last_event_id {
         // A browser that reconnects asks the same address again; where it was stands in the header.
@@ -76,14 +71,9 @@ pub(crate) async fn stream(
     let events = unfold(follower, |mut follower| async move {
         let text = follower.next().await?;
         follower.heartbeat_at = Instant::now() + follower.server.settings.heartbeat;
-        Some((Ok::<_, Infallible>(text), follower))
+        Some((text, follower))
     });
-    let mut response = Response::new(Body::from_stream(events));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    Ok(response)
+    Ok(Reply::of(Content::Events(events.boxed())))
 }
 
 struct Follower {
@@ -215,23 +205,10 @@ impl Follower {
 
     /// Watches the work outside that the job waits for now.
     fn watch_outside(&mut self, record: &Record) {
-        let awaited = match record {
-            Record::Job(job) => match &job.state {
-                JobState::AwaitingExternal { operation, .. } => Some(operation),
-                JobState::Queued { .. }
-                | JobState::Dispatching
-                | JobState::Delivered
-                | JobState::Running
-                | JobState::AwaitingInput
-                | JobState::Blocked
-                | JobState::Completed
-                | JobState::Failed
-                | JobState::Cancelled
-                | JobState::Expired
-                | JobState::Unavailable { .. } => None,
-            },
-            Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
-        };
+        let awaited = record.as_job().and_then(|job| {
+            let JobState::AwaitingExternal { operation, .. } = &job.state else { return None };
+            Some(operation)
+        });
         let Source::Job { outside, .. } = &mut self.source else { return };
         if outside.as_ref().map(|awaited| &awaited.id) == awaited {
             return;
@@ -268,15 +245,17 @@ impl Follower {
         if matches!(self.source, Source::Job { .. }) {
             return Some(true);
         }
-        if self.principal.circle.is_none() {
+        if self.principal.circle.is_none() && authorise::sees_private(&self.principal) {
             return Some(authorise::sees(&self.principal, None));
         }
         if let Some(visible) = self.visible.get(id) {
             return Some(*visible);
         }
-        let visible = match self.circle_of(id).await? {
-            Some(circle) => authorise::sees(&self.principal, circle.as_deref()),
-            None => false,
+        let visible = match self.whose(id).await? {
+            Whose::OfCircle(circle) => authorise::sees(&self.principal, circle.as_deref()),
+            // Whoever is handed it later sees it from then on.
+            Whose::Private(job) => return Some(authorise::sees_job(&self.principal, job_of(&job))),
+            Whose::Gone => false,
         };
         if self.visible.len() >= REMEMBERED {
             self.visible.clear();
@@ -285,23 +264,32 @@ impl Follower {
         Some(visible)
     }
 
-    /// The circle of a record, or of the job that it belongs to; `Some(None)` if it is gone.
-    #[allow(clippy::option_option, reason = "no answer, gone, and no circle are three things")]
-    async fn circle_of(&self, id: &RecordId) -> Option<Option<Option<String>>> {
+    /// To whom a record belongs; of an operation that is its job.
+    async fn whose(&self, id: &RecordId) -> Option<Whose> {
         let store = self.server.store();
-        let Some(loaded) = store.load(id).await.ok()? else { return Some(None) };
-        let job_id = match &*loaded.record {
-            Record::Job(job) => return Some(Some(job.spec.circle.clone())),
-            Record::Event(event) => return Some(Some(event.said.circle.clone())),
-            Record::Run(run) => return Some(Some(run.begun.circle.clone())),
-            Record::Operation(operation) => RecordId::from(operation.link.job_id.clone()),
-        };
-        let Some(loaded) = store.load(&job_id).await.ok()? else { return Some(None) };
-        match &*loaded.record {
-            Record::Job(job) => Some(Some(job.spec.circle.clone())),
-            Record::Operation(_) | Record::Event(_) | Record::Run(_) => Some(None),
+        let Some(mut loaded) = store.load(id).await.ok()? else { return Some(Whose::Gone) };
+        if let Some(operation) = loaded.record.as_operation() {
+            let job_id = RecordId::from(operation.link.job_id.clone());
+            let Some(of_job) = store.load(&job_id).await.ok()? else { return Some(Whose::Gone) };
+            loaded = of_job;
         }
+        let is_private = loaded.record.as_job().is_some_and(|job| job.spec.is_private());
+        Some(if is_private {
+            Whose::Private(loaded.record)
+        } else {
+            Whose::OfCircle(loaded.record.summary().circle.map(str::to_owned))
+        })
     }
+}
+
+/// To whom a record belongs.
+enum Whose {
+    /// To everyone in a circle.
+    OfCircle(Option<String>),
+    /// To the peers of this job.
+    Private(Arc<Record>),
+    /// To nobody any more.
+    Gone,
 }
 
 /// Work outside has moved: where it is now. It has no id, so that whoever comes back goes on from the last fact.

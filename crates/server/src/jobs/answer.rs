@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use api::{AnswerJob, Problem};
-use axum::response::Response;
 use domain::BodyName;
 use domain::job::JobCommand;
 use engine::Approval;
@@ -11,12 +10,13 @@ use store::{NewBody, body_ref};
 
 use super::order::{Begun, begin, give};
 use super::visible::steerable_job;
-use crate::asked::Asked;
-use crate::audit::Verdict;
-use crate::authorise;
-use crate::serve::Server;
+use crate::access::audit::Verdict;
+use crate::access::authorise;
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
-pub(crate) async fn answer(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn answer(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let sent: AnswerJob = asked.read()?;
     let keyed = match begin(server, &asked).await? {
         Begun::Earlier(response) => return Ok(response),
@@ -28,8 +28,8 @@ pub(crate) async fn answer(server: &Server, asked: Asked) -> Result<Response, Pr
     let executor = server.daemon.executors().find(spec.circle.as_deref(), executor);
     let approval = executor.map_or(Approval::NotNeeded, |executor| executor.contract.approval);
     authorise::check_approval(&asked.principal, approval).inspect_err(|_| {
-        let Asked { principal, operation, id, .. } = &asked;
-        server.audit.note(&principal.actor, operation.name(), id, Verdict::Forbidden);
+        let RequestContext { principal, operation, id, .. } = &asked;
+        server.audit.note(&principal.actor, operation.name, id, Verdict::Forbidden);
     })?;
     let bytes = sent.answer.get().as_bytes();
     let body = body_ref(BodyName::Answer, bytes);

@@ -7,24 +7,21 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use api::{FieldError, Problem, ProblemCode};
-use axum::body::Body;
-use axum::http::HeaderValue;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
-use axum::response::Response;
 use domain::AttemptId;
 use domain::job::{Attempt, Job};
-use engine::process::Artifacts;
+use executors::process::Artifacts;
 use store::ArtifactName;
 
 use super::visible::visible_job;
-use crate::asked::Asked;
-use crate::attempt_alias::{is_named, shown_id};
-use crate::serve::Server;
+use crate::access::attempt_alias::{is_named, shown_id};
+use crate::reply::{Content, Reply};
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
 /// The most bytes of one answer.
 const MAX_PIECE_BYTES: u64 = 1_048_576;
 
-pub(crate) async fn read_artifact(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn read_artifact(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let visible = visible_job(server, &asked).await?;
     let job = visible.job();
     let offset = match asked.value("offset") {
@@ -48,15 +45,8 @@ pub(crate) async fn read_artifact(server: &Server, asked: Asked) -> Result<Respo
         let artifact = ArtifactName { job_id: &job.id, attempt_id: &attempt_id, name: &asked.name };
         bytes = artifacts.shared_piece(artifact, offset).await.map_err(|error| failed(&error))?;
     }
-    let mut response = Response::new(Body::from(bytes.ok_or_else(none)?));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Ok(shown) = HeaderValue::from_str(&shown) {
-        headers.insert(HeaderName::from_static(api::ATTEMPT_ID), shown);
-    }
-    Ok(response)
+    let content = Content::Bytes { media_type: "application/octet-stream", bytes: bytes.ok_or_else(none)? };
+    Ok(Reply { attempt_id: Some(shown.into_owned()), ..Reply::of(content) })
 }
 
 /// The attempt that is asked for, which must be one of the job's; else the last.

@@ -4,20 +4,21 @@ use std::borrow::Cow;
 
 use api::limits::MAX_BATCH_JOBS;
 use api::{BatchAnswer, BatchVerdict, CreateBatch, CreateJob, Problem, ProblemCode};
-use axum::response::Response;
 use engine::EngineError;
 use futures::future::join_all;
 use serde::Deserialize;
 
-use super::create::{accept, key_of};
-use crate::answer;
-use crate::asked::Asked;
+use super::create::{CREATE_JOB, accept, key_of, without_key};
 use crate::keyed::Keyed;
-use crate::operation::Operation;
 use crate::problem::{at_field, of_engine, read};
-use crate::serve::Server;
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
-pub(crate) async fn create_batch(server: &Server, asked: Asked) -> Result<Response, Problem> {
+/// The route of its keys.
+const CREATE_BATCH: &str = "create_batch";
+
+pub(crate) async fn create_batch(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let batch: CreateBatch = asked.read()?;
     if batch.jobs.is_empty() || batch.jobs.len() > MAX_BATCH_JOBS {
         let told = format!("a batch has 1 to {MAX_BATCH_JOBS} jobs");
@@ -26,10 +27,10 @@ pub(crate) async fn create_batch(server: &Server, asked: Asked) -> Result<Respon
     let each = batch.jobs.iter().enumerate().map(|(index, job)| verdict(server, &asked, index, job.get()));
     let results = join_all(each).await;
     let refused = results.iter().filter(|verdict| verdict.problem.is_some()).count();
-    Ok(answer::json(&BatchAnswer { accepted: results.len() - refused, refused, results }))
+    Ok(Reply::json(&BatchAnswer { accepted: results.len() - refused, refused, results }))
 }
 
-async fn verdict(server: &Server, asked: &Asked, index: usize, job: &str) -> BatchVerdict<'static> {
+async fn verdict(server: &Server, asked: &RequestContext, index: usize, job: &str) -> BatchVerdict<'static> {
     match one(server, asked, index, job).await {
         Ok((job_id, replayed)) => {
             BatchVerdict { index, status: 200, job_id: Some(Cow::Owned(job_id)), replayed, problem: None }
@@ -45,14 +46,20 @@ async fn verdict(server: &Server, asked: &Asked, index: usize, job: &str) -> Bat
 }
 
 /// The id of one job of the batch, and whether it was accepted before under the same key.
-async fn one(server: &Server, asked: &Asked, index: usize, job: &str) -> Result<(String, bool), Problem> {
+async fn one(
+    server: &Server,
+    asked: &RequestContext,
+    index: usize,
+    job: &str,
+) -> Result<(String, bool), Problem> {
     let create: CreateJob = read(job)?;
     // The key of the whole batch names each of its jobs by its place; a job's own key is that of `POST /jobs`.
-    let (operation, key) = match (&asked.key, &create.idempotency_key) {
-        (Some(batch), None) => (Operation::CreateBatch, Some(format!("{batch}#{index}"))),
-        (_, own) => (Operation::CreateJob, key_of(None, own.as_deref())?),
+    let (route, key) = match (&asked.key, &create.idempotency_key) {
+        (Some(batch), None) => (CREATE_BATCH, Some(format!("{batch}#{index}"))),
+        (_, own) => (CREATE_JOB, key_of(None, own.as_deref())?),
     };
-    let keyed = key.map(|key| Keyed::new(&asked.principal, operation, key, "", job));
+    let job = without_key(job);
+    let keyed = key.map(|key| Keyed::new(&asked.principal, route, key, "", &job));
     match (accept(server, &asked.principal, keyed.as_ref(), create).await?, &keyed) {
         (Ok(accepted), _) => Ok((accepted.id.as_str().to_owned(), false)),
         (Err(EngineError::KeyTaken(kept)), Some(keyed)) => {

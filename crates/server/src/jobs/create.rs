@@ -3,33 +3,35 @@
 use std::borrow::Cow;
 
 use api::{CreateJob, JobCreated, Problem, ProblemCode};
-use axum::response::Response;
-use domain::job::{Job, JobCommand, Reporter};
+use domain::job::{Job, Reporter};
 use domain::{JobId, Record};
-use engine::{EngineError, Executors, Order, OrderBody};
-use store::limits::MAX_ANSWER_BYTES;
+use engine::accept::AcceptedJob;
+use engine::{EngineError, Executors};
 
-use super::draft::{Draft, check_first, check_fit, draft};
+use super::new_job::{check_first, check_fit, read_new_job};
+use super::order::fit_for_store;
 use super::visible::job_of;
-use crate::answer::{self, Given};
-use crate::asked::{Asked, check_key};
-use crate::gate::Principal;
+use crate::access::authenticate::Principal;
 use crate::keyed::{self, Keyed};
-use crate::operation::Operation;
 use crate::peers;
-use crate::render::{Bodies, Extent, status};
-use crate::serve::Server;
+use crate::render::{Bodies, Extent, RawObject, status};
+use crate::reply::{Given, Reply, render};
+use crate::request_context::{RequestContext, check_key};
+use crate::server::Server;
 
-pub(crate) async fn create(server: &Server, asked: Asked) -> Result<Response, Problem> {
+/// The route of its keys, also of those in a batch.
+pub(super) const CREATE_JOB: &str = "create_job";
+
+pub(crate) async fn create(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let create: CreateJob = asked.read()?;
     let key = key_of(asked.key.as_deref(), create.idempotency_key.as_deref())?;
-    let body = asked.body.as_deref().unwrap_or_default();
+    let body = without_key(asked.body.as_deref().unwrap_or_default());
     let principal = &asked.principal;
-    let keyed = key.map(|key| Keyed::new(principal, Operation::CreateJob, key, "", body));
+    let keyed = key.map(|key| Keyed::new(principal, CREATE_JOB, key, "", &body));
     match accept(server, principal, keyed.as_ref(), create).await? {
         Ok(accepted) => {
             store::failpoint("answer.before");
-            Ok(answer::bytes(accepted.answer, Given::Now))
+            Ok(Reply::rendered(accepted.answer, Given::Now))
         }
         Err(error) => keyed::refused(keyed.as_ref(), &error, ""),
     }
@@ -49,8 +51,8 @@ pub(super) async fn accept(
     create: CreateJob,
 ) -> Result<Result<Accepted, EngineError>, Problem> {
     check_first(principal, server.daemon.executors(), &create)?;
-    let Draft { new, bodies, texts, instead: _ } = match drafted(server, principal, create).await {
-        Ok(draft) => draft,
+    let job = match place(server, principal, create).await {
+        Ok(job) => job,
         Err(problem) => {
             // What was answered under a key stands, whoever is called so or works there by now.
             let kept = match keyed {
@@ -62,11 +64,14 @@ pub(super) async fn accept(
     };
     let engine = server.daemon.engine();
     let id = engine.ids().job_id();
-    let mut order = Order::new(id.clone(), JobCommand::Create(Box::new(new)), principal.actor.clone());
-    order.bodies = bodies.into_iter().map(|body| OrderBody { record: id.clone().into(), body }).collect();
+    let texts = Bodies::of_order(&job.bodies);
+    let mut order = job.order(id.clone(), principal.actor.clone());
     if let Some(keyed) = keyed {
         let (texts, daemon) = (texts.clone(), server.daemon.clone());
-        let render = move |record: &Record| stored_answer(daemon.executors(), job_of(record), &texts);
+        let render = move |record: &Record| {
+            let job = job_of(record);
+            fit_for_store(&texts, |texts, extent| rendered(daemon.executors(), job, texts, extent))
+        };
         order.keys.push(keyed.order_key(server.now(), render));
     }
     Ok(match engine.execute(order).await {
@@ -83,17 +88,27 @@ pub(super) async fn accept(
 }
 
 /// The job, once it is known which peer is meant, and whether one is there that does it.
-async fn drafted(server: &Server, principal: &Principal, mut create: CreateJob) -> Result<Draft, Problem> {
+async fn place(
+    server: &Server,
+    principal: &Principal,
+    mut create: CreateJob,
+) -> Result<AcceptedJob, Problem> {
     peers::assign(server, principal, &mut create).await?;
-    let draft = draft(principal, server.daemon.executors(), create)?;
-    let Some(instead) = &draft.instead else { return Ok(draft) };
-    // Who is there now may not be when it is due.
-    let is_due = draft.new.due_at.is_none_or(|due_at| due_at <= server.now());
-    if is_due && peers::works_there(server, &draft.new.spec, &instead.backend).await? {
-        return Ok(draft.left_to_peers());
+    let executors = server.daemon.executors();
+    let job = read_new_job(principal, executors, create)?.accept(executors);
+    match job.peer_backend(server.now()) {
+        Some(backend) if peers::works_there(server, &job.new.spec, backend).await? => Ok(job.left_to_peers()),
+        Some(_) | None => check_fit(executors, job),
     }
-    check_fit(server.daemon.executors(), &draft.new.spec)?;
-    Ok(draft)
+}
+
+/// The request without the name that its sender gave it: the key is the same wherever it stands.
+pub(crate) fn without_key(body: &str) -> Cow<'_, str> {
+    let mut members = RawObject::parse(body).unwrap_or_default();
+    match members.remove("idempotency_key") {
+        Some(_) => Cow::Owned(members.to_text()),
+        None => Cow::Borrowed(body),
+    }
 }
 
 /// The one key of a request that may name it in two places.
@@ -112,14 +127,5 @@ fn rendered(executors: &Executors, job: &Job, texts: &Bodies, extent: Extent) ->
     let id = Cow::Borrowed(job.id.as_str());
     // A new job has no attempt whose id could be told.
     let status = status(executors, job, None, texts, extent, &Reporter::Daemon);
-    answer::render(&JobCreated { job_id: id.clone(), work_id: id, status })
-}
-
-/// An answer that fits into the store.
-fn stored_answer(executors: &Executors, job: &Job, texts: &Bodies) -> Vec<u8> {
-    let whole = rendered(executors, job, texts, Extent::Whole);
-    if whole.len() <= MAX_ANSWER_BYTES {
-        return whole;
-    }
-    rendered(executors, job, &Bodies::default(), Extent::Cut)
+    render(&JobCreated { job_id: id.clone(), work_id: id, status })
 }

@@ -3,55 +3,77 @@
 use std::borrow::Cow;
 
 use api::{JobList, JobStatus, Problem, ProblemCode};
-use axum::response::Response;
 use domain::JobId;
 use domain::job::{Job, JobStateName};
 use futures::future::try_join_all;
 use store::{Cursor, JobFilter, JobQuery, Page};
 
 use super::visible::job_of;
-use crate::answer;
-use crate::asked::Asked;
-use crate::authorise;
+use crate::access::authorise;
 use crate::cursor;
 use crate::problem::of_store;
 use crate::render::{Bodies, Extent, OF_STATUS, status, summary};
-use crate::serve::Server;
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
 /// Bytes of bodies in one page; what does not fit is on the next.
 const MAX_PAGE_BODY_BYTES: u64 = 8 * 1_048_576;
 
-pub(crate) async fn list(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let view = view(&asked)?;
-    let query = JobQuery {
-        filter: filter(&asked)?,
-        after: asked.parameter("cursor").map(|text| cursor(&text)).transpose()?,
-        limit: asked.limit()?,
-    };
-    let page = match confine(&asked, query) {
-        Some(query) => server.store().jobs(query).await.map_err(|error| of_store(&error))?,
+    let query = JobQuery { filter: filter(&asked)?, after: cursor(&asked)?, limit: asked.limit()? };
+    let external = asked.parameter("external_job_id");
+    let found = match confine(&asked, query) {
+        Some(query) => page(server, external.as_deref(), query).await?,
         None => Page { jobs: Vec::new(), next: None },
     };
-    let jobs: Vec<&Job> = page.jobs.iter().map(|record| job_of(record)).collect();
+    let all = found.jobs.iter().map(|record| job_of(record));
+    let jobs: Vec<&Job> = all.filter(|job| authorise::sees_job(&asked.principal, job)).collect();
     let executors = server.daemon.executors();
     match view {
         View::Summary => {
-            Ok(respond(jobs.iter().map(|job| summary(executors, job)).collect(), page.next.as_ref()))
+            Ok(respond(jobs.iter().map(|job| summary(executors, job)).collect(), found.next.as_ref()))
         }
         View::Full => {
             let fitting = fitting(&jobs);
             let cut = jobs[fitting..].first().and(jobs[..fitting].last());
-            let cut = cut.map(|job| Cursor { updated_at: job.updated_at, id: job.id.clone() });
-            let read = jobs[..fitting].iter().map(|job| Bodies::of_status(server.store(), job));
+            let cut = cut.map(|job| Cursor::of(job));
+            let read = jobs[..fitting].iter().map(|job| undamaged(server, job));
             let bodies = try_join_all(read).await?;
             let shown = jobs[..fitting].iter().zip(&bodies);
             let viewer = asked.principal.reporter();
             let work = shown
-                .map(|(job, bodies)| status(executors, job, None, bodies, Extent::Whole, &viewer))
+                .map(|(job, bodies)| match bodies {
+                    Some(bodies) => status(executors, job, None, bodies, Extent::Whole, &viewer),
+                    None => summary(executors, job),
+                })
                 .collect();
-            Ok(respond(work, cut.as_ref().or(page.next.as_ref())))
+            Ok(respond(work, cut.as_ref().or(found.next.as_ref())))
         }
     }
+}
+
+/// What the status of a job shows; none if a body is damaged. One such job does not hide the others: it is listed without its bodies, and
+/// whoever asks for it alone is told.
+async fn undamaged(server: &Server, job: &Job) -> Result<Option<Bodies>, Problem> {
+    match Bodies::of_status(server.store(), job).await {
+        Err(problem) if problem.code == ProblemCode::BodyDamaged.as_str() => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+/// A page of jobs that fit; with an id, of those whose work a service knows by it.
+pub(crate) async fn page(
+    server: &Server,
+    external_job_id: Option<&str>,
+    query: JobQuery,
+) -> Result<Page, Problem> {
+    let page = match external_job_id {
+        Some(id) => server.store().jobs_known_as(id, query).await,
+        None => server.store().jobs(query).await,
+    };
+    page.map_err(|error| of_store(&error))
 }
 
 enum View {
@@ -59,9 +81,9 @@ enum View {
     Summary,
 }
 
-fn respond(work: Vec<JobStatus<'_>>, next: Option<&Cursor>) -> Response {
+fn respond(work: Vec<JobStatus<'_>>, next: Option<&Cursor>) -> Reply {
     let next_cursor = next.map(|next| Cow::Owned(cursor_text(next)));
-    answer::json(&JobList { work, recurring: Vec::new(), next_cursor })
+    Reply::json(&JobList { work, recurring: Vec::new(), next_cursor })
 }
 
 /// How many of the jobs a page has room for: at least one.
@@ -78,7 +100,7 @@ fn fitting(jobs: &[&Job]) -> usize {
 }
 
 /// The same question within what the caller sees; none if that is nothing.
-pub(crate) fn confine(asked: &Asked, mut query: JobQuery) -> Option<JobQuery> {
+pub(crate) fn confine(asked: &RequestContext, mut query: JobQuery) -> Option<JobQuery> {
     if let Some(own) = &asked.principal.circle {
         if query.filter.circle.as_ref().is_some_and(|circle| circle != own) {
             return None;
@@ -89,7 +111,7 @@ pub(crate) fn confine(asked: &Asked, mut query: JobQuery) -> Option<JobQuery> {
     seen.then_some(query)
 }
 
-fn filter(asked: &Asked) -> Result<JobFilter, Problem> {
+fn filter(asked: &RequestContext) -> Result<JobFilter, Problem> {
     let text = |name| asked.parameter(name).map(Cow::into_owned);
     let state = match asked.parameter("state") {
         None => None,
@@ -101,6 +123,7 @@ fn filter(asked: &Asked) -> Result<JobFilter, Problem> {
         created_by_peer_id: text("created_by_peer_id"),
         session_id: text("repowire_session_id"),
         circle: text("circle"),
+        tag: text("tag"),
     })
 }
 
@@ -110,7 +133,7 @@ pub(super) fn unknown_state(word: &str) -> Problem {
     ProblemCode::InvalidValue.because(format!("state must be one of [{}]; got '{word}'", known.join(", ")))
 }
 
-fn view(asked: &Asked) -> Result<View, Problem> {
+fn view(asked: &RequestContext) -> Result<View, Problem> {
     match asked.parameter("view").as_deref() {
         None | Some("full") => Ok(View::Full),
         Some("summary") => Ok(View::Summary),
@@ -123,7 +146,8 @@ pub(crate) fn cursor_text(cursor: &Cursor) -> String {
     cursor::text(cursor.updated_at, cursor.id.as_str())
 }
 
-pub(crate) fn cursor(text: &str) -> Result<Cursor, Problem> {
-    let (updated_at, id) = cursor::parse(text, "work-")?;
-    Ok(Cursor { updated_at, id: JobId::new(id) })
+/// The place in the list that a request names.
+pub(crate) fn cursor(asked: &RequestContext) -> Result<Option<Cursor>, Problem> {
+    let place = cursor::of(asked, "work-")?;
+    Ok(place.map(|(updated_at, id)| Cursor { updated_at, id: JobId::new(id) }))
 }

@@ -3,8 +3,10 @@
 
 use api::{CreateJob, Problem};
 use domain::Timestamp;
+use engine::accept::ProcessScope;
 
-use super::draft::{object, one_of, time};
+use super::new_job::{object, one_of, time};
+use crate::problem::at_field;
 use crate::render::RawObject;
 
 /// The part of an execution that we understand.
@@ -15,16 +17,7 @@ pub(super) struct ManagedExecution {
     pub(super) path: Option<String>,
     pub(super) backend: Option<String>,
     /// Which process does it, if nobody is assigned and it names a folder.
-    pub(super) scope: Option<Scope>,
-}
-
-/// How long the process is there that does a job in its folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// For one attempt.
-    PerFire,
-    /// It outlives the job. Whoever works in the folder already is not doubled.
-    Persistent,
+    pub(super) scope: Option<ProcessScope>,
 }
 
 /// Puts it together. What it takes is taken out of the caller's execution; the rest stays with the request.
@@ -51,12 +44,15 @@ pub(super) fn managed_execution(
         delivery.set("result_surface", surface);
     }
     let scope = process_scope(create, callers, &target)?;
-    let continuity = continuity(create, callers, scope)?;
+    let has_peer = target.get("assigned_peer_id").is_some();
+    let continuity = continuity(create, callers, scope, has_peer)?;
 
     let (path, backend) = (target.text("path"), target.text("backend"));
     let of_its_own = scope.filter(|_| create.assigned_peer_id.is_none() && path.is_some());
-    let of_its_own =
-        of_its_own.map(|scope| if scope == "persistent" { Scope::Persistent } else { Scope::PerFire });
+    let of_its_own = of_its_own.map(|scope| match scope {
+        "persistent" => ProcessScope::Persistent,
+        _ => ProcessScope::PerFire,
+    });
     let mut managed = RawObject::default();
     managed.set("target", &target);
     managed.set("schedule", &schedule);
@@ -106,11 +102,22 @@ fn continuity(
     create: &CreateJob,
     callers: &mut RawObject<'_>,
     scope: Option<&str>,
+    has_peer: bool,
 ) -> Result<Option<&'static str>, Problem> {
     let asked = create.continuity.clone().or_else(|| callers.text("continuity"));
     callers.remove("continuity");
     match asked.as_deref() {
-        Some("resume") => Ok(Some("resume")),
+        // The session lives as long as the process: that of a peer, or one that outlives the job.
+        Some("resume") if has_peer || scope == Some("persistent") => Ok(Some("resume")),
+        Some("resume") => {
+            let told = "the daemon keeps no session of a process that ends with its job: send process_scope persistent or an assigned_peer_id with continuity resume, or continuity fresh";
+            Err(at_field("continuity", "continuity_unavailable", told))
+        }
+        // A command that stays is given job after job, and so is a peer that works in the folder already.
+        Some("fresh") if scope == Some("persistent") && !has_peer => {
+            let told = "a persistent process goes on with what it had: send process_scope per_fire with continuity fresh, or continuity resume";
+            Err(at_field("continuity", "continuity_unavailable", told))
+        }
         Some("fresh") => Ok(Some("fresh")),
         Some(_) => Err(one_of("continuity", "resume, fresh")),
         None => Ok((scope == Some("per_fire")).then_some("fresh")),

@@ -2,61 +2,193 @@
 
 use std::borrow::Cow;
 
-use api::{JobEnd, JobResult, Problem, ResultAnswer, ResultNotReady, StatusAnswer};
-use axum::response::Response;
-use domain::BodyRef;
+use api::{JobEnd, JobResult, Problem, ReachedLimit, ResultAnswer, ResultNotReady, StatusAnswer};
+use domain::ask::correlation_id;
+use domain::job::{Job, JobFact, JobState};
+use domain::{BodyRef, Fact};
+use serde_json::json;
 use serde_json::value::RawValue;
+use store::{StoredFact, fact_kind};
 
-use super::visible::visible_job;
-use crate::answer;
-use crate::asked::Asked;
+use super::visible::{Visible, visible_job};
+use super::why::ended_by_limits;
+use crate::access::attempt_alias::shown_actor;
 use crate::clock_text;
-use crate::deferred;
-use crate::render::{Bodies, Extent, end_provenance, raw, status};
-use crate::serve::Server;
+use crate::facts::shown_place;
+use crate::problem::of_store;
+use crate::render::{Bodies, Extent, RawObject, end_provenance, limit, operation_of, raw, released, status};
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
-pub(crate) async fn read_status(server: &Server, asked: Asked) -> Result<Response, Problem> {
+/// The newest facts of a job among which its end is looked for: notes may follow it.
+const FACTS_LOOKED_AT: u8 = 50;
+
+pub(crate) async fn read_status(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let visible = visible_job(server, &asked).await?;
-    let bodies = Bodies::of_status(server.store(), visible.job()).await?;
+    let bodies = Bodies::with_words(server.store(), visible.job()).await?;
     let (executors, viewer) = (server.daemon.executors(), asked.principal.reporter());
-    let status = status(executors, visible.job(), visible.claim(), &bodies, Extent::Whole, &viewer);
-    let mut response = answer::json(&StatusAnswer { status });
-    deferred::applied(&mut response, asked.wait);
-    Ok(response)
+    let mut status = status(executors, visible.job(), visible.claim(), &bodies, Extent::Whole, &viewer);
+    let limits = ended_by_limits(server, visible.job()).await?;
+    if !limits.is_empty() {
+        status.runner = status.runner.map(|runner| with_limits(&runner, &limits));
+    }
+    Ok(Reply { waited: asked.wait, ..Reply::json(&StatusAnswer { status }) })
 }
 
-pub(crate) async fn read_result(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn read_result(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let visible = visible_job(server, &asked).await?;
     let (job, viewer) = (visible.job(), asked.principal.reporter());
     let id = Cow::Borrowed(job.id.as_str());
     if !job.state.name().is_terminal() {
-        let bodies = Bodies::of_status(server.store(), job).await?;
+        let bodies = Bodies::with_words(server.store(), job).await?;
         let not_ready = ResultNotReady {
             job_id: id.clone(),
             work_id: id,
             result_state: Cow::Borrowed("not_ready"),
             status: status(server.daemon.executors(), job, visible.claim(), &bodies, Extent::Whole, &viewer),
         };
-        return Ok(answer::json(&ResultAnswer { result: JobResult::NotReady(Box::new(not_ready)) }));
+        return Ok(Reply::json(&ResultAnswer { result: JobResult::NotReady(Box::new(not_ready)) }));
     }
     let bodies = Bodies::of_result(server.store(), job).await?;
-    let part = |body: Option<BodyRef>| body.and_then(|body| json(bodies.text(body)?));
+    let part = |body: Option<BodyRef>| body.and_then(|body| as_json(bodies.text(body)?));
     let end = JobEnd {
         job_id: id.clone(),
         work_id: id,
         state: Cow::Borrowed(job.state.name().as_str()),
         summary: job.result.summary.as_deref().map(Cow::Borrowed),
         data: part(job.result.data),
-        error: part(job.result.error),
+        error: error(job, part(job.result.error), &ended_by_limits(server, job).await?),
         artifacts: part(job.result.artifacts).unwrap_or_else(|| raw("[]".to_owned())),
         completed_at: job.completed_at.map(|at| Cow::Owned(clock_text::text(at))),
-        provenance: end_provenance(job, &bodies, &viewer),
+        provenance: observed(server, &asked, &visible, &bodies).await?,
     };
-    Ok(answer::json(&ResultAnswer { result: JobResult::End(Box::new(end)) }))
+    Ok(Reply::json(&ResultAnswer { result: JobResult::End(Box::new(end)) }))
+}
+
+/// What is said of an end that left no error object: its reason.
+fn told_error(job: &Job) -> Option<Cow<'static, RawValue>> {
+    let is_error = matches!(job.state, JobState::Failed | JobState::Expired | JobState::Unavailable { .. });
+    let reason = job.state_reason.as_deref().filter(|_| is_error && job.result.error.is_none())?;
+    let message = format!("the job is {}: {reason}", job.state.name());
+    let error = json!({ "code": reason, "message": message });
+    Some(raw(error.to_string()))
+}
+
+/// The provenance beside a result, with what the daemon itself observed of the end: the facts that say so, who did it, how it was
+/// handed over, and what became of whoever did it.
+async fn observed(
+    server: &Server,
+    asked: &RequestContext,
+    visible: &Visible,
+    bodies: &Bodies,
+) -> Result<Cow<'static, RawValue>, Problem> {
+    let job = visible.job();
+    let viewer = asked.principal.reporter();
+    let after = visible.version().saturating_sub(FACTS_LOOKED_AT.into());
+    let facts = server.store().facts_of(visible.id(), after, FACTS_LOOKED_AT.into()).await;
+    let facts = facts.map_err(|error| of_store(&error))?;
+    let is_end = |fact: &&StoredFact| job.completed_at == Some(fact.at) && is_end(&fact.fact);
+    let source_events: Vec<_> = facts
+        .iter()
+        .rev()
+        .filter(is_end)
+        .take(1)
+        .map(|fact| {
+            json!({
+                "kind": fact_kind(&fact.fact),
+                "position": shown_place(server, &asked.principal, fact.position),
+                "at": clock_text::text(fact.at),
+                "actor": shown_actor(&fact.actor),
+            })
+        })
+        .collect();
+    let outside = server.store().operations_of(&job.id, 1).await.map_err(|error| of_store(&error))?;
+    let outside =
+        outside.first().filter(|_| !job.attempts.is_empty()).and_then(|record| operation_of(record));
+    let attempt = job.last_attempt();
+    let receipt = attempt.and_then(|attempt| {
+        let asked = correlation_id(job, attempt);
+        let delivered_at = attempt.delivered_at.map(clock_text::text);
+        match (outside, asked, delivered_at) {
+            (Some(operation), _, _) => Some(json!({
+                "operation_id": operation.id.as_str(),
+                "service": operation.link.kind,
+                "dispatched_at": clock_text::text(operation.dispatched_at),
+                "last_polled_at": operation.last_polled_at.map(clock_text::text),
+                "polls": operation.polls,
+            })),
+            (None, asked, Some(at)) => Some(json!({ "correlation_id": asked, "delivered_at": at })),
+            (None, _, None) => None,
+        }
+    });
+    let executor = attempt.map(|attempt| {
+        json!({
+            "executor": job.spec.executor,
+            "peer_id": job.owner_peer(),
+            "runner_owner_id": attempt.owner.as_str(),
+            "attempt_number": attempt.number,
+        })
+    });
+    let observed = json!({
+        "state": job.state.name().as_str(),
+        "reason": job.state_reason,
+        "source_events": source_events,
+        "executor": executor,
+        "transport_receipt": receipt,
+        "release_result": released(job),
+    });
+    Ok(end_provenance(job, bodies, &viewer, &observed))
+}
+
+/// Whether a fact is the end of a job.
+const fn is_end(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::Job(
+            JobFact::Completed(_)
+                | JobFact::Failed(_)
+                | JobFact::Cancelled(_)
+                | JobFact::Expired(_)
+                | JobFact::BecameUnavailable(_)
+        )
+    )
+}
+
+/// The error of a job: what whoever did it said, with the limits of the host that ended it; else those limits alone, else the reason.
+fn error(
+    job: &Job,
+    said: Option<Cow<'static, RawValue>>,
+    limits: &[ReachedLimit],
+) -> Option<Cow<'static, RawValue>> {
+    match (said, limits.first()) {
+        (Some(said), None) => Some(said),
+        (Some(said), Some(_)) => Some(with_limits(&said, limits)),
+        (None, Some(first)) => Some(limit_error(job, first, limits)),
+        (None, None) => told_error(job),
+    }
+}
+
+/// The error of a job that left none: the limit that ended it.
+fn limit_error(job: &Job, first: &ReachedLimit, limits: &[ReachedLimit]) -> Cow<'static, RawValue> {
+    let code = job.state_reason.as_deref().unwrap_or("expired");
+    let message = format!("{}: {}", limit::ENDED_BY_A_LIMIT, limit::sentence(first));
+    raw(json!({ "code": code, "message": message, "limits": limits }).to_string())
+}
+
+/// An object with the limits beside its own members. What is no object, or says `limits` itself, stays as it is.
+fn with_limits(object: &RawValue, limits: &[ReachedLimit]) -> Cow<'static, RawValue> {
+    match RawObject::parse(object.get()) {
+        Some(mut object) if object.get("limits").is_none() => {
+            object.set("limits", limits);
+            raw(object.to_text())
+        }
+        Some(_) | None => raw(object.get().to_owned()),
+    }
 }
 
 /// A body as JSON. An executor may have left another text: then it is shown as a string.
-fn json(text: &str) -> Option<Cow<'static, RawValue>> {
+fn as_json(text: &str) -> Option<Cow<'static, RawValue>> {
     let value = RawValue::from_string(text.to_owned());
     let value = value.or_else(|_| serde_json::value::to_raw_value(text));
     value.ok().map(Cow::Owned)

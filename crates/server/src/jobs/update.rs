@@ -1,7 +1,6 @@
 //! `PATCH /jobs/{id}`: the doer says where the job is. Strict: an attempt that is not current is refused for every state.
 
 use api::{Problem, UnderClaim, UpdateJob};
-use axum::response::Response;
 use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
 use domain::{BodyName, Fence, Json};
 use engine::Order;
@@ -10,13 +9,15 @@ use store::NewBody;
 use super::list::unknown_state;
 use super::order::{Begun, begin, give_order, keep};
 use super::visible::steerable_job;
-use crate::asked::Asked;
-use crate::claims;
+use crate::jobs::refused_report::attempt_named;
 use crate::problem::of_refusal;
-use crate::refused_report::attempt_named;
-use crate::serve::Server;
+use crate::pulled::claims;
+use crate::render::RawObject;
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
-pub(crate) async fn update(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn update(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let update: UpdateJob = asked.read()?;
     let state = JobStateName::parse(&update.state).ok_or_else(|| unknown_state(&update.state))?;
     let keyed = match begin(server, &asked).await? {
@@ -25,10 +26,18 @@ pub(crate) async fn update(server: &Server, asked: Asked) -> Result<Response, Pr
     };
     let visible = steerable_job(server, &asked, None).await?;
     let mut bodies = Vec::new();
+    let mut details = details(&update, &mut bodies)?;
+    if state.is_terminal() && visible.job().state.name() == state {
+        // Said again without a word on them they stay; `null` takes them away.
+        let sent = RawObject::parse(asked.body.as_deref().unwrap_or_default()).unwrap_or_default();
+        let is_null = |key| sent.get(key).is_some_and(|value| value.get() == "null");
+        details.reason = details.reason.or_else(|| is_null("state_reason").then(String::new));
+        details.phase = details.phase.or_else(|| is_null("phase").then(String::new));
+    }
     let report = Report {
         attempt_id: update.attempt_id.as_deref().map(attempt_named).transpose()?,
         state,
-        details: details(&update, &mut bodies)?,
+        details,
         retryable: Retryable::Yes,
         jitter: server.daemon.engine().ids().jitter(),
         submit: SubmitWord::Unsaid,
@@ -64,5 +73,8 @@ fn details(update: &UpdateJob, bodies: &mut Vec<NewBody>) -> Result<Details, Pro
         question: None,
         result,
         provenance,
+        attempts_used_up: false,
+        limit: None,
+        release: None,
     })
 }

@@ -1,33 +1,38 @@
 //! `GET /jobs/{id}/why`: what keeps a job where it is. The reasons are the domain's; this adds what the node knows.
 
 use api::{Problem, Why};
-use axum::response::Response;
 use domain::job::{ExecutorHere, Job, JobState, LaneHere, Reason, Surroundings, cancel_told};
+use domain::limit::{ended_by, life_of};
 use domain::operation::{Operation, OrphanReason, Settlement};
 use domain::{BodyName, Record};
 use engine::Dispatching;
+use futures::future::try_join_all;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::visible::{Visible, visible_job};
-use crate::answer;
-use crate::asked::Asked;
+use crate::access::authorise;
 use crate::clock_text::text;
 use crate::peers;
 use crate::problem::of_store;
-use crate::render::{awaited, operation_of};
-use crate::serve::Server;
+use crate::render::{awaited, limit, operation_of, with_words};
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
 /// The most characters of an error's message that are shown.
 const MAX_MESSAGE: usize = 500;
 /// The newest operations of a job that are looked at.
 const MAX_OPERATIONS: usize = 20;
 
-pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn why(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let visible = visible_job(server, &asked).await?;
     let job = visible.job();
     let error = error_of(server, &visible).await?;
-    let outside = awaited(server.store(), job).await?;
+    let mut outside = awaited(server.store(), job).await?;
+    if let Some(record) = outside.take() {
+        outside = Some(with_words(server.store(), record).await?);
+    }
     let around = Surroundings {
         lease_expires_at: visible.claim().map(|claim| claim.lease_expires_at),
         executor: executor_here(server, job, outside.as_deref().and_then(operation_of)),
@@ -43,18 +48,94 @@ pub(crate) async fn why(server: &Server, asked: Asked) -> Result<Response, Probl
     if let (Some(missing), Some(executor)) = (missing, &job.spec.executor) {
         missing.detail.push_str(&server.daemon.executors().near(job.spec.circle.as_deref(), executor));
     }
-    if let Some(detail) = crate::clock::sentence(server).filter(|_| explanation.earliest_at.is_some()) {
+    if let Some(detail) = crate::daemon::clock::sentence(server).filter(|_| explanation.earliest_at.is_some())
+    {
         reasons.push(api::Reason { code: "clock_step".to_owned(), detail, until: None });
     }
+    reasons.extend(circle(server, &asked, job));
+    reasons.extend(no_callback(server, job, outside.as_deref().and_then(operation_of)));
+    let limits = limits(server, job, outside.as_deref().and_then(operation_of)).await?;
+    for reached in &limits {
+        let told =
+            if job.state.name().is_terminal() { limit::ENDED_BY_A_LIMIT } else { "it ends at the latest by" };
+        let detail = format!("{told}: {}", limit::sentence(reached));
+        reasons.push(api::Reason { code: "limit".to_owned(), detail, until: None });
+    }
     reasons.extend(orphans(server, job).await?);
-    Ok(answer::json(&Why {
+    Ok(Reply::json(&Why {
         job_id: job.id.as_str().to_owned(),
         work_id: job.id.as_str().to_owned(),
         state: job.state.name().as_str().to_owned(),
         reasons,
         earliest_at: explanation.earliest_at.map(text),
+        limits,
         question,
     }))
+}
+
+/// Of which circle workers have to be. That others wait elsewhere is told to those alone who see every circle.
+fn circle(server: &Server, asked: &RequestContext, job: &Job) -> Option<api::Reason> {
+    if job.spec.executor.is_some() || !matches!(job.state, JobState::Queued { .. }) {
+        return None;
+    }
+    let elsewhere = if authorise::sees_every_circle(&asked.principal) {
+        server.daemon.pulls().waiting_elsewhere(&job.spec.lane())
+    } else {
+        0
+    };
+    let told = match (&job.spec.circle, elsewhere) {
+        (None, 0) => return None,
+        (Some(circle), _) => format!("only workers of the circle {circle:?} are given this job"),
+        (None, _) => "it is in no circle: only workers that pull without a circle are given it".to_owned(),
+    };
+    let waiting = match elsewhere {
+        0 => String::new(),
+        1 => "; 1 that asks for such work is waiting in another circle".to_owned(),
+        many => format!("; {many} that ask for such work are waiting in other circles"),
+    };
+    Some(api::Reason { code: "circle".to_owned(), detail: format!("{told}{waiting}"), until: None })
+}
+
+/// The limits of the host that ended a job, or that bound what it waits for outside.
+async fn limits(
+    server: &Server,
+    job: &Job,
+    outside: Option<&Operation>,
+) -> Result<Vec<api::ReachedLimit>, Problem> {
+    let policy = server.daemon.policy();
+    if let Some(open) = outside {
+        return Ok(life_of(job, open, policy).into_iter().map(limit::shown).collect());
+    }
+    ended_by_limits(server, job).await
+}
+
+/// The limits of the host that ended a job.
+pub(super) async fn ended_by_limits(server: &Server, job: &Job) -> Result<Vec<api::ReachedLimit>, Problem> {
+    if !job.state.name().is_terminal() || job.state == JobState::Completed {
+        return Ok(Vec::new());
+    }
+    let newest = if job.attempts.is_empty() {
+        None
+    } else {
+        let newest = server.store().operations_of(&job.id, 1).await.map_err(|error| of_store(&error))?;
+        newest.into_iter().next()
+    };
+    let operation = newest.as_deref().and_then(operation_of);
+    Ok(ended_by(job, operation, server.daemon.policy()).into_iter().map(limit::shown).collect())
+}
+
+/// That the service of work outside has no address to call back, although its connector would give it one.
+fn no_callback(server: &Server, job: &Job, outside: Option<&Operation>) -> Option<api::Reason> {
+    let kind = &outside?.link.kind;
+    let executor = server.daemon.executors().find(job.spec.circle.as_deref(), kind)?;
+    executor.specialist.traits().lacks_callback_url.then(|| api::Reason {
+        code: "no_callback_url".to_owned(),
+        detail: format!(
+            "the connector {kind} gives its service ${{operation.callback_url}}, which is empty: the daemon has no public_url. Nobody \
+             calls back and the service is only polled; set public_url in longhaul.yaml"
+        ),
+        until: None,
+    })
 }
 
 /// What the job may have left running outside.
@@ -65,6 +146,8 @@ async fn orphans(server: &Server, job: &Job) -> Result<Vec<api::Reason>, Problem
     }
     let left = server.store().operations_of(&job.id, MAX_OPERATIONS).await;
     let left = left.map_err(|error| of_store(&error))?;
+    let left = left.into_iter().map(|record| with_words(server.store(), record));
+    let left = try_join_all(left).await?;
     let mut reasons: Vec<_> = left.iter().filter_map(|record| cancel_answered(record)).collect();
     reasons.extend(left.iter().filter_map(|record| orphaned(record)));
     Ok(reasons)
@@ -74,12 +157,12 @@ async fn orphans(server: &Server, job: &Job) -> Result<Vec<api::Reason>, Problem
 fn cancel_answered(record: &Record) -> Option<api::Reason> {
     let operation = operation_of(record).filter(|operation| operation.ended.is_some())?;
     let cancel = operation.cancel.as_ref()?;
-    let detail = format!(
-        "{} was asked {} times to stop; {}",
-        operation.link.kind,
-        cancel.tries_in_all(),
-        cancel_told(cancel.answers.last()?)
-    );
+    let (kind, last) = (&operation.link.kind, cancel.answers.last()?);
+    let detail = match cancel.tries_in_all() {
+        _ if last.was_not_asked() => format!("{kind}: {}", cancel_told(last)),
+        1 => format!("{kind} was asked once to stop; {}", cancel_told(last)),
+        tries => format!("{kind} was asked {tries} times to stop; {}", cancel_told(last)),
+    };
     Some(api::Reason { code: "cancel_answered".to_owned(), detail, until: None })
 }
 
@@ -115,7 +198,8 @@ fn orphaned(record: &Record) -> Option<api::Reason> {
             OrphanReason::ExpiredWhileOpen
             | OrphanReason::Unknown
             | OrphanReason::CancelUnconfirmed
-            | OrphanReason::SubmitOutcomeUnknown,
+            | OrphanReason::SubmitOutcomeUnknown
+            | OrphanReason::VolatileLost,
         ) => format!("{cancel} asks its service again; {settle} says that somebody has looked"),
     };
     told("may_run_outside", format!("{id} may still run outside ({}); {what_to_do}", reason.as_str()))
@@ -183,7 +267,9 @@ async fn unanswered(server: &Server, job: &Job) -> Result<Option<String>, Proble
         return Ok(None);
     }
     let newest = server.store().operations_of(&job.id, 1).await.map_err(|error| of_store(&error))?;
-    let error = newest.first().and_then(|record| operation_of(record)?.last_error.as_ref());
+    let Some(newest) = newest.into_iter().next() else { return Ok(None) };
+    let newest = with_words(server.store(), newest).await?;
+    let error = operation_of(&newest).and_then(|operation| operation.last_error.as_ref());
     Ok(error.map(|error| error.told().chars().take(MAX_MESSAGE).collect()))
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use api::limits::{MAX_BATCH_JOBS, MAX_KEY_CHARS};
 use domain::ask::{MAX_ASK_BYTES, MAX_TTL_SECONDS};
 use domain::event::{MAX_DEDUPE_KEY_BYTES, MAX_TYPE_BYTES};
-use domain::job::{JobStateName, MAX_PRIORITY, RESERVED_LANES};
+use domain::job::{JobStateName, MAX_PRIORITY, RESERVED_LANES, VISIBLE_TO_CIRCLE, VISIBLE_TO_OWN};
 use domain::limits::{
     MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_SUMMARY_BYTES, MAX_TAGS, MAX_TITLE_BYTES,
 };
@@ -17,10 +17,10 @@ use domain::{Lease, MAX_ATTEMPTS, MAX_BACKOFF_SECONDS};
 use serde_json::{Map, Value, json};
 use store::{MAX_TOKEN_SCOPES, MAX_TOKEN_TEXT_CHARS};
 
-use crate::authorise::SCOPES;
-use crate::claims::{MAX_OWNER_CHARS, RESOURCE_TYPES};
-use crate::deferred::OWN_SOURCES;
+use crate::access::authorise::SCOPES;
+use crate::external::deferred::OWN_SOURCES;
 use crate::pulled::MAX_NAMES;
+use crate::pulled::claims::{MAX_OWNER_CHARS, MAX_TYPES, RESOURCE_TYPES, SETTLED_STATES};
 
 /// Any text that can be stored: everything but U+0000.
 pub(super) const TEXT: &str = r"^[^\u0000]*$";
@@ -34,6 +34,7 @@ const CAUSAL_CONTEXT: &str = "CausalContext";
 
 const PROCESS_SCOPES: [&str; 3] = ["per_fire", "per-fire", "persistent"];
 const CONTINUITIES: [&str; 2] = ["resume", "fresh"];
+const VISIBILITIES: [&str; 2] = [VISIBLE_TO_CIRCLE, VISIBLE_TO_OWN];
 
 /// What is checked of one field.
 enum Rule {
@@ -75,110 +76,86 @@ fn items(max: usize, each: Rule) -> Rule {
     Rule::Items { min: 0, max, each: Some(Box::new(each)) }
 }
 
-/// Every field of a request that has a limit of its own. What is not here is any text, number or JSON of its type.
-fn rules() -> Vec<(&'static str, &'static str, Rule)> {
-    let key = || Rule::Text { min: 1, max: MAX_KEY_CHARS };
-    let owner = || Rule::Text { min: 1, max: MAX_OWNER_CHARS };
+/// Every field of a request that has a limit of its own, by limit. What is not here is any text, number or JSON of its type.
+fn rules() -> Vec<(Rule, &'static str)> {
     let (shortest, longest) = Lease::BOUNDS_SECONDS;
-    let lease = || Rule::Integer { min: i64::from(shortest), max: u64::from(longest) };
-    let states = || Rule::Words(JobStateName::ALL.iter().map(|state| state.as_str()).collect());
-    let causal_context = || Rule::Schema(reference(CAUSAL_CONTEXT));
+    let lease = Rule::Integer { min: i64::from(shortest), max: u64::from(longest) };
     vec![
-        ("CreateJob", "title", text(MAX_TITLE_BYTES)),
-        ("CreateJob", "kind", text(MAX_LABEL_BYTES)),
-        ("CreateJob", "created_by_peer_id", text(MAX_ID_BYTES)),
-        ("CreateJob", "owner_peer_id", text(MAX_ID_BYTES)),
-        ("CreateJob", "assigned_peer_id", text(MAX_ID_BYTES)),
-        ("CreateJob", "repowire_session_id", text(MAX_ID_BYTES)),
-        ("CreateJob", "correlation_id", text(MAX_ID_BYTES)),
-        ("CreateJob", "circle", text(MAX_LABEL_BYTES)),
-        ("CreateJob", "source_kind", Rule::NotWords(OWN_SOURCES.to_vec())),
-        ("CreateJob", "source_id", text(MAX_ID_BYTES)),
-        ("CreateJob", "scope", text(MAX_LABEL_BYTES)),
-        ("CreateJob", "visibility", text(MAX_LABEL_BYTES)),
-        ("CreateJob", "request", Rule::Schema(request())),
-        ("CreateJob", "deadline_at", Rule::Time),
-        ("CreateJob", "expires_at", Rule::Time),
-        ("CreateJob", "due_at", Rule::Time),
-        ("CreateJob", "prompt_file", Rule::Null),
-        ("CreateJob", "cron", Rule::Null),
-        ("CreateJob", "path", Rule::Indexed { min: 0, max: MAX_TITLE_BYTES }),
-        ("CreateJob", "process_scope", Rule::Words(PROCESS_SCOPES.to_vec())),
-        ("CreateJob", "continuity", Rule::Words(CONTINUITIES.to_vec())),
-        ("CreateJob", "executor", Rule::Lane),
-        ("CreateJob", "lane", Rule::Lane),
-        ("CreateJob", "label", text(MAX_LABEL_BYTES)),
+        (text(MAX_TITLE_BYTES), "CreateJob.title"),
         (
-            "CreateJob",
-            "priority",
-            Rule::Integer { min: i64::from(-MAX_PRIORITY), max: u64::from(MAX_PRIORITY.unsigned_abs()) },
+            text(MAX_LABEL_BYTES),
+            "CreateJob.kind CreateJob.circle CreateJob.scope CreateJob.label UpdateJob.state_reason \
+             UpdateJob.phase CancelJob.requested_by_peer_id PullJob.peer_id HeartbeatJob.phase FailJob.reason \
+             CreateAsk.circle PublishEvent.circle StartPipeline.circle",
         ),
-        ("CreateJob", "idempotency_key", key()),
-        ("CreateJob", "tags", items(MAX_TAGS, text(MAX_LABEL_BYTES))),
-        ("Retry", "max_attempts", Rule::Integer { min: 1, max: u64::from(MAX_ATTEMPTS) }),
-        ("Retry", "backoff_seconds", Rule::Integer { min: 0, max: u64::from(MAX_BACKOFF_SECONDS) }),
-        ("Retry", "max_backoff_seconds", Rule::Integer { min: 0, max: u64::from(MAX_BACKOFF_SECONDS) }),
-        ("CreateBatch", "jobs", Rule::Items { min: 1, max: MAX_BATCH_JOBS, each: None }),
-        ("UpdateJob", "state", states()),
-        ("UpdateJob", "attempt_id", text(MAX_ID_BYTES)),
-        ("UpdateJob", "state_reason", text(MAX_LABEL_BYTES)),
-        ("UpdateJob", "phase", text(MAX_LABEL_BYTES)),
-        ("UpdateJob", "progress_note", text(MAX_NOTE_BYTES)),
-        ("UpdateJob", "result_summary", text(MAX_SUMMARY_BYTES)),
-        ("UpdateJob", "artifacts", Rule::AnyItems),
-        ("UnderClaim", "owner_id", owner()),
-        ("CancelJob", "requested_by_peer_id", text(MAX_LABEL_BYTES)),
-        ("CancelJob", "reason", text(MAX_NOTE_BYTES)),
-        ("PullJob", "worker_id", owner()),
-        ("PullJob", "peer_id", text(MAX_LABEL_BYTES)),
-        ("PullJob", "lanes", items(MAX_NAMES, text(MAX_LABEL_BYTES))),
-        ("PullJob", "labels", items(MAX_NAMES, text(MAX_LABEL_BYTES))),
-        ("PullJob", "paths", items(MAX_NAMES, text(MAX_TITLE_BYTES))),
-        ("HeartbeatJob", "phase", text(MAX_LABEL_BYTES)),
-        ("HeartbeatJob", "progress_note", text(MAX_NOTE_BYTES)),
-        ("CompleteJob", "attempt_id", text(MAX_ID_BYTES)),
-        ("CompleteJob", "summary", text(MAX_SUMMARY_BYTES)),
-        ("CompleteJob", "artifacts", Rule::AnyItems),
-        ("FailJob", "attempt_id", text(MAX_ID_BYTES)),
-        ("FailJob", "reason", text(MAX_LABEL_BYTES)),
-        ("AskInput", "attempt_id", text(MAX_ID_BYTES)),
-        ("DeferJob", "attempt_id", text(MAX_ID_BYTES)),
-        ("DeferJob", "progress_hint", text(MAX_NOTE_BYTES)),
-        ("AcquireClaim", "resource_type", Rule::Words(RESOURCE_TYPES.to_vec())),
-        ("AcquireClaim", "owner_id", owner()),
-        ("AcquireClaim", "lease_seconds", lease()),
-        ("SwapClaim", "owner_id", owner()),
-        ("SwapClaim", "lease_seconds", lease()),
-        ("RegisterPeer", "peer_id", Rule::PeerId),
-        ("RegisterPeer", "display_name", Rule::Printable { max: MAX_LABEL_BYTES }),
-        ("RegisterPeer", "circle", Rule::Printable { max: MAX_LABEL_BYTES }),
-        ("RegisterPeer", "labels", items(MAX_PEER_LABELS, Rule::Printable { max: MAX_LABEL_BYTES })),
-        ("RegisterPeer", "capabilities", items(MAX_PEER_LABELS, Rule::Printable { max: MAX_LABEL_BYTES })),
-        ("RegisterPeer", "path", Rule::PrintableIndexed { max: MAX_TITLE_BYTES }),
-        ("RegisterPeer", "backend", Rule::Printable { max: MAX_LABEL_BYTES }),
-        ("CreateAsk", "from_peer", text(MAX_ID_BYTES)),
-        ("CreateAsk", "text", Rule::Text { min: 1, max: MAX_ASK_BYTES }),
-        ("CreateAsk", "circle", text(MAX_LABEL_BYTES)),
-        ("CreateAsk", "ttl_seconds", Rule::Integer { min: 1, max: MAX_TTL_SECONDS }),
-        ("AckAsk", "message", text(MAX_ASK_BYTES)),
-        ("RetryCancel", "reason", text(MAX_NOTE_BYTES)),
-        ("SettleOrphan", "note", text(MAX_NOTE_BYTES)),
-        ("Invoke", "deadline_at", Rule::Time),
-        ("Invoke", "idempotency/key", key()),
-        ("Invoke", "correlation/id", text(MAX_ID_BYTES)),
-        ("Invoke", "causal/context", causal_context()),
-        ("Timing", "timeout_ms", Rule::Integer { min: 1, max: u64::from(u32::MAX) }),
-        ("Directive", "causal/context", causal_context()),
-        ("OperationNamed", "reason", text(MAX_NOTE_BYTES)),
-        ("CreateToken", "name", text(MAX_TOKEN_TEXT_CHARS)),
-        ("CreateToken", "scopes", items(MAX_TOKEN_SCOPES, Rule::Words(SCOPES.to_vec()))),
-        ("CreateToken", "circle", Rule::Text { min: 1, max: MAX_TOKEN_TEXT_CHARS }),
-        ("CreateToken", "peer_id", Rule::Text { min: 1, max: MAX_TOKEN_TEXT_CHARS }),
-        ("PublishEvent", "type", Rule::Printable { max: MAX_TYPE_BYTES }),
-        ("PublishEvent", "dedupe_key", Rule::Indexed { min: 1, max: MAX_DEDUPE_KEY_BYTES }),
-        ("PublishEvent", "circle", text(MAX_LABEL_BYTES)),
-        ("StartPipeline", "circle", text(MAX_LABEL_BYTES)),
-        ("CancelRun", "reason", text(MAX_NOTE_BYTES)),
+        (
+            text(MAX_ID_BYTES),
+            "CreateJob.created_by_peer_id CreateJob.owner_peer_id CreateJob.assigned_peer_id \
+             CreateJob.repowire_session_id CreateJob.correlation_id CreateJob.source_id UpdateJob.attempt_id \
+             CompleteJob.attempt_id FailJob.attempt_id AskInput.attempt_id DeferJob.attempt_id \
+             SettleClaim.work_order_id CreateAsk.from_peer Invoke.correlation/id",
+        ),
+        (Rule::NotWords(OWN_SOURCES.to_vec()), "CreateJob.source_kind"),
+        (Rule::Words(VISIBILITIES.to_vec()), "CreateJob.visibility"),
+        (Rule::Schema(request()), "CreateJob.request"),
+        (Rule::Time, "CreateJob.deadline_at CreateJob.expires_at CreateJob.due_at Invoke.deadline_at"),
+        (Rule::Null, "CreateJob.prompt_file CreateJob.cron"),
+        (Rule::Indexed { min: 0, max: MAX_TITLE_BYTES }, "CreateJob.path"),
+        (Rule::Words(PROCESS_SCOPES.to_vec()), "CreateJob.process_scope"),
+        (Rule::Words(CONTINUITIES.to_vec()), "CreateJob.continuity"),
+        (Rule::Lane, "CreateJob.executor CreateJob.lane"),
+        (
+            Rule::Integer { min: i64::from(-MAX_PRIORITY), max: u64::from(MAX_PRIORITY.unsigned_abs()) },
+            "CreateJob.priority",
+        ),
+        (Rule::Text { min: 1, max: MAX_KEY_CHARS }, "CreateJob.idempotency_key Invoke.idempotency/key"),
+        (items(MAX_TAGS, text(MAX_LABEL_BYTES)), "CreateJob.tags"),
+        (Rule::Integer { min: 1, max: u64::from(MAX_ATTEMPTS) }, "Retry.max_attempts"),
+        (
+            Rule::Integer { min: 0, max: u64::from(MAX_BACKOFF_SECONDS) },
+            "Retry.backoff_seconds Retry.max_backoff_seconds",
+        ),
+        (Rule::Items { min: 1, max: MAX_BATCH_JOBS, each: None }, "CreateBatch.jobs"),
+        (Rule::Words(JobStateName::ALL.iter().map(|state| state.as_str()).collect()), "UpdateJob.state"),
+        (
+            text(MAX_NOTE_BYTES),
+            "UpdateJob.progress_note CancelJob.reason HeartbeatJob.progress_note DeferJob.progress_hint \
+             RetryCancel.reason SettleOrphan.note OperationNamed.reason CancelRun.reason",
+        ),
+        (text(MAX_SUMMARY_BYTES), "UpdateJob.result_summary CompleteJob.summary"),
+        (Rule::AnyItems, "UpdateJob.artifacts CompleteJob.artifacts"),
+        (
+            Rule::Text { min: 1, max: MAX_OWNER_CHARS },
+            "UnderClaim.owner_id PullJob.worker_id AcquireClaim.owner_id SettleClaim.owner_id \
+             SwapClaim.owner_id",
+        ),
+        (items(MAX_NAMES, text(MAX_LABEL_BYTES)), "PullJob.lanes PullJob.labels"),
+        (items(MAX_NAMES, text(MAX_TITLE_BYTES)), "PullJob.paths"),
+        (Rule::Words(RESOURCE_TYPES.to_vec()), "AcquireClaim.resource_type"),
+        (lease, "AcquireClaim.lease_seconds SwapClaim.lease_seconds"),
+        (items(MAX_TYPES, text(MAX_TYPE_BYTES)), "AcquireClaim.event_types"),
+        (Rule::Text { min: 1, max: MAX_LABEL_BYTES }, "SettleClaim.reason"),
+        (Rule::Words(SETTLED_STATES.to_vec()), "SettleClaim.state"),
+        (Rule::PeerId, "RegisterPeer.peer_id"),
+        (
+            Rule::Printable { max: MAX_LABEL_BYTES },
+            "RegisterPeer.display_name RegisterPeer.circle RegisterPeer.backend",
+        ),
+        (
+            items(MAX_PEER_LABELS, Rule::Printable { max: MAX_LABEL_BYTES }),
+            "RegisterPeer.labels RegisterPeer.capabilities",
+        ),
+        (Rule::PrintableIndexed { max: MAX_TITLE_BYTES }, "RegisterPeer.path"),
+        (Rule::Text { min: 1, max: MAX_ASK_BYTES }, "CreateAsk.text"),
+        (Rule::Integer { min: 1, max: MAX_TTL_SECONDS }, "CreateAsk.ttl_seconds"),
+        (text(MAX_ASK_BYTES), "AckAsk.message AckNamed.message"),
+        (Rule::Schema(reference(CAUSAL_CONTEXT)), "Invoke.causal/context Directive.causal/context"),
+        (Rule::Integer { min: 1, max: u64::from(u32::MAX) }, "Timing.timeout_ms"),
+        (text(MAX_TOKEN_TEXT_CHARS), "CreateToken.name"),
+        (items(MAX_TOKEN_SCOPES, Rule::Words(SCOPES.to_vec())), "CreateToken.scopes"),
+        (Rule::Text { min: 1, max: MAX_TOKEN_TEXT_CHARS }, "CreateToken.circle CreateToken.peer_id"),
+        (Rule::Printable { max: MAX_TYPE_BYTES }, "PublishEvent.type"),
+        (Rule::Indexed { min: 1, max: MAX_DEDUPE_KEY_BYTES }, "PublishEvent.dedupe_key"),
     ]
 }
 
@@ -201,7 +178,7 @@ fn request() -> Value {
     })
 }
 
-/// What is true of a request as a whole, and not of one field.
+/// What is true of a request as a whole, and not of one field. A request may have several of these: all of them hold.
 fn together() -> Vec<(&'static str, Value)> {
     let is_text = json!({ "type": "string" });
     vec![
@@ -211,6 +188,29 @@ fn together() -> Vec<(&'static str, Value)> {
             json!({ "not": {
                 "required": ["lane", "label"],
                 "properties": { "lane": is_text, "label": is_text, "executor": { "type": "null" } },
+            } }),
+        ),
+        // A job is done by an executor or by a peer.
+        (
+            "CreateJob",
+            json!({ "not": {
+                "required": ["executor", "assigned_peer_id"],
+                "properties": { "executor": is_text, "assigned_peer_id": is_text },
+            } }),
+        ),
+        // A job that is begun once only has one attempt.
+        (
+            "CreateJob",
+            json!({ "not": {
+                "required": ["repeatable", "retry"],
+                "properties": {
+                    "repeatable": { "const": false },
+                    "retry": {
+                        "type": "object",
+                        "required": ["max_attempts"],
+                        "properties": { "max_attempts": { "type": "integer", "minimum": 2 } },
+                    },
+                },
             } }),
         ),
         (
@@ -243,15 +243,19 @@ pub(super) fn apply(schemas: &mut Map<String, Value>, requests: &BTreeSet<String
     // A job of a batch that does not fit is refused by itself, and the batch is accepted.
     schemas["CreateBatch"]["properties"]["jobs"]["items"] =
         json!({ "anyOf": [reference("CreateJob"), reference(JSON_VALUE)] });
-    for (schema, field, rule) in rules() {
-        let schema = schemas.get_mut(schema);
-        if let Some(property) = schema.and_then(|schema| schema["properties"].get_mut(field)) {
-            limit(property, &rule);
+    for (rule, fields) in rules() {
+        for (schema, field) in fields.split_whitespace().filter_map(|named| named.split_once('.')) {
+            let schema = schemas.get_mut(schema);
+            if let Some(property) = schema.and_then(|schema| schema["properties"].get_mut(field)) {
+                limit(property, &rule);
+            }
         }
     }
     for (schema, whole) in together() {
-        if let (Some(Value::Object(schema)), Value::Object(whole)) = (schemas.get_mut(schema), whole) {
-            schema.extend(whole);
+        let schema = schemas.get_mut(schema).and_then(Value::as_object_mut);
+        let all = schema.map(|schema| schema.entry("allOf").or_insert_with(|| json!([])));
+        if let Some(Value::Array(all)) = all {
+            all.push(whole);
         }
     }
     for name in requests.iter().map(String::as_str).chain([CAUSAL_CONTEXT]) {
@@ -275,6 +279,11 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
+/// An object whose names and members are JSON that can be stored.
+pub(crate) fn any_object() -> Value {
+    json!({ "type": "object", "propertyNames": { "pattern": TEXT }, "additionalProperties": reference(JSON_VALUE) })
+}
+
 /// JSON that can be stored. How deep it may be nested, and how large it may be, no schema can say.
 fn any_json() -> Value {
     json!({
@@ -285,7 +294,7 @@ fn any_json() -> Value {
             { "type": ["null", "boolean", "number"] },
             { "type": "string", "pattern": TEXT },
             { "type": "array", "items": reference(JSON_VALUE) },
-            { "type": "object", "propertyNames": { "pattern": TEXT }, "additionalProperties": reference(JSON_VALUE) },
+            any_object(),
         ],
     })
 }
@@ -436,9 +445,19 @@ mod tests {
     #[test]
     fn every_rule_is_about_a_field_of_a_request() {
         let document = super::super::document();
-        for (schema, field, _) in rules() {
+        for named in rules().iter().flat_map(|(_, fields)| fields.split_whitespace()) {
+            let (schema, field) = named.split_once('.').unwrap();
             let property = &document["components"]["schemas"][schema]["properties"][field];
-            assert!(property.is_object(), "{schema}.{field}");
+            assert!(property.is_object(), "{named}");
+        }
+    }
+
+    #[test]
+    fn every_rule_for_a_whole_request_is_in_its_schema() {
+        let document = super::super::document();
+        for (schema, whole) in together() {
+            let all = document["components"]["schemas"][schema]["allOf"].as_array();
+            assert!(all.is_some_and(|all| all.contains(&whole)), "{schema}: {whole}");
         }
     }
 

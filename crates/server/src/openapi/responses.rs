@@ -3,11 +3,10 @@
 use api::ProblemCode;
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Schemas, answer_schema, examples};
-use crate::authorise::Access;
-use crate::operation::Operation;
-use crate::routes::{Body, Route};
-use crate::sensorium;
+use super::Schemas;
+use crate::access::authorise::Access;
+use crate::external::sensorium;
+use crate::operations::{Body, Dialect, Operation, Route};
 
 /// The codes of what is refused before the operation is known: always in the form of a problem.
 const BEFORE_ROUTING: [ProblemCode; 1] = [ProblemCode::InvalidHost];
@@ -24,7 +23,8 @@ pub(super) fn of(route: &Route, own: Option<sensorium::Name>, schemas: &mut Sche
         let codes: Vec<&str> = ProblemCode::ALL
             .iter()
             .filter(|code| {
-                code.status() == status && (status != 400 || reads(route) || BEFORE_ROUTING.contains(code))
+                code.status() == status
+                    && (status != 400 || reads(route.operation) || BEFORE_ROUTING.contains(code))
             })
             .map(|code| code.as_str())
             .collect();
@@ -68,36 +68,16 @@ fn successes(
             }
         };
     }
-    let content = match answer_schema(route.operation, schemas) {
-        Answer::Json(schema) => {
-            let mut content = json!({ "schema": schema });
-            if let Some(example) = examples::answer(route.operation) {
-                content["example"] = example;
-            }
-            json!({ "application/json": content })
+    let mut successes = Vec::new();
+    for (place, answer) in route.operation.answers.iter().enumerate() {
+        let mut content = json!({ "schema": (answer.schema)(schemas) });
+        if let (0, Some(example)) = (place, route.operation.answer_example) {
+            content["example"] = example();
         }
-        Answer::Other(media_type, schema) => json!({ media_type: { "schema": schema } }),
-    };
-    // What is only written down when this answers, and comes to something after it.
-    let only_accepts =
-        [Operation::PublishEvent, Operation::TakeCallback, Operation::TakeWebhook, Operation::TriggerPlugin];
-    if only_accepts.contains(&route.operation) {
-        return vec![("202", goes_on, content)];
+        // What is accepted comes to something after the answer.
+        let (status, description) = if answer.status == 202 { ("202", goes_on) } else { ("200", done) };
+        successes.push((status, description, json!({ answer.media_type: content })));
     }
-    let mut successes = vec![("200", done, content)];
-    let accepted = if route.operation == Operation::InvokeCapability {
-        Some(schemas.add::<api::deferred::DeferredOperation>())
-    } else if route.operation == Operation::CancelDeferred {
-        Some(schemas.add::<api::deferred::DeferredStatus>())
-    } else if route.operation == Operation::StartPipeline {
-        Some(schemas.add::<api::PipelineStarted>())
-    } else if route.operation == Operation::TriggerPipeline {
-        let started = schemas.add::<api::ductile::DuctileTriggered>();
-        Some(json!({ "anyOf": [started, schemas.add::<api::ductile::DuctileLate>()] }))
-    } else {
-        None
-    };
-    successes.extend(accepted.map(|schema| ("202", goes_on, json(schema))));
     successes
 }
 
@@ -105,7 +85,7 @@ fn successes(
 fn refusal(route: &Route, own: Option<sensorium::Name>, status: u16, schemas: &mut Schemas) -> Value {
     let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
     let mut content = json!({ "application/problem+json": problem });
-    if route.operation.speaks_ductile() {
+    if route.operation.dialect == Dialect::Ductile {
         let error = schemas.add::<api::ductile::DuctileError>();
         // A header that is wrong is found before it is known that a client of Ductile asks.
         if status != 400 {
@@ -121,38 +101,30 @@ fn refusal(route: &Route, own: Option<sensorium::Name>, status: u16, schemas: &m
 }
 
 /// Whether the operation reads anything that may be wrong with 400.
-fn reads(route: &Route) -> bool {
-    // Of words that a list is asked for.
-    let worded = [Operation::ListJobs, Operation::ListEvents, Operation::ListRuns];
-    route.body != Body::None || worded.contains(&route.operation)
+fn reads(operation: &Operation) -> bool {
+    operation.body != Body::None || operation.also_refused.contains(&400)
 }
 
 /// Whether the operation may be answered with this status.
 fn applies(route: &Route, own: Option<sensorium::Name>, status: u16) -> bool {
     let operation = route.operation;
-    let (has_body, is_open) = (route.body != Body::None, route.access == Access::Open);
-    let is_raw = matches!(route.body, Body::Raw(_));
-    let names_in_body = [
-        Operation::StreamFacts,
-        Operation::CreateJob,
-        Operation::CreateAsk,
-        Operation::ListAsks,
-        Operation::AcquireClaim,
-    ];
-    match status {
+    if own == Some(sensorium::Name::DirectiveList) && status == 404
+        || operation.never_refused.contains(&status)
+    {
+        return false;
+    }
+    let (has_body, is_open) = (operation.body != Body::None, operation.access == Access::Open);
+    let is_raw = matches!(operation.body, Body::Raw(_));
+    let follows = match status {
         400 | 503 => true,
-        401 => !is_open || operation == Operation::TakeCallback,
-        403 => !is_open || operation == Operation::TakeWebhook,
-        404 if own == Some(sensorium::Name::DirectiveList) => false,
-        404 => route.path.contains('{') || names_in_body.contains(&operation),
-        408 | 413 => has_body,
-        409 => has_body && operation != Operation::TakeCallback,
-        410 => operation == Operation::AckAsk,
+        401 | 403 => !is_open,
+        404 => route.path.contains('{'),
+        408 | 409 | 413 => has_body,
         415 => has_body && !is_raw,
         // Ductile knows no 422.
-        422 => !operation.speaks_ductile() && (has_body && !is_raw || operation.reads_query()),
-        429 => matches!(operation, Operation::InvokeCapability | Operation::PollDeferred),
-        500 => !is_open || is_raw || operation == Operation::ReadReadiness,
+        422 => operation.dialect == Dialect::Own && (has_body && !is_raw || operation.reads_query),
+        500 => !is_open || is_raw,
         _ => false,
-    }
+    };
+    follows || operation.also_refused.contains(&status)
 }

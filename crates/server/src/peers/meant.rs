@@ -1,13 +1,14 @@
 //! Who is meant when a peer is named: looked up here, decided in `domain::peer`. Never one of several, and nobody of another circle.
 
 use api::{Candidate, CreateJob, FieldError, Problem, ProblemCode};
-use domain::peer::{MAX_CANDIDATES, Meant, Peer, is_fit_for_id, is_id, meant};
+use domain::peer::{MAX_CANDIDATES, Meant, Peer, PeerKey, is_fit_for_id, is_id, meant};
 use store::{OfCircle, PeerQuery};
 
-use crate::authorise;
-use crate::gate::Principal;
+use crate::access::authenticate::Principal;
+use crate::access::authorise;
 use crate::problem::of_store;
-use crate::serve::Server;
+use crate::render::RawObject;
+use crate::server::Server;
 
 /// What a peer is named for, and what is said if nobody is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,9 @@ pub(crate) async fn assign(
     principal: &Principal,
     create: &mut CreateJob,
 ) -> Result<(), Problem> {
+    if create.assigned_peer_id.is_none() {
+        create.assigned_peer_id = named_in_execution(create);
+    }
     let Some(word) = &create.assigned_peer_id else { return Ok(()) };
     if is_id(word) {
         return Ok(());
@@ -32,6 +36,14 @@ pub(crate) async fn assign(
     let id = named(server, principal, Naming::Assigned, word, circle.as_deref()).await?;
     create.assigned_peer_id = Some(id);
     Ok(())
+}
+
+/// The peer that `request.execution.target` names: it is looked up like the field of the request.
+fn named_in_execution(create: &CreateJob) -> Option<String> {
+    let request = RawObject::parse(create.request.as_ref()?.as_str())?;
+    let execution = RawObject::parse(request.get("execution")?.get())?;
+    let target = RawObject::parse(execution.get("target")?.get())?;
+    target.text("assigned_peer_id")
 }
 
 /// The id of the peer that is meant in a circle.
@@ -43,9 +55,10 @@ pub(crate) async fn named(
     circle: Option<&str>,
 ) -> Result<String, Problem> {
     if is_id(word) {
-        return if is_fit_for_id(word) { Ok(word.to_owned()) } else { Err(naming.nobody(word, None)) };
+        return if is_fit_for_id(word) { Ok(word.to_owned()) } else { Err(naming.nobody(word, &[])) };
     }
-    let registered = server.store().peer(word).await.map_err(|error| of_store(&error))?;
+    let key = PeerKey::new(circle, word);
+    let registered = server.store().peer(&key).await.map_err(|error| of_store(&error))?;
     let query = PeerQuery {
         circle: OfCircle::Only(circle.map(str::to_owned)),
         display_name: Some(word.to_owned()),
@@ -55,12 +68,23 @@ pub(crate) async fn named(
     let called = server.store().peers(query).await.map_err(|error| of_store(&error))?.peers;
     match meant(word, circle, registered.as_ref(), &called) {
         Meant::Peer(id) => Ok(id),
-        Meant::Nobody => {
-            let seen = registered.filter(|peer| authorise::sees(principal, peer.circle.as_deref()));
-            Err(naming.nobody(word, seen.as_ref()))
-        }
+        Meant::Nobody => Err(naming.nobody(word, &with_id(server, principal, word).await?)),
         Meant::Several(several) => Err(naming.several(word, several)),
     }
+}
+
+/// The peers with this id in the circles that the caller sees, at most `MAX_CANDIDATES`.
+pub(super) async fn with_id(server: &Server, principal: &Principal, id: &str) -> Result<Vec<Peer>, Problem> {
+    let found = if let Some(own) = &principal.circle {
+        let key = PeerKey::new(Some(own), id);
+        server.store().peer(&key).await.map(|found| found.into_iter().collect())
+    } else {
+        let query = PeerQuery { id: Some(id.to_owned()), limit: MAX_CANDIDATES, ..PeerQuery::default() };
+        server.store().peers(query).await.map(|page| page.peers)
+    };
+    let mut peers: Vec<Peer> = found.map_err(|error| of_store(&error))?;
+    peers.retain(|peer| authorise::sees(principal, peer.circle.as_deref()));
+    Ok(peers)
 }
 
 impl Naming {
@@ -71,17 +95,20 @@ impl Naming {
         }
     }
 
-    /// `elsewhere` is a peer of another circle that the caller sees.
-    fn nobody(self, word: &str, elsewhere: Option<&Peer>) -> Problem {
+    /// `elsewhere` are peers of other circles with this id, which the caller sees.
+    fn nobody(self, word: &str, elsewhere: &[Peer]) -> Problem {
         let code = match self {
             Self::Assigned => ProblemCode::AssignedPeerNotFound,
             Self::Asked => ProblemCode::PeerNotFound,
         };
-        let told = match elsewhere.and_then(|peer| peer.circle.as_deref()) {
-            Some(circle) => format!("{word:?} works in the circle {circle:?}; name it as `circle`"),
-            None => format!("no peer has the id or name {word:?} in this circle; see GET /peers"),
+        let circles: Vec<&str> = elsewhere.iter().filter_map(|peer| peer.circle.as_deref()).collect();
+        let told = match circles[..] {
+            [] => format!("no peer has the id or name {word:?} in this circle; see GET /peers"),
+            [circle] => format!("{word:?} works in the circle {circle:?}; name it as `circle`"),
+            _ => format!("{word:?} works in the circles {circles:?}; name one of them as `circle`"),
         };
-        code.because(told.clone()).at(FieldError::new(code.as_str(), &["body", self.field()], told))
+        let error = FieldError::new(code.as_str(), &["body", self.field()], told.clone());
+        code.because(told).at(error).about_peer(word)
     }
 
     fn several(self, word: &str, several: Vec<Peer>) -> Problem {
@@ -89,13 +116,15 @@ impl Naming {
             Self::Assigned => ProblemCode::AmbiguousAssignedPeer,
             Self::Asked => ProblemCode::AmbiguousPeer,
         };
-        let candidates = several.into_iter().map(|peer| Candidate {
-            peer_id: peer.id,
-            display_name: peer.display_name,
-            circle: peer.circle,
-        });
         let told = format!("several peers are called {word:?}; name one by its peer_id");
         let error = FieldError::new(code.as_str(), &["body", self.field()], told.clone());
-        code.because(told).at(error).between(candidates.collect())
+        code.because(told).at(error).about_peer(word).between(candidates(several))
     }
+}
+
+/// Those that the caller chooses from.
+pub(super) fn candidates(several: Vec<Peer>) -> Vec<Candidate> {
+    let candidate =
+        |peer: Peer| Candidate { peer_id: peer.id, display_name: peer.display_name, circle: peer.circle };
+    several.into_iter().map(candidate).collect()
 }

@@ -3,14 +3,14 @@
 use api::{Problem, Role};
 use domain::Timestamp;
 use domain::job::{Job, JobSpec, PeerHere, Pull};
-use domain::peer::{Peer, Presence};
+use domain::peer::{Peer, PeerKey, Presence};
 use engine::Waits;
 use store::{Node, OfCircle, PeerQuery};
 
-use crate::authorise;
-use crate::gate::Principal;
+use crate::access::authenticate::Principal;
+use crate::access::authorise;
 use crate::problem::of_store;
-use crate::serve::Server;
+use crate::server::Server;
 
 /// Peers that are looked at together.
 const MAX_PAGE: usize = 100;
@@ -79,8 +79,8 @@ pub(crate) async fn here(server: &Server, job: &Job) -> Result<PeerHere, Problem
     let (None, Pull::Assigned(id)) = (&job.spec.executor, job.spec.pull()) else {
         return Ok(PeerHere::NoneAssigned);
     };
-    let found = server.store().peer(id).await.map_err(|error| of_store(&error))?;
-    let Some(peer) = found.filter(|peer| peer.circle == job.spec.circle) else {
+    let key = PeerKey::new(job.spec.circle.as_deref(), id);
+    let Some(peer) = server.store().peer(&key).await.map_err(|error| of_store(&error))? else {
         let heard = server.daemon.presences().seen_at(job.spec.circle.as_deref(), id);
         return Ok(heard.map_or(PeerHere::Unknown, |_| PeerHere::Present));
     };
@@ -89,4 +89,13 @@ pub(crate) async fn here(server: &Server, job: &Job) -> Result<PeerHere, Problem
         (Presence::Present, _) => PeerHere::Present,
         (Presence::Absent, seen_at) => PeerHere::Absent { seen_at },
     })
+}
+
+/// Whether any registered peer of a circle is there, on any node.
+pub(crate) async fn anyone_here(server: &Server, circle: Option<&str>) -> Result<bool, Problem> {
+    let of = OfCircle::Only(circle.map(str::to_owned));
+    let query = PeerQuery { circle: of, limit: MAX_PAGE, ..PeerQuery::default() };
+    let page = server.store().peers(query).await.map_err(|error| of_store(&error))?;
+    let neighbours = neighbours(server, &page.peers).await?;
+    Ok(page.peers.iter().any(|peer| presence(server, peer, &neighbours).0 == Presence::Present))
 }

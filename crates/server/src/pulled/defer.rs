@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use api::{After, DeferJob, Problem};
-use axum::response::Response;
 use domain::job::AfterExternal;
 use domain::policy::Hint;
 use domain::{AttemptId, BodyName};
 use engine::{Assignment, Deferral, ForeignWork};
 
-use crate::asked::Asked;
-use crate::authorise;
+use crate::access::authorise;
+use crate::jobs::refused_report::attempt_named;
 use crate::jobs::{Begun, Visible, begin, give_order, steerable_job};
 use crate::problem::{at_field, of_store};
-use crate::refused_report::attempt_named;
-use crate::serve::Server;
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
-pub(crate) async fn defer(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn defer(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let sent: DeferJob = asked.read()?;
     let keyed = match begin(server, &asked).await? {
         Begun::Earlier(response) => return Ok(response),

@@ -3,20 +3,19 @@
 use std::borrow::Cow;
 
 use api::{HeartbeatAnswer, HeartbeatJob, Problem};
-use axum::response::Response;
 use domain::job::{Details, Job, JobCommand, Report, Retryable, SubmitWord};
 use domain::{AttemptId, Json, RecordId};
-use engine::Order;
+use engine::{Evidence, Order};
 
-use crate::answer;
-use crate::asked::Asked;
 use crate::clock_text;
+use crate::jobs::refused_report;
 use crate::jobs::{job_of, steerable_job};
 use crate::problem::{no_such_job, of_engine, of_refusal};
-use crate::refused_report;
-use crate::serve::Server;
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
-pub(crate) async fn heartbeat(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn heartbeat(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let sent: HeartbeatJob = asked.read()?;
     let visible = steerable_job(server, &asked, None).await?;
     let RecordId::Job(job_id) = visible.id() else { return Err(no_such_job(&asked.id)) };
@@ -26,7 +25,7 @@ pub(crate) async fn heartbeat(server: &Server, asked: Asked) -> Result<Response,
     let by = asked.principal.reporter();
     let beat = server.daemon.pulls().heartbeat(job_id, &attempt_id, actor, by).await;
     let beat = beat.map_err(|error| {
-        refused_report::note(server, &asked, None, &error);
+        refused_report::note(server, &asked, None, &error, Evidence::None);
         of_engine(&error, &asked.id)
     })?;
     if let Some(details) = details {
@@ -34,19 +33,19 @@ pub(crate) async fn heartbeat(server: &Server, asked: Asked) -> Result<Response,
     }
     let job = job_of(&beat.record);
     let cancel = job.cancel.as_ref();
-    Ok(answer::json(&HeartbeatAnswer {
+    Ok(Reply::json(&HeartbeatAnswer {
         state: Cow::Borrowed(job.state.name().as_str()),
         lease_expires_at: beat.claim.map(|claim| Cow::Owned(clock_text::text(claim.lease_expires_at))),
         cancel_requested: cancel.is_some(),
         cancellation_reason: cancel.map(|cancel| Cow::Borrowed(cancel.reason.as_str())),
-        cancel_limit_at: cancel.map(|cancel| Cow::Owned(clock_text::text(cancel.limit_at))),
+        cancel_limit_at: job.cancel_limit_at().map(|limit| Cow::Owned(clock_text::text(limit))),
     }))
 }
 
 /// What was said of the progress; the state stays.
 async fn note(
     server: &Server,
-    asked: &Asked,
+    asked: &RequestContext,
     job: &Job,
     attempt_id: AttemptId,
     details: Details,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Handed, Problem, ProblemCode, PullJob, PulledJob, Role};
-use axum::response::Response;
 use domain::ask::correlation_id;
 use domain::job::{Job, Pull};
 use domain::limits::{MAX_LABEL_BYTES, MAX_TITLE_BYTES};
@@ -14,18 +13,17 @@ use domain::{BodyRef, OwnerId, RecordId};
 use engine::{EngineError, PulledLane, Puller};
 use serde_json::value::RawValue;
 
-use crate::answer;
-use crate::asked::Asked;
-use crate::authorise;
-use crate::claims;
+use crate::access::authenticate::{Freshness, Principal};
+use crate::access::authorise;
 use crate::clock_text;
-use crate::gate::{Freshness, Principal};
 use crate::jobs::job_of;
 use crate::peers;
 use crate::problem::{at_field, of_engine, of_store};
+use crate::pulled::claims;
 use crate::render::{Bodies, Extent, raw, status};
-use crate::serve::Server;
-use crate::slots::Slot;
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 use crate::wait::MAX_WAIT_SECONDS;
 
 /// How long a puller waits if it does not say.
@@ -34,7 +32,8 @@ const DEFAULT_WAIT_SECONDS: u64 = 30;
 pub(crate) const MAX_NAMES: usize = 32;
 
 /// A puller waits in a place of its own: it is not in the way of requests.
-pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> Result<Response, Problem> {
+pub(crate) async fn pull(server: &Server, mut asked: RequestContext) -> Result<Reply, Problem> {
+    let slot = asked.slot.take();
     let pull: PullJob = asked.read()?;
     let puller = puller(server, &asked, &pull)?;
     let _heard = peers::waits(server, &asked.principal, pull.circle.as_deref(), pull.peer_id.as_deref());
@@ -46,7 +45,7 @@ pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> R
         if !within.is_zero() {
             server.check_still_admits(&asked.principal).await?;
         }
-        return Ok(answer::json(&PulledJob { job: None }));
+        return Ok(Reply::json(&PulledJob { job: None }));
     };
     let answer = handed_out(server, &asked, &handed).await;
     if let Err(problem) = &answer
@@ -60,7 +59,11 @@ pub(crate) async fn pull(server: &Server, asked: Asked, slot: Option<Slot>) -> R
 }
 
 /// The job as its worker gets it.
-async fn handed_out(server: &Server, asked: &Asked, handed: &engine::Handed) -> Result<Response, Problem> {
+async fn handed_out(
+    server: &Server,
+    asked: &RequestContext,
+    handed: &engine::Handed,
+) -> Result<Reply, Problem> {
     let job = job_of(&handed.record);
     let bodies = Bodies::of_status(server.store(), job).await?;
     let mut answers = Vec::with_capacity(job.answers.len());
@@ -95,7 +98,7 @@ async fn handed_out(server: &Server, asked: &Asked, handed: &engine::Handed) -> 
             &asked.principal.reporter(),
         ),
     };
-    Ok(answer::json(&PulledJob { job: Some(given) }))
+    Ok(Reply::json(&PulledJob { job: Some(given) }))
 }
 
 /// The first job that comes within the time.
@@ -122,7 +125,7 @@ async fn wait(
 }
 
 /// Who asks, for what.
-fn puller(server: &Server, asked: &Asked, pull: &PullJob) -> Result<Puller, Problem> {
+fn puller(server: &Server, asked: &RequestContext, pull: &PullJob) -> Result<Puller, Problem> {
     let circle = authorise::circle_of_new(&asked.principal, pull.circle.clone())?;
     let peer = peer(&asked.principal, pull)?;
     // The record of the attempt could not name its holder: no job could ever be handed out so.

@@ -2,17 +2,17 @@
 //! changes nothing, and its word is kept as evidence.
 
 use api::{AskInput, CompleteJob, FailJob, Problem};
-use axum::response::Response;
 use domain::BodyName;
 use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
 use store::NewBody;
 
-use crate::asked::Asked;
+use crate::jobs::refused_report::attempt_named;
 use crate::jobs::{Begun, begin, give, keep, steerable_job};
-use crate::refused_report::attempt_named;
-use crate::serve::Server;
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
 
-pub(crate) async fn complete(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn complete(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let sent: CompleteJob = asked.read()?;
     let mut bodies = Vec::new();
     let result = ResultRefs {
@@ -26,7 +26,7 @@ pub(crate) async fn complete(server: &Server, asked: Asked) -> Result<Response, 
     report(server, asked, &sent.attempt_id, said).await
 }
 
-pub(crate) async fn fail(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn fail(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let sent: FailJob = asked.read()?;
     let mut bodies = Vec::new();
     let error = sent.error.map(|error| keep(&mut bodies, BodyName::Error, error.get()));
@@ -37,7 +37,7 @@ pub(crate) async fn fail(server: &Server, asked: Asked) -> Result<Response, Prob
     report(server, asked, &sent.attempt_id, said).await
 }
 
-pub(crate) async fn ask(server: &Server, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn ask(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let sent: AskInput = asked.read()?;
     let mut bodies = Vec::new();
     let question = keep(&mut bodies, BodyName::Question, sent.question.get());
@@ -53,7 +53,12 @@ struct Said {
     bodies: Vec<NewBody>,
 }
 
-async fn report(server: &Server, asked: Asked, attempt_id: &str, said: Said) -> Result<Response, Problem> {
+async fn report(
+    server: &Server,
+    asked: RequestContext,
+    attempt_id: &str,
+    said: Said,
+) -> Result<Reply, Problem> {
     let keyed = match begin(server, &asked).await? {
         Begun::Earlier(response) => return Ok(response),
         Begun::New(keyed) => keyed,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use api::Problem;
 use domain::job::Job;
 use domain::operation::Operation;
-use domain::{BodyName, BodyRef, Digest, Record, RecordId};
+use domain::{BodyName, BodyRef, Digest, EventId, Record, RecordId};
 use futures::future::try_join_all;
-use store::Store;
+use store::{NewBody, Store};
 
-use super::outside::{awaited, operation_of};
+use super::outside::{awaited, operation_of, with_words};
 use crate::problem::of_store;
 
 /// Bodies by digest: what a record does not name is not shown.
@@ -17,6 +17,7 @@ use crate::problem::of_store;
 pub(crate) struct Bodies {
     texts: Vec<(BodyName, Digest, Arc<str>)>,
     outside: Option<Arc<Record>>,
+    event: Option<EventId>,
 }
 
 /// What the status shows.
@@ -24,6 +25,13 @@ pub(crate) const OF_STATUS: [BodyName; 4] =
     [BodyName::Request, BodyName::Prompt, BodyName::Input, BodyName::Provenance];
 
 impl Bodies {
+    /// Those that come with an order.
+    pub(crate) fn of_order(new: &[NewBody]) -> Self {
+        let text = |new: &NewBody| Arc::from(String::from_utf8_lossy(&new.bytes));
+        let texts = new.iter().map(|new| (new.body.name, new.body.sha256, text(new))).collect();
+        Self { texts, ..Self::default() }
+    }
+
     /// What the status of a job shows.
     pub(crate) async fn of_status(store: &dyn Store, job: &Job) -> Result<Self, Problem> {
         let mut bodies = Self::default();
@@ -38,6 +46,20 @@ impl Bodies {
         self.read(store, job, wanted).await
     }
 
+    /// What the status of one job shows to whoever may read it: also what its service said.
+    pub(crate) async fn with_words(store: &dyn Store, job: &Job) -> Result<Self, Problem> {
+        let mut bodies = Self::of_status(store, job).await?;
+        if let Some(outside) = bodies.outside.take() {
+            bodies.outside = Some(with_words(store, outside).await?);
+        }
+        if let Some(step) = &job.spec.step {
+            let run =
+                store.load(&RecordId::from(step.run_id.clone())).await.map_err(|error| of_store(&error))?;
+            bodies.event = run.and_then(|run| Some(run.record.as_run()?.begun.event_id.clone()));
+        }
+        Ok(bodies)
+    }
+
     /// What the result of a job shows.
     pub(crate) async fn of_result(store: &dyn Store, job: &Job) -> Result<Self, Problem> {
         let mut bodies = Self::default();
@@ -48,7 +70,7 @@ impl Bodies {
     }
 
     /// Adds one that is at hand.
-    pub(crate) fn keep(&mut self, body: BodyRef, text: Arc<str>) {
+    fn keep(&mut self, body: BodyRef, text: Arc<str>) {
         self.texts.push((body.name, body.sha256, text));
     }
 
@@ -56,6 +78,11 @@ impl Bodies {
     pub(crate) fn named(&self, job: &Job, name: BodyName) -> Option<&str> {
         let body = job.bodies.iter().find(|body| body.name == name)?;
         self.text(*body)
+    }
+
+    /// The event that led to the job, as far as it was read.
+    pub(crate) fn event(&self) -> Option<&str> {
+        self.event.as_ref().map(EventId::as_str)
     }
 
     /// The work outside that the job waits for.

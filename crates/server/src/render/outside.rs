@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use api::{Outside, OutsideError, Problem, ProgressEvent};
-use domain::job::{Job, JobState, JobStateName};
+use domain::job::{CancelAnswer, Job, JobState, JobStateName};
 use domain::operation::{Operation, ReportedStatus};
-use domain::{Record, RecordId};
+use domain::policy::Persistence;
+use domain::{BodyRef, Record, RecordId};
+use engine::hint_text;
 use store::Store;
 
 use crate::clock_text::text;
@@ -19,12 +21,42 @@ pub(crate) async fn awaited(store: &dyn Store, job: &Job) -> Result<Option<Arc<R
     Ok(loaded.map_err(|error| of_store(&error))?.map(|loaded| loaded.record))
 }
 
+/// The same, with the words of its service. Only for an answer about one job to whoever may read its result: lists, logs and
+/// facts hold a code, a status and a digest in their place.
+pub(crate) async fn with_words(store: &dyn Store, record: Arc<Record>) -> Result<Arc<Record>, Problem> {
+    let Some(operation) = operation_of(&record) else { return Ok(record) };
+    let of_poll = operation.last_error.as_ref().and_then(|error| error.said);
+    let of_cancel = operation.cancel.as_ref().and_then(|cancel| cancel.answers.last()?.said);
+    if of_poll.is_none() && of_cancel.is_none() {
+        return Ok(record);
+    }
+    let (poll, cancel) = (words(store, operation, of_poll).await?, words(store, operation, of_cancel).await?);
+    let mut told = operation.clone();
+    if let (Some(error), Some(words)) = (&mut told.last_error, poll) {
+        error.message = words;
+    }
+    let answer = told.cancel.as_mut().and_then(|cancel| cancel.answers.last_mut());
+    if let (Some(answer), Some(words)) = (answer, cancel) {
+        answer.answer = CancelAnswer::Refused(words);
+    }
+    Ok(Arc::new(Record::Operation(Box::new(told))))
+}
+
+/// A private text of an operation; nothing if it was purged, or is not among the first that are kept.
+async fn words(
+    store: &dyn Store,
+    operation: &Operation,
+    said: Option<BodyRef>,
+) -> Result<Option<String>, Problem> {
+    let Some(said) = said.filter(|said| operation.texts.contains(said)) else { return Ok(None) };
+    let bytes = store.body(&RecordId::Operation(operation.id.clone()), said).await;
+    let bytes = bytes.map_err(|error| of_store(&error))?;
+    Ok(bytes.map(|bytes| hint_text(&String::from_utf8_lossy(&bytes))))
+}
+
 /// The operation behind a record that is one.
 pub(crate) fn operation_of(record: &Record) -> Option<&Operation> {
-    match record {
-        Record::Operation(operation) => Some(operation),
-        Record::Job(_) | Record::Event(_) | Record::Run(_) => None,
-    }
+    record.as_operation()
 }
 
 /// Where it is, how often its service was asked, and when it is asked next.
@@ -39,9 +71,13 @@ pub(crate) fn outside(operation: &Operation) -> Outside<'_> {
         last_polled_at: operation.last_polled_at.map(|at| Cow::Owned(text(at))),
         next_poll_at: operation.ended.is_none().then(|| Cow::Owned(text(operation.next_poll_at))),
         expires_at: Cow::Owned(text(operation.expires_at)),
+        external_job_id: operation.external_job_id.as_deref().map(Cow::Borrowed),
+        persistence: operation.is_volatile().then_some(Cow::Borrowed(Persistence::Volatile.as_str())),
+        interval_seconds: operation.interval_seconds,
+        clamps: operation.clamps().into_iter().map(super::limit::clamp).collect(),
         last_error: operation.last_error.as_ref().map(|error| OutsideError {
             code: Cow::Borrowed(&error.code),
-            message: Cow::Borrowed(&error.message),
+            message: Cow::Owned(error.shown()),
             in_row: operation.errors_in_row,
         }),
     }

@@ -2,17 +2,22 @@
 
 use std::borrow::Cow;
 
-use api::{Attempt, ProtocolCancel, Runner};
+use api::{Attempt, AttemptError, ProtocolCancel, ReleaseResult, Runner};
 use domain::BodyName;
 use domain::ask::correlation_id;
-use domain::job::{CancelAnswer, Job, JobState, JobStateName, Reporter, Trigger};
+use domain::job::{
+    CANCEL_UNCONFIRMED, CANCELLED_BEFORE_START, CancelAnswer, CancelRecipient, CancelRequest, CancelSent,
+    CancelTry, Holder, Job, JobStateName, KeptCancelTry, ObservedRelease, Release, Reporter, Trigger,
+};
 use serde_json::value::RawValue;
 
 use super::raw_object::{RawObject, raw};
 use super::{Bodies, Extent};
-use crate::attempt_alias::shown_id;
+use crate::access::attempt_alias::shown_id;
 use crate::clock_text::text;
 
+/// How it is told that a service has not answered a cancel in time.
+const TIMED_OUT: [&str; 2] = ["timed_out", "no answer in time"];
 /// Attempts in an answer that had to be cut.
 const ATTEMPTS_WHEN_CUT: usize = 1;
 
@@ -38,16 +43,53 @@ pub(super) fn provenance(
 }
 
 /// The provenance beside a result.
-pub(crate) fn end_provenance(job: &Job, bodies: &Bodies, viewer: &Reporter) -> Cow<'static, RawValue> {
+pub(crate) fn end_provenance(
+    job: &Job,
+    bodies: &Bodies,
+    viewer: &Reporter,
+    observed: &serde_json::Value,
+) -> Cow<'static, RawValue> {
     let runner = runner(job, None, Extent::Whole, viewer);
-    provenance(job, runner.as_ref(), protocol_cancel(job).as_ref(), bodies)
+    let told = provenance(job, runner.as_ref(), protocol_cancel(job).as_ref(), bodies);
+    let mut whole = RawObject::parse(told.get()).unwrap_or_default();
+    whole.set("observed", observed);
+    whole.to_raw()
 }
 
-/// `provenance.links`, or nothing.
+/// What became of whoever did a job that is over.
+pub(crate) fn released(job: &Job) -> Option<ReleaseResult<'_>> {
+    release(job, job.last_attempt()?)
+}
+
+/// What joins the job to other work: the creator's word, else the ask that its current attempt was delivered with.
+pub(super) fn correlation(job: &Job) -> Option<Cow<'_, str>> {
+    let asked = || {
+        let attempt = job.last_attempt().filter(|attempt| attempt.delivered_at.is_some())?;
+        correlation_id(job, attempt).map(Cow::Owned)
+    };
+    job.spec.correlation_id.as_deref().map(Cow::Borrowed).or_else(asked)
+}
+
+/// `provenance.links` of its creator, and beside them what the daemon knows of itself: asks, events, runs and the session.
 pub(super) fn links(job: &Job, bodies: &Bodies) -> Cow<'static, RawValue> {
     let given = bodies.named(job, BodyName::Provenance).and_then(RawObject::parse).unwrap_or_default();
-    let links = given.get("links").map_or("{}", RawValue::get);
-    raw(links.to_owned())
+    let given = given.get("links").map_or("{}", RawValue::get);
+    let Some(mut links) = RawObject::parse(given) else { return raw(given.to_owned()) };
+    let delivered = job.attempts.iter().filter(|attempt| attempt.delivered_at.is_some());
+    let asks: Vec<String> = delivered.filter_map(|attempt| correlation_id(job, attempt)).collect();
+    let event = bodies.event().map(str::to_owned);
+    let run = job.spec.step.as_ref().map(|step| step.run_id.as_str().to_owned());
+    for (key, ids) in
+        [("asks", asks), ("events", event.into_iter().collect()), ("runs", run.into_iter().collect())]
+    {
+        if !ids.is_empty() && links.get(key).is_none() {
+            links.set(key, &ids);
+        }
+    }
+    if let Some(session) = job.spec.session_id.as_deref().filter(|_| links.get("session").is_none()) {
+        links.set("session", session);
+    }
+    links.to_raw()
 }
 
 /// The runner's record of a job that was dispatched.
@@ -66,7 +108,7 @@ pub(super) fn runner<'a>(
     let failed = |attempt: &&'a domain::job::Attempt| {
         attempt.end.as_ref().is_some_and(|end| end.state != JobStateName::Completed)
     };
-    let last_failed = job.attempts.iter().rev().find(failed).and_then(|attempt| attempt.end.as_ref());
+    let last_failed = job.attempts.iter().rev().find(failed);
     Some(Runner {
         attempt_count: job.attempt_count,
         attempts: shown
@@ -77,7 +119,8 @@ pub(super) fn runner<'a>(
         runner_owner_id: Cow::Borrowed(last.owner.as_str()),
         acquired_at: Cow::Owned(text(last.started_at)),
         lease_until: lease_until.clone().map(Cow::Owned),
-        last_error: last_failed.and_then(|end| end.reason.as_deref()).map(Cow::Borrowed),
+        last_error: last_failed.map(|one| AttemptError { attempt: Some(one.number), ..error(one) }),
+        release_result: release(job, last),
         outside: None,
         stale_reports: job.stale_reports,
     })
@@ -112,15 +155,66 @@ fn attempt<'a>(
         assigned_peer_id: job.spec.assigned_peer_id.as_deref().map(Cow::Borrowed),
         correlation_id: correlation_id(job, attempt).map(Cow::Owned),
         result_summary: end.and_then(|end| end.result.summary.as_deref()).map(Cow::Borrowed),
+        executor: executor(job, attempt).map(Cow::Borrowed),
+        delivery_state: Cow::Borrowed(match (attempt.delivered_at, end) {
+            (Some(_), _) => "delivered",
+            (None, Some(_)) => "failed",
+            (None, None) => "pending",
+        }),
+        delivered_at: attempt.delivered_at.map(|at| Cow::Owned(text(at))),
+        error: error(attempt),
     }
 }
 
-/// What became of telling the executor to stop; nothing if nobody had to be told.
-pub(super) fn protocol_cancel(job: &Job) -> Option<ProtocolCancel<'_>> {
-    let cancel = job.cancel.as_ref()?;
-    if job.attempts.is_empty() && job.state == JobState::Cancelled {
+/// Who does an attempt, or did it.
+fn executor<'a>(job: &'a Job, attempt: &'a domain::job::Attempt) -> Option<&'a str> {
+    let peer = match &attempt.holder {
+        Holder::Caller(caller) => caller.peer.as_deref(),
+        Holder::Bearer | Holder::Daemon => None,
+    };
+    job.spec.executor.as_deref().or(peer).or(job.spec.assigned_peer_id.as_deref())
+}
+
+/// Why it did not succeed, if it did not.
+fn error(attempt: &domain::job::Attempt) -> AttemptError<'_> {
+    let Some(end) = attempt.end.as_ref().filter(|end| end.state != JobStateName::Completed) else {
+        return AttemptError::default();
+    };
+    AttemptError {
+        reason: end.reason.as_deref().map(Cow::Borrowed),
+        state: Some(Cow::Borrowed(end.state.as_str())),
+        digest: end.result.error.map(|error| Cow::Owned(format!("sha256:{}", error.sha256))),
+        attempt: None,
+    }
+}
+
+/// What was seen to become of whoever did a job that is over. Who pulled it is no process of ours; of an executor of ours of which nothing
+/// was seen nobody knows.
+fn release<'a>(job: &Job, last: &domain::job::Attempt) -> Option<ReleaseResult<'a>> {
+    if !job.state.name().is_terminal() {
         return None;
     }
+    let told = |status: &'static str, reason: &'static str| ReleaseResult {
+        status: Cow::Borrowed(status),
+        reason: Cow::Borrowed(reason),
+        released_at: None,
+    };
+    Some(match (&last.holder, last.release) {
+        (Holder::Bearer | Holder::Caller(_), _) => told("skipped", "no_release_handle"),
+        (Holder::Daemon, None) => told("failed", "not_confirmed"),
+        (Holder::Daemon, Some(ObservedRelease { release: Release::Persists, .. })) => {
+            told("skipped", "executor_persists")
+        }
+        (Holder::Daemon, Some(ObservedRelease { release: Release::Ended, at })) => {
+            ReleaseResult { released_at: Some(Cow::Owned(text(at))), ..told("released", "attempt_ended") }
+        }
+    })
+}
+
+/// What became of telling whoever does the work to stop; nothing if nobody had to be told. It says `sent` only of what the record says
+/// was sent.
+pub(super) fn protocol_cancel(job: &Job) -> Option<ProtocolCancel<'_>> {
+    let cancel = job.cancel.as_ref().filter(|cancel| !cancel.is_late())?;
     let peer_id = job.spec.assigned_peer_id.as_deref().map(Cow::Borrowed);
     let record = |attempted: bool, status: &'static str, reason: &'static str| ProtocolCancel {
         attempted,
@@ -128,25 +222,81 @@ pub(super) fn protocol_cancel(job: &Job) -> Option<ProtocolCancel<'_>> {
         reason: Cow::Borrowed(reason),
         peer_id: peer_id.clone(),
         error: None,
+        detail: None,
         at: None,
     };
-    let answer = cancel.answers.last();
-    let at = answer.map(|kept| Cow::Owned(text(kept.at)));
-    Some(match answer.map(|kept| &kept.answer) {
-        Some(CancelAnswer::Cancelled) => ProtocolCancel { at, ..record(true, "sent", "cancel_confirmed") },
-        Some(CancelAnswer::Accepted) => ProtocolCancel { at, ..record(true, "sent", "cancel_accepted") },
-        Some(CancelAnswer::Refused(said)) => ProtocolCancel {
+    let Some(KeptCancelTry { at, tried }) = &cancel.tried else {
+        return not_sent(job, cancel).map(|(reason, detail)| ProtocolCancel {
+            detail: detail.map(Cow::Borrowed),
+            ..record(false, "unavailable", reason)
+        });
+    };
+    let at = Some(Cow::Owned(text(*at)));
+    Some(match tried {
+        CancelTry::NotCancelable(why) => ProtocolCancel {
             at,
-            error: Some(Cow::Borrowed(said)),
-            ..record(true, "failed", "protocol_cancel_failed")
+            detail: Some(Cow::Borrowed(why)),
+            ..record(false, "unavailable", "not_cancelable")
         },
-        Some(CancelAnswer::Unreachable) => {
-            ProtocolCancel { at, ..record(true, "unavailable", "executor_unreachable") }
+        CancelTry::NotSent(why) => ProtocolCancel {
+            at,
+            detail: Some(Cow::Borrowed(why)),
+            ..record(false, "unavailable", "not_sent")
+        },
+        CancelTry::Sent(CancelSent { to, answer, told }) => match answer {
+            None => ProtocolCancel { at, ..record(true, "sent", sent_to(*to)) },
+            Some(CancelAnswer::Cancelled | CancelAnswer::NeverStarted) => {
+                ProtocolCancel { at, ..record(true, "sent", "cancel_confirmed") }
+            }
+            Some(CancelAnswer::Accepted) => ProtocolCancel { at, ..record(true, "sent", "cancel_accepted") },
+            Some(CancelAnswer::Refused(said)) => ProtocolCancel {
+                at,
+                error: Some(Cow::Borrowed(said)),
+                ..record(true, "failed", "protocol_cancel_failed")
+            },
+            Some(CancelAnswer::Unreachable)
+                if told.as_deref().is_some_and(|told| TIMED_OUT.contains(&told)) =>
+            {
+                ProtocolCancel { at, ..record(true, "timeout", "protocol_cancel_timeout") }
+            }
+            Some(CancelAnswer::Unreachable) => ProtocolCancel {
+                at,
+                detail: told.as_deref().map(Cow::Borrowed),
+                ..record(true, "unavailable", "executor_unreachable")
+            },
+        },
+    })
+}
+
+const fn sent_to(recipient: CancelRecipient) -> &'static str {
+    match recipient {
+        CancelRecipient::Executor | CancelRecipient::Process | CancelRecipient::Service => "executor_told",
+        CancelRecipient::Worker => "told_by_heartbeat",
+    }
+}
+
+/// Why nobody was sent a cancel, if somebody had to be.
+fn not_sent(job: &Job, cancel: &CancelRequest) -> Option<(&'static str, Option<&'static str>)> {
+    let is_over = job.state.name().is_terminal();
+    let reason = job.state_reason.as_deref();
+    if cancel.in_state == JobStateName::Queued || reason == Some(CANCELLED_BEFORE_START) {
+        let may_run = reason == Some(CANCEL_UNCONFIRMED);
+        return may_run
+            .then_some(("submit_outcome_unknown", Some("nobody knows whether the service has it")));
+    }
+    let Some(attempt) = job.last_attempt() else {
+        let has_peer = job.spec.assigned_peer_id.is_some();
+        return Some((if has_peer { "no_protocol_cancel_adapter" } else { "no_assigned_peer" }, None));
+    };
+    Some(match attempt.holder {
+        Holder::Daemon if is_over => ("not_sent", None),
+        Holder::Daemon if job.intent.is_some() => {
+            ("submit_under_way", Some("it is being given to its service; that is asked when it has it"))
         }
-        None if job.spec.executor.is_some() && !job.attempts.is_empty() => {
-            record(true, "sent", "executor_told")
+        Holder::Daemon => ("not_sent_yet", None),
+        Holder::Caller(_) | Holder::Bearer if is_over => ("no_heartbeat", None),
+        Holder::Caller(_) | Holder::Bearer => {
+            ("no_heartbeat_yet", Some("its worker hears of it with its next heartbeat"))
         }
-        None if peer_id.is_none() => record(false, "unavailable", "no_assigned_peer"),
-        None => record(false, "unavailable", "no_protocol_cancel_adapter"),
     })
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use api::{JobStatus, ProgressEvent};
-use domain::job::{Job, JobState, Note, Reporter};
+use domain::job::{Job, Note, Phase, Reporter};
 use domain::{Claim, Timestamp};
 use engine::Executors;
 
@@ -73,10 +73,10 @@ pub(crate) fn summary<'a>(executors: &Executors, job: &'a Job) -> JobStatus<'a> 
         phase: borrowed(job.phase.as_deref()),
         progress: None,
         progress_events: None,
-        owner_peer_id: borrowed(spec.owner_peer_id.as_deref()),
+        owner_peer_id: borrowed(job.owner_peer()),
         assigned_peer_id: borrowed(spec.assigned_peer_id.as_deref()),
         repowire_session_id: borrowed(spec.session_id.as_deref()),
-        correlation_id: borrowed(spec.correlation_id.as_deref()),
+        correlation_id: provenance::correlation(job),
         circle: borrowed(spec.circle.as_deref()),
         created_by_peer_id: borrowed(spec.created_by_peer_id.as_deref()),
         source_kind: borrowed(spec.source_kind.as_deref()),
@@ -105,27 +105,14 @@ pub(crate) fn summary<'a>(executors: &Executors, job: &'a Job) -> JobStatus<'a> 
 /// A queued job whose executor is not here says so at once; whether it will come, nobody knows.
 fn missing(executors: &Executors, job: &Job) -> Option<&'static str> {
     let named = job.spec.executor.as_deref()?;
-    let is_queued = matches!(job.state, JobState::Queued { .. });
+    let is_queued = matches!(job.state.phase(), Phase::Queued { .. });
     (is_queued && executors.find_usable(job.spec.circle.as_deref(), named).is_none())
         .then_some("capability_missing")
 }
 
 /// Whether a lease governs the job.
 pub(super) fn is_leased(job: &Job) -> bool {
-    match job.state {
-        JobState::Dispatching | JobState::Delivered | JobState::Running => {
-            !job.attempts.is_empty() && !job.resume_pending
-        }
-        JobState::Queued { .. }
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => false,
-    }
+    matches!(job.state.phase(), Phase::Held(_)) && !job.attempts.is_empty() && !job.resume_pending
 }
 
 fn event(note: &Note) -> ProgressEvent<'_> {

@@ -63,13 +63,34 @@ async fn ask_opens_a_thread_with_a_correlation_id_and_an_ack_closes_it() {
     assert_eq!(world.ack(&bare, json!({})).await.ok()["ask"]["close_reason"], "ack");
 }
 
-// conforms: R3 R5 R6 R37 R38
+// conforms: R115
+#[tokio::test]
+async fn ack_names_its_ask_in_the_body() {
+    let world = world().await;
+    let ask = async |text: &str| world.ask(json!({ "to_peer": "repow-b-1", "text": text })).await;
+    let ack = async |body: Value| world.post("/ack", body).send().await;
+    let (with, bare) = (ask("gloss or matt?").await, ask("again?").await);
+    let acked = ack(json!({ "correlation_id": with, "message": "matt" })).await.ok();
+    assert_eq!(
+        (&acked["ask"]["close_reason"], &acked["ask"]["message"]),
+        (&json!("ack_with_msg"), &json!("matt"))
+    );
+    for _ in 0..2 {
+        assert_eq!(ack(json!({ "correlation_id": bare })).await.ok()["ask"]["close_reason"], "ack");
+    }
+    ack(json!({ "correlation_id": with, "message": "gloss" })).await.problem(410, "ask_closed");
+    ack(json!({ "correlation_id": "ask-0" })).await.problem(404, "not_found");
+    ack(json!({ "message": "matt" })).await.problem(422, "invalid_request");
+}
+
+// conforms: R1 R3 R5 R6 R7 R37 R38 R58 R108 R109
 #[tokio::test]
 async fn job_is_delivered_with_an_ask_whose_ack_confirms_receipt_and_never_touches_the_job() {
     let world = world().await;
     world.register(json!({ "peer_id": "joan" })).await;
     let id = world.create(json!({ "assigned_peer_id": "joan", "title": "a secret title" })).await;
     assert_eq!(world.pending("peer_id=joan").await, Vec::<String>::new());
+    assert_eq!(world.status(&id).await["owner_peer_id"], json!(null), "nobody has it yet");
     let job = world.pull_for("joan").await;
     let (correlation, attempt) =
         (job["correlation_id"].as_str().unwrap(), job["attempt_id"].as_str().unwrap());
@@ -83,6 +104,13 @@ async fn job_is_delivered_with_an_ask_whose_ack_confirms_receipt_and_never_touch
     let facts = async || world.get(&format!("/jobs/{id}/facts")).send().await.ok();
     let (status, before) = (world.status(&id).await, facts().await);
     assert_eq!(status["runner"]["attempts"][0]["correlation_id"], correlation);
+    assert_eq!(status["correlation_id"], correlation, "the daemon fills it itself");
+    assert_eq!(
+        (&status["links"], &status["owner_peer_id"]),
+        (&json!({ "asks": [correlation] }), &json!("joan"))
+    );
+    let owned = world.get("/jobs?owner_peer_id=joan").send().await.ok();
+    assert_eq!(owned["work"][0]["job_id"], json!(id), "it is found by the peer that has it");
     assert_eq!(status["state"], "delivered");
     world.ack(correlation, json!({ "message": "done, I swear" })).await.ok();
     world.ack(correlation, json!({})).await.ok();
@@ -92,9 +120,10 @@ async fn job_is_delivered_with_an_ask_whose_ack_confirms_receipt_and_never_touch
     let done = json!({ "attempt_id": attempt });
     let ended = world.post(&format!("/jobs/{id}/complete"), done).send().await.ok();
     assert_eq!(ended["status"]["state"], "completed", "its own word alone completes it");
+    assert_eq!(ended["status"]["owner_peer_id"], "joan", "who had it last");
 }
 
-// conforms: R7 R8
+// conforms: R7
 #[tokio::test]
 async fn ask_of_an_attempt_that_is_over_is_not_pending_and_the_next_attempt_has_its_own() {
     let world = world().await;
@@ -116,7 +145,6 @@ async fn ask_of_an_attempt_that_is_over_is_not_pending_and_the_next_attempt_has_
     assert_eq!(world.get(&format!("/asks?job_id={unassigned}")).send().await.ok()["asks"], json!([]));
 }
 
-// conforms: R8
 #[tokio::test]
 async fn ask_closes_by_itself_when_its_time_is_over() {
     let world = world().await;

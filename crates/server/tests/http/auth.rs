@@ -80,7 +80,6 @@ async fn tokens_that_make_no_sense_are_refused() {
     keyed.send().await.problem(422, "invalid_idempotency_key");
 }
 
-// conforms: R84
 #[tokio::test]
 async fn every_change_says_who_made_it_and_never_the_secret() {
     let world = world().await;

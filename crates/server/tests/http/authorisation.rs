@@ -1,107 +1,34 @@
 //! The walk over every route and role: whoever is not on the table is turned away before anything is read.
 
+use std::fmt::Write as _;
+use std::path::Path;
+
 use api::Role;
 use serde_json::json;
-use server::{Access, Operation, ROUTES, Verb, allows};
+use server::{Access, Dialect, Operation, SlotClass, Verb, allows, operations, routes};
 
 use crate::given::{Call, World, world};
 
-/// What each role may ask for, written out apart from the table that the server uses.
-fn expected(role: Role, operation: Operation) -> bool {
-    match operation {
-        Operation::ListJobs
-        | Operation::ReadStatus
-        | Operation::ReadResult
-        | Operation::ReadArtifact
-        | Operation::ReadFacts
-        | Operation::ReadWhy
-        | Operation::ListOrphans
-        | Operation::ListCapabilities
-        | Operation::ReadOutcome
-        | Operation::ListDeferred
-        | Operation::ReadDeferred
-        | Operation::ReadDeferredStatus
-        | Operation::ListPeers
-        | Operation::ReadPeer
-        | Operation::ListAsks
-        | Operation::ListPendingAsks
-        | Operation::ReadAsk
-        | Operation::ListEvents
-        | Operation::ReadEvent
-        | Operation::ListPipelines
-        | Operation::ReadPipeline
-        | Operation::ListRuns
-        | Operation::ReadRun
-        | Operation::ReadPluginJob
-        | Operation::ReadPluginTree
-        | Operation::ListPlugins
-        | Operation::ReadPlugin
-        | Operation::ReadPluginDocument
-        | Operation::ListSkills
-        | Operation::StreamFacts => true,
-        Operation::CreateJob
-        | Operation::CreateBatch
-        | Operation::UpdateJob
-        | Operation::RunJob
-        | Operation::RetryJob
-        | Operation::CancelJob
-        | Operation::CancelOrphan
-        | Operation::InvokeCapability
-        | Operation::PollDeferred
-        | Operation::CancelDeferred
-        | Operation::AnswerJob
-        | Operation::PullJob
-        | Operation::HeartbeatJob
-        | Operation::CompleteJob
-        | Operation::FailJob
-        | Operation::AskInput
-        | Operation::DeferJob
-        | Operation::AcquireClaim
-        | Operation::RenewClaim
-        | Operation::ReleaseClaim
-        | Operation::RegisterPeer
-        | Operation::ForgetPeer
-        | Operation::CreateAsk
-        | Operation::TriggerPlugin
-        | Operation::TriggerPipeline
-        | Operation::AckAsk
-        | Operation::PublishEvent
-        | Operation::StartPipeline
-        | Operation::CancelRun
-        | Operation::RetryRun
-        | Operation::WaitAsk => role != Role::Viewer,
-        Operation::PurgeJob
-        | Operation::SettleOrphan
-        | Operation::ReloadPipelines
-        | Operation::ReadPluginState
-        | Operation::ResetPlugin
-        | Operation::DrainNode
-        | Operation::UndrainNode => {
-            matches!(role, Role::Admin | Role::Operator)
-        }
-        Operation::ReadMetrics | Operation::ReadClock | Operation::ListNodes => {
-            matches!(role, Role::Admin | Role::Operator | Role::Viewer)
-        }
-        Operation::CreateToken
-        | Operation::ListTokens
-        | Operation::RevokeToken
-        | Operation::SetClockRight => role == Role::Admin,
-        Operation::TakeCallback
-        | Operation::TakeWebhook
-        | Operation::ReadHealth
-        | Operation::ReadReadiness
-        | Operation::ReadDocument => true,
+/// Whether the table lets the role ask for it.
+fn is_allowed(role: Role, operation: &Operation) -> bool {
+    match operation.access {
+        Access::Open => true,
+        Access::Needs(permission) => allows(role, permission),
     }
 }
 
-fn call<'a>(world: &'a World, verb: Verb, path: &str) -> Call<'a> {
-    let method = match verb {
+fn method(verb: Verb) -> &'static str {
+    match verb {
         Verb::Get => "GET",
         Verb::Post => "POST",
         Verb::Patch => "PATCH",
         Verb::Delete => "DELETE",
-    };
-    let call = Call::new(&world.address, method, &path.replace("{id}", "work-0").replace("{name}", "stdout"));
+    }
+}
+
+fn call<'a>(world: &'a World, verb: Verb, path: &str) -> Call<'a> {
+    let call =
+        Call::new(&world.address, method(verb), &path.replace("{id}", "work-0").replace("{name}", "stdout"));
     if verb == Verb::Get { call } else { call.json(&json!({ "none": "of our keys" })) }
 }
 
@@ -111,51 +38,63 @@ async fn every_route_admits_exactly_the_roles_on_the_table_and_nobody_without_a_
     for role in Role::ALL {
         let circle = matches!(role, Role::Peer | Role::Agent).then_some("press");
         let secret = world.token(role, json!({ "circle": circle })).await;
-        for route in ROUTES {
+        for route in routes() {
             let request = || call(&world, route.verb, route.path);
-            if route.operation == Operation::StreamFacts {
+            if route.operation.slot == SlotClass::Stream {
                 continue; // it does not end; its own tests follow it
             }
             let answer = request().bearer(&secret).send().await;
             let refused = answer.status == 403;
             assert_eq!(
                 refused,
-                !expected(role, route.operation),
+                !is_allowed(role, route.operation),
                 "{role:?} {:?} {}: {} {}",
                 route.verb,
                 route.path,
                 answer.status,
                 answer.body
             );
-            if refused && route.operation.speaks_ductile() {
+            if refused && route.operation.dialect == Dialect::Ductile {
                 assert!(answer.value()["error"].is_string(), "{}", answer.body);
             } else if refused {
                 answer.problem(403, "forbidden");
             }
             let anonymous = request().send().await;
-            assert_eq!(anonymous.status == 401, route.access != Access::Open, "{}", route.path);
+            assert_eq!(anonymous.status == 401, route.operation.access != Access::Open, "{}", route.path);
         }
     }
 }
 
-#[test]
-fn table_says_for_every_route_and_role_what_the_walk_expects() {
-    for role in Role::ALL {
-        for route in ROUTES {
-            let allowed = match route.access {
-                Access::Open => true,
-                Access::Needs(permission) => allows(role, permission),
-            };
-            assert_eq!(allowed, expected(role, route.operation), "{role:?} {}", route.path);
-        }
+/// The page of all operations. A change of who may ask for something shows as a change of this page.
+fn page() -> String {
+    let mut page = String::from(PAGE_HEAD);
+    for operation in operations() {
+        let paths = operation.paths.iter().map(|(verb, path)| format!("`{} {path}`", method(*verb)));
+        let roles: Vec<&str> = match operation.access {
+            Access::Open => vec!["no token needed"],
+            Access::Needs(_) => {
+                Role::ALL.into_iter().filter(|role| is_allowed(*role, operation)).map(Role::as_str).collect()
+            }
+        };
+        let (paths, roles) = (paths.collect::<Vec<_>>().join("<br>"), roles.join(", "));
+        writeln!(page, "| {paths} | {} | {roles} |", operation.summary).expect("a text takes everything");
     }
+    page
 }
 
+const PAGE_HEAD: &str = "# Operations\n\n\
+    Everything that may be asked for, and the roles whose tokens may ask. Generated from the table of operations \
+    (`crates/server/src/operations.rs`)\nby `crates/server/tests/http/authorisation.rs`. Do not edit; run\n\
+    `LONGHAUL_BLESS=1 cargo test -p server --test http page_of_operations`.\n\n\
+    | asked for by | what it does | roles |\n| --- | --- | --- |\n";
+
 #[test]
-fn every_operation_has_a_route() {
-    for operation in Operation::ALL {
-        assert!(ROUTES.iter().any(|route| route.operation == operation), "{operation:?}");
+fn page_of_operations_is_what_the_table_says() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
+    if std::env::var_os("LONGHAUL_BLESS").is_some() {
+        std::fs::write(&place, page()).unwrap();
     }
+    assert_eq!(std::fs::read_to_string(&place).unwrap_or_default(), page(), "run with LONGHAUL_BLESS=1");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use domain::OperationId;
-use engine::mac::hmac_sha256;
+use executors::mac::hmac_sha256;
 use serde_json::{Value, json};
 use server::CallbackTarget;
 use store::{IdempotencyKey, Store};

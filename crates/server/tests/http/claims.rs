@@ -20,7 +20,7 @@ fn by(owner: &str) -> Value {
     json!({ "resource_type": "WORKORDER", "owner_id": owner })
 }
 
-// conforms: A18 A19 A22
+// conforms: A18 A19 A22 A66
 #[tokio::test]
 async fn oldest_is_claimed_first_and_every_claim_is_as_its_schema_says() {
     let world = world().await;
@@ -44,7 +44,7 @@ async fn oldest_is_claimed_first_and_every_claim_is_as_its_schema_says() {
     assert_eq!(world.claim(by("runner-1")).await.ok()["claim"], json!(null), "nothing is left");
 }
 
-// conforms: A24 A25 A28
+// conforms: A24 A28
 #[tokio::test]
 async fn claim_is_renewed_by_compare_and_swap_and_taken_over_when_its_lease_has_ended() {
     let world = world().await;
@@ -71,7 +71,7 @@ async fn claim_is_renewed_by_compare_and_swap_and_taken_over_when_its_lease_has_
     world.swap("renew", &id, "runner-1", 1).await.problem(409, "claim_lost");
 }
 
-// conforms: A29 A30 A31 A35
+// conforms: A29 A35
 #[tokio::test]
 async fn only_the_holder_ends_what_it_has_claimed_and_what_is_over_is_claimed_by_nobody() {
     let world = world().await;
@@ -91,7 +91,6 @@ async fn only_the_holder_ends_what_it_has_claimed_and_what_is_over_is_claimed_by
     assert_eq!(world.status(&id).await["result_summary"], "runner-1");
 }
 
-// conforms: A18 A29
 #[tokio::test]
 async fn what_its_holder_says_of_work_meanwhile_keeps_the_claim() {
     let world = world().await;
@@ -132,6 +131,7 @@ async fn what_is_released_can_be_claimed_at_once_and_who_waits_gets_it() {
     assert_eq!((&claim["resource_id"], &claim["owner_id"]), (&json!(id), &json!("runner-2")));
 }
 
+// conforms: A26 A66
 #[tokio::test]
 async fn what_cannot_be_claimed_is_refused_with_a_reason() {
     let world = world().await;
@@ -189,4 +189,17 @@ async fn nobody_reports_beside_a_claim_and_work_of_an_executor_is_not_claimed() 
         named["resource_id"] = json!(world.create(created.clone()).await);
         world.claim(named).await.problem(409, "refused");
     }
+}
+
+#[tokio::test]
+async fn claim_by_id_waits_until_its_holder_gives_it_back() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    world.claim(by("runner-1")).await.ok();
+    let mut waits = by("runner-2");
+    waits["resource_id"] = json!(id);
+    waits["wait_seconds"] = json!(30);
+    let (taken, released) = tokio::join!(world.claim(waits), world.swap("release", &id, "runner-1", 0));
+    released.ok();
+    assert_eq!(taken.ok()["claim"]["owner_id"], "runner-2");
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::given::{START_TEXT, world};
 
-// conforms: R10 R46 R2
+// conforms: R5 R10 R46
 #[tokio::test]
 async fn created_job_is_queued_under_a_new_id_on_both_routes() {
     let world = world().await;
@@ -20,7 +20,7 @@ async fn created_job_is_queued_under_a_new_id_on_both_routes() {
     }
 }
 
-// conforms: R23 R79
+// conforms: R23
 #[tokio::test]
 async fn every_field_that_is_given_comes_back() {
     let world = world().await;
@@ -35,9 +35,12 @@ async fn every_field_that_is_given_comes_back() {
     for (key, value) in given.as_object().unwrap() {
         assert_eq!(&status[key], value, "{key}");
     }
+    world.patch(&id, json!({ "state": "running", "progress_note": "inking" })).send().await.ok();
+    let notes = world.status(&id).await["progress_events"].clone();
+    assert_eq!((notes.as_array().unwrap().len(), &notes[0]["note"]), (1, &json!("inking")), "{notes}");
 }
 
-// conforms: R24
+// conforms: R10 R24
 #[tokio::test]
 async fn execution_has_prompt_target_schedule_and_delivery() {
     let world = world().await;
@@ -90,7 +93,11 @@ async fn scope_and_continuity_follow_from_what_is_given() {
         (json!({}), json!("per_fire"), json!("fresh")),
         (json!({ "process_scope": "per-fire" }), json!("per_fire"), json!("fresh")),
         (json!({ "process_scope": "persistent" }), json!("persistent"), json!(null)),
-        (json!({ "continuity": "resume" }), json!("per_fire"), json!("resume")),
+        (
+            json!({ "process_scope": "persistent", "continuity": "resume" }),
+            json!("persistent"),
+            json!("resume"),
+        ),
         (json!({ "assigned_peer_id": "repow-a-1" }), json!(null), json!(null)),
     ] {
         let mut body = spawned.clone();
@@ -99,6 +106,54 @@ async fn scope_and_continuity_follow_from_what_is_given() {
         let execution = world.status(&id).await["execution"].clone();
         assert_eq!((&execution["process_scope"], &execution["continuity"]), (&scope, &continuity), "{more}");
     }
+}
+
+#[tokio::test]
+async fn resume_without_a_session_that_lasts_is_refused() {
+    let world = world().await;
+    let resume = json!({ "path": "/srv", "backend": "pi", "continuity": "resume" });
+    for body in [
+        resume.clone(),
+        json!({ "request": { "execution": { "continuity": "resume" } } }),
+        json!({ "executor": "echo", "continuity": "resume" }),
+    ] {
+        let refused = world.post("/jobs", body).send().await.problem(422, "invalid_request");
+        assert_eq!(refused["errors"][0]["type"], "continuity_unavailable");
+        assert!(refused["detail"].as_str().unwrap().contains("process_scope persistent"), "{refused}");
+    }
+    for more in [json!({ "process_scope": "persistent" }), json!({ "assigned_peer_id": "repow-a-1" })] {
+        let mut body = resume.clone();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let id = world.create(body).await;
+        assert_eq!(world.status(&id).await["execution"]["continuity"], "resume", "{more}");
+    }
+}
+
+#[tokio::test]
+async fn fresh_start_of_a_process_that_stays_is_refused() {
+    let world = world().await;
+    let fresh = json!({ "process_scope": "persistent", "continuity": "fresh" });
+    let mut in_folder = fresh.clone();
+    in_folder["path"] = json!("/srv");
+    in_folder["backend"] = json!("pi");
+    for body in [in_folder.clone(), fresh.clone(), json!({ "request": { "execution": fresh } })] {
+        let refused = world.post("/jobs", body).send().await.problem(422, "invalid_request");
+        assert_eq!(refused["errors"][0]["type"], "continuity_unavailable");
+        assert!(refused["detail"].as_str().unwrap().contains("process_scope per_fire"), "{refused}");
+    }
+    // What a peer makes of it is the peer's own business.
+    in_folder["assigned_peer_id"] = json!("repow-a-1");
+    world.create(in_folder).await;
+}
+
+#[tokio::test]
+async fn unknown_backend_in_the_execution_is_refused() {
+    let world = world().await;
+    let target = json!({ "path": "/srv", "backend": "telepathy" });
+    let body = json!({ "request": { "execution": { "target": target } } });
+    let refused = world.post("/jobs", body).send().await.problem(422, "invalid_request");
+    assert_eq!(refused["errors"][0]["type"], "literal_error");
+    assert!(refused["detail"].as_str().unwrap().contains("backend must be one of"), "{refused}");
 }
 
 #[tokio::test]
@@ -158,7 +213,7 @@ async fn calendars_and_prompt_files_are_refused_with_their_reason() {
     assert!(problem["detail"].as_str().unwrap().contains("does not read files"));
 }
 
-// conforms: R52
+// conforms: R52 R59
 #[tokio::test]
 async fn deadline_in_the_past_is_refused_and_one_that_passes_expires_the_job() {
     let world = world().await;

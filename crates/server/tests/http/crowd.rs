@@ -82,6 +82,7 @@ async fn clients_that_only_send_slowly_take_no_place_from_those_that_ask() {
     world.create(json!({})).await;
 }
 
+// conforms: O121
 #[tokio::test]
 async fn whoever_comes_when_all_connections_are_taken_is_sent_away_until_later() {
     let limits = ServerLimits {
@@ -104,6 +105,7 @@ async fn whoever_comes_when_all_connections_are_taken_is_sent_away_until_later()
     assert!(silent[0].try_read(&mut [0]).is_err(), "the first has not been cut yet");
 }
 
+// conforms: O121
 #[tokio::test]
 async fn requests_at_once_are_bounded_and_probes_are_always_answered() {
     let world = world_with(ServerLimits { requests: 1, ..ServerLimits::default() }).await;

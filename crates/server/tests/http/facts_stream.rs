@@ -161,7 +161,7 @@ async fn quiet_stream_shows_that_it_lives_and_ends_with_its_token_or_the_server(
 #[tokio::test]
 async fn stream_of_a_job_tells_how_the_work_outside_goes_that_it_waits_for() {
     let world = working_world().await;
-    let script = json!({ "polls": 2, "hint": "page" });
+    let script = json!({ "polls": 2, "hint": true });
     let id = world.create(json!({ "executor": "defers", "input": script })).await;
     world.until(&id, "awaiting_external").await;
     let mut events = world.get(&format!("/facts/stream?job={id}")).follow().await;

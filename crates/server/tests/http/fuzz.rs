@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use server::{ROUTES, Route, Verb};
+use server::{Dialect, Route, Verb, routes};
 
 use crate::given::{World, working_world};
 
@@ -200,7 +200,7 @@ async fn one(world: &World, document: &Value, route: &Route, job: &str, chance: 
     let is_told = matches!(answer.status, 501 | 503) && answer.body.contains(r#""code":""#);
     assert!(answer.status < 500 || is_told, "{told}: {} {}", answer.status, answer.body);
     // Ductile's own clients are told in Ductile's own form.
-    if answer.status >= 400 && !route.operation.speaks_ductile() {
+    if answer.status >= 400 && route.operation.dialect == Dialect::Own {
         assert_eq!(answer.headers["content-type"], "application/problem+json", "{told}: {}", answer.body);
         let code = &answer.value()["code"];
         assert!(code.as_str().is_some_and(|code| !code.is_empty()), "{told}: {}", answer.body);
@@ -214,7 +214,7 @@ async fn requests_made_up_from_the_document_are_answered_in_form_and_never_with_
     let world = working_world().await;
     let document = world.get("/openapi.json").anonymous().send().await.ok();
     let (mut statuses, mut waited, mut made) = (BTreeMap::<u16, u64>::new(), 0_u64, 0_u64);
-    for (number, route) in (0_u64..).zip(ROUTES) {
+    for (number, route) in (0_u64..).zip(routes()) {
         let job = world.create(json!({ "title": "there" })).await;
         for seed in 0..requests {
             let mut chance = Chance(number << 32 | seed);
@@ -225,7 +225,7 @@ async fn requests_made_up_from_the_document_are_answered_in_form_and_never_with_
             }
         }
     }
-    println!("{made} requests on {} routes: {statuses:?}, {waited} waited", ROUTES.len());
+    println!("{made} requests on {} routes: {statuses:?}, {waited} waited", routes().len());
     let (taken, refused) =
         (statuses.get(&200).copied().unwrap_or_default(), statuses.get(&422).copied().unwrap_or_default());
     assert!(taken > made / 50 && refused > made / 20, "too few of one kind to prove anything: {statuses:?}");

@@ -1,5 +1,6 @@
 //! A running server: an SQLite file, the engine's workers, a clock that stands until it is moved, and a listener on a free port.
 
+mod audit_log;
 mod client;
 mod executors;
 mod routed;
@@ -19,7 +20,9 @@ use store_sql::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+pub use audit_log::AuditLog;
 pub use client::{Answer, Call};
+pub use executors::{BEGUN, TAKEN, UNDER_WAY};
 pub use routed::HOOK_KEY;
 
 /// 2026-01-01T00:00:00Z.
@@ -32,6 +35,7 @@ pub struct World {
     pub admin: String,
     pub clock: Arc<ManualClock>,
     pub daemon: Arc<Daemon>,
+    pub router: Arc<pipelines::Router>,
     pub store: Arc<SqliteStore>,
     shutdown: watch::Sender<bool>,
     served: tokio::task::JoinHandle<std::io::Result<()>>,
@@ -40,32 +44,51 @@ pub struct World {
 
 /// Nothing is taken by itself: what happens is what the test asks for.
 pub async fn world() -> World {
-    World::start(Dispatching::Off, ServerLimits::default(), 0, HostPolicy::default()).await
+    World::start(Dispatching::Off, ServerLimits::default(), 0, HostPolicy::default(), None).await
 }
 
 /// The same, whose door has these bounds.
 pub async fn world_with(limits: ServerLimits) -> World {
-    World::start(Dispatching::Off, limits, 0, HostPolicy::default()).await
+    World::start(Dispatching::Off, limits, 0, HostPolicy::default(), None).await
 }
 
 /// Ready jobs are taken by themselves.
 pub async fn working_world() -> World {
-    World::start(Dispatching::On, ServerLimits::default(), 0, HostPolicy::default()).await
+    World::start(Dispatching::On, ServerLimits::default(), 0, HostPolicy::default(), None).await
 }
 
 /// The same, whose door has these bounds.
 pub async fn working_world_with(limits: ServerLimits) -> World {
-    World::start(Dispatching::On, limits, 0, HostPolicy::default()).await
+    World::start(Dispatching::On, limits, 0, HostPolicy::default(), None).await
 }
 
 /// Ready jobs are taken by themselves; executors and lanes that nobody knows are waited for.
 pub async fn world_with_grace(grace_seconds: u64) -> World {
-    World::start(Dispatching::On, ServerLimits::default(), grace_seconds, HostPolicy::default()).await
+    World::start(Dispatching::On, ServerLimits::default(), grace_seconds, HostPolicy::default(), None).await
 }
 
 /// Ready jobs are taken by themselves, and the host grants this to work outside.
 pub async fn world_with_policy(policy: HostPolicy) -> World {
-    World::start(Dispatching::On, ServerLimits::default(), 0, policy).await
+    World::start(Dispatching::On, ServerLimits::default(), 0, policy, None).await
+}
+
+/// Ready jobs are taken by themselves, and tokens are revoked by other nodes on the same store: they are known for so long.
+pub async fn world_of_many(tokens_remembered_for: Duration) -> World {
+    let limits = ServerLimits::default();
+    World::start(Dispatching::On, limits, 0, HostPolicy::default(), Some(tokens_remembered_for)).await
+}
+
+/// Panics unless the document fits the published schema of this name.
+#[track_caller]
+pub fn assert_fits(schema: &str, document: &Value) {
+    let path = format!("{}/../../docs/schemas/{schema}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("the schema is published");
+    let schema = serde_json::from_str(&text).expect("the schema is JSON");
+    let validator =
+        jsonschema::options().should_validate_formats(true).build(&schema).expect("it is a schema");
+    if let Err(error) = validator.validate(document) {
+        panic!("{}: {error}: {document}", error.instance_path());
+    }
 }
 
 /// What the service of the executor `signs` signs its callbacks with.
@@ -82,13 +105,16 @@ impl World {
         limits: ServerLimits,
         grace_seconds: u64,
         policy: HostPolicy,
+        tokens_remembered_for: Option<Duration>,
     ) -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let options = SqliteOptions::at(directory.path().join("longhaul.sqlite"));
         let store = Arc::new(SqliteStore::open(&options).expect("a new store opens"));
         let clock = Arc::new(ManualClock::at(START));
+        let executors = executors();
+        let router = Arc::new(pipelines::Router::new(executors.clone(), pipelines::Routes::default()));
         let settings = DaemonSettings {
-            routes: engine::pipelines::Routes::default(),
+            preparation: Some(router.clone()),
             owner: RandomIds.owner_id("test"),
             lease: Lease::DEFAULT,
             retention: Retention::DEFAULT,
@@ -98,12 +124,13 @@ impl World {
             dispatching,
             standing: engine::Standing::alone(),
         };
-        let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), executors(), settings);
+        let daemon = Daemon::start(store.clone(), clock.clone(), Arc::new(RandomIds), executors, settings);
         let daemon = Arc::new(daemon);
         let secret = server::first_admin(daemon.engine()).await.expect("the store keeps it");
         let heartbeat = Duration::from_millis(20);
-        let settings = ServerSettings { heartbeat, limits, ..ServerSettings::default() };
-        let server = Server::new(daemon.clone(), settings)
+        let settings =
+            ServerSettings { heartbeat, limits, tokens_remembered_for, ..ServerSettings::default() };
+        let server = Server::new(daemon.clone(), router.clone(), settings)
             .with_callbacks(callback_key())
             .with_plugins(routed::plugins())
             .with_webhooks(routed::webhooks());
@@ -116,14 +143,14 @@ impl World {
         };
         let served = tokio::spawn(server::serve(listener, server, until));
         let admin = secret.expect("there was no token").reveal().to_owned();
-        Self { address, admin, clock, daemon, store, shutdown, served, directory }
+        Self { address, admin, clock, daemon, router, store, shutdown, served, directory }
     }
 
     /// From now on these pipelines.
     pub fn pipelines(&self, yaml: &str) {
-        let loaded = engine::pipelines::parse(&[("test.yaml", yaml)]);
+        let loaded = pipelines::parse(&[("test.yaml", yaml)]);
         assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
-        self.daemon.router().replace(engine::pipelines::Routes::new(loaded.pipelines));
+        self.router.replace(pipelines::Routes::new(loaded.pipelines));
     }
 
     /// Asks the server to stop and waits until it has.
@@ -179,9 +206,12 @@ impl World {
         self.clock.set(Timestamp::from_micros(due_at.as_microsecond()));
         loop {
             ledger.borrow_and_update();
-            if self.status(job).await["runner"]["outside"]["polls"] == times {
+            let status = self.status(job).await;
+            if status["runner"]["outside"]["polls"] == times {
                 return;
             }
+            let is_over = matches!(status["state"].as_str(), Some("expired" | "failed" | "cancelled"));
+            assert!(!is_over, "it ended before poll {times}: {status}");
             ledger.changed().await.expect("the daemon lives");
         }
     }

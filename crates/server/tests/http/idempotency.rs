@@ -42,6 +42,15 @@ async fn key_in_the_body_is_the_key_in_the_header() {
     let first = world.post("/jobs", body.clone()).send().await;
     let again = world.post("/jobs", body.clone()).key("k").send().await;
     assert_eq!(first.body, again.body);
+    // Said in the header alone it is the same key of the same request; and in a batch.
+    let in_header = world.post("/jobs", json!({ "title": "t" })).key("k").send().await;
+    assert_eq!((in_header.status, &in_header.body), (200, &first.body));
+    let batch = world.post("/jobs/batch", json!({ "jobs": [body] })).send().await.ok();
+    assert_eq!(batch["results"][0]["job_id"], first.ok()["job_id"]);
+    let other_first = world.post("/jobs", json!({ "title": "u" })).key("h").send().await;
+    let in_body = json!({ "title": "u", "idempotency_key": "h" });
+    assert_eq!(world.post("/jobs", in_body).send().await.body, other_first.body);
+    assert_eq!(count(&world).await, 2);
     world.post("/jobs", body).key("other").send().await.problem(422, "invalid_idempotency_key");
     let long = "k".repeat(256);
     world.post("/jobs", json!({})).key(&long).send().await.problem(422, "invalid_idempotency_key");

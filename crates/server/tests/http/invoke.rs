@@ -1,10 +1,13 @@
 //! Invoking a capability: a result within bounds, or a handle at once.
 
 use api::Role;
-use domain::policy::{CancelPolicy, HostPolicy, KindPolicy};
+use domain::policy::{CancelPolicy, HostPolicy, KindOverride};
 use serde_json::{Value, json};
+use server::ServerLimits;
 
-use crate::given::{Answer, Call, World, working_world, world, world_with_policy};
+use crate::given::{
+    Answer, Call, World, assert_fits, working_world, working_world_with, world, world_with_policy,
+};
 
 fn invoke<'a>(world: &'a World, executor: &str, mode: &str, input: Value) -> Call<'a> {
     let body = json!({ "input": input, "timing": { "mode": mode } });
@@ -17,10 +20,12 @@ async fn jobs(world: &World) -> usize {
 
 fn accepted(answer: &Answer) -> Value {
     assert_eq!(answer.status, 202, "{}", answer.body);
-    answer.value()
+    let handle = answer.value();
+    assert_fits("deferred-operation.v1", &handle);
+    handle
 }
 
-// conforms: O2 O13 O18 O21 O24 O25 O38 O40 O59 O71 O73 O75
+// conforms: O2 O13 O21 O24 O25 O44 O70 O71 O73 O74 O75 O91 O92 O103
 #[tokio::test]
 async fn call_that_goes_on_is_answered_with_a_bounded_handle_at_once() {
     // Nothing is dispatched here: the answer waits for nobody.
@@ -36,6 +41,7 @@ async fn call_that_goes_on_is_answered_with_a_bounded_handle_at_once() {
     assert_eq!((&handle["schema"], &handle["schema/v"]), (&json!("deferred-operation.v1"), &json!(1)));
     assert_eq!((&handle["status"], &handle["operation/kind"]), (&json!("deferred"), &json!("defers-only")));
     assert_eq!(handle["created_at"], "2026-01-01T00:00:00.000000+00:00");
+    // What the caller grants to one call is not how long the work may live.
     assert_eq!(handle["expires_at"], "2026-01-01T00:15:00.000000+00:00");
     assert_eq!(handle["retry_after_seconds"], 5);
     assert_eq!(answer.headers["retry-after"], "5");
@@ -43,6 +49,7 @@ async fn call_that_goes_on_is_answered_with_a_bounded_handle_at_once() {
     assert_eq!(answer.headers["location"], handle["status_href"].as_str().unwrap());
     assert_eq!(handle["cancel_href"], format!("/v1/deferred-operations/{id}/cancel"));
     assert_eq!(handle["correlation/id"], "order-9");
+    assert_eq!(handle["diagnostics"], json!([]));
     let job = handle["audit/outcome-ref"].as_str().unwrap();
     assert_eq!(id, format!("deferred:defers-only:{}", job.strip_prefix("work-").unwrap()));
     assert_eq!(handle["extensions"]["capability_id"], "defers_only");
@@ -97,6 +104,7 @@ async fn executors_of_a_circle_are_listed_for_the_circle_and_for_those_who_see_a
     }
 }
 
+// conforms: O30
 #[tokio::test]
 async fn work_that_no_service_has_taken_is_pending_however_often_it_was_offered() {
     let world = working_world().await;
@@ -112,6 +120,7 @@ async fn work_that_no_service_has_taken_is_pending_however_often_it_was_offered(
     }
     let status = world.get(handle["status_href"].as_str().unwrap()).send().await.ok();
     assert_eq!(status["status"], "pending", "{status}");
+    assert!(status["retry_after_seconds"].is_u64(), "{status}");
 }
 
 #[tokio::test]
@@ -122,6 +131,17 @@ async fn a_misspelt_executor_is_accepted_and_why_says_what_was_probably_meant() 
     let told = why["reasons"][0]["detail"].as_str().unwrap();
     assert_eq!(why["reasons"][0]["code"], "executor_missing");
     assert!(told.ends_with(r#"; did you mean "echo"?"#), "{told}");
+}
+
+// conforms: O59
+#[tokio::test]
+async fn running_external_work_holds_no_request() {
+    let world = working_world_with(ServerLimits { requests: 1, ..ServerLimits::default() }).await;
+    let input = json!({ "ends": "never" });
+    let handle = accepted(&invoke(&world, "defers_only", "async", input).send().await);
+    world.until(handle["audit/outcome-ref"].as_str().unwrap(), "awaiting_external").await;
+    // The only place is free for whoever waits for a result.
+    invoke(&world, "echo", "sync", json!(1)).send().await.ok();
 }
 
 // conforms: O39 O42
@@ -171,7 +191,6 @@ async fn call_that_cannot_be_understood_is_refused_and_writes_nothing() {
     assert_eq!(jobs(&world).await, 0);
 }
 
-// conforms: O6
 #[tokio::test]
 async fn causal_context_is_kept_and_comes_back_with_the_handle_and_every_status() {
     // No worker runs here: a status is a read.
@@ -206,13 +225,17 @@ async fn call_that_is_waited_for_is_completed_or_failed() {
     assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!("out_of_paper")));
     assert_eq!(failed["error"]["message"], "\"fails\" failed: there is no paper (out_of_paper)");
     assert!(failed.get("result").is_none());
+    // Nor is a handle given where one may be had, unless the call asks for it.
+    let call = world.post("/v1/capabilities/echo_either/invoke", json!({ "input": 7 }));
+    let either = call.send().await.ok();
+    assert_eq!((&either["status"], &either["result"]), (&json!("completed"), &json!(7)));
     // It was waited for: there is no handle on it.
     let hex = done["outcome/id"].as_str().unwrap().strip_prefix("work-").unwrap();
     let path = format!("/v1/deferred-operations/deferred:echo:{hex}/status");
     world.get(&path).send().await.problem(404, "not_found");
 }
 
-// conforms: O1 O44
+// conforms: O1 O2 O11 O44
 #[tokio::test]
 async fn call_that_takes_too_long_is_stopped_and_has_failed() {
     let world = working_world().await;
@@ -221,6 +244,13 @@ async fn call_that_takes_too_long_is_stopped_and_has_failed() {
     assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!("failed"), &json!("action-timeout")));
     let status = world.until(answer["outcome/id"].as_str().unwrap(), "cancelled").await;
     assert_eq!(status["cancellation_reason"], "action-timeout");
+    // Nobody waits longer than the host grants, whatever the call asks for.
+    let defaults = KindOverride { invoke_timeout_ms: Some(100), ..KindOverride::default() };
+    let world = world_with_policy(HostPolicy { defaults, ..HostPolicy::default() }).await;
+    let body = json!({ "timing": { "timeout_ms": 60_000 } });
+    let call = world.post("/v1/capabilities/stays/invoke", body).send();
+    let answer = tokio::time::timeout(std::time::Duration::from_secs(30), call).await;
+    assert_eq!(answer.expect("it is answered in time").ok()["error"]["code"], "action-timeout");
 }
 
 #[tokio::test]
@@ -241,7 +271,7 @@ async fn call_whose_caller_goes_away_is_stopped_all_the_same() {
     assert_eq!(status["cancellation_reason"], "action-timeout");
 }
 
-// conforms: O4 O12 O47
+// conforms: O1 O4 O12
 #[tokio::test]
 async fn executor_that_defers_although_its_caller_waits_has_broken_its_contract() {
     let world = working_world().await;
@@ -253,7 +283,7 @@ async fn executor_that_defers_although_its_caller_waits_has_broken_its_contract(
     assert_eq!(status["cancellation_reason"], "deferred-not-allowed");
 }
 
-// conforms: O76 O77 O109
+// conforms: O76 O109
 #[tokio::test]
 async fn same_key_is_the_same_handle_however_often_and_another_request_a_conflict() {
     let world = working_world().await;
@@ -292,7 +322,7 @@ async fn many_calls_at_once_under_one_key_are_one_job() {
 // conforms: O26
 #[tokio::test]
 async fn what_is_over_the_host_s_limits_is_sent_away_and_never_accepted() {
-    let defaults = KindPolicy { max_open_per_module: 2, ..KindPolicy::default() };
+    let defaults = KindOverride { max_open_per_module: Some(2), ..KindOverride::default() };
     let policy = HostPolicy { defaults, max_open_total: domain::policy::Limit(3), ..HostPolicy::default() };
     let world = world_with_policy(policy).await;
     let input = json!({ "ends": "never", "cancel": "cancelled" });
@@ -315,7 +345,7 @@ async fn what_is_over_the_host_s_limits_is_sent_away_and_never_accepted() {
     accepted(&invoke(&world, "defers", "async", input).send().await);
 }
 
-// conforms: O19
+// conforms: O19 O36 O38 O39 O40 O91
 #[tokio::test]
 async fn what_an_executor_wishes_counts_only_within_what_the_host_grants() {
     let world = world().await;
@@ -331,10 +361,10 @@ async fn what_an_executor_wishes_counts_only_within_what_the_host_grants() {
     }
 }
 
-// conforms: L6 O23
+// conforms: O23
 #[tokio::test]
 async fn handle_on_what_the_host_does_not_stop_says_why() {
-    let defaults = KindPolicy { cancel_policy: CancelPolicy::Deny, ..KindPolicy::default() };
+    let defaults = KindOverride { cancel_policy: Some(CancelPolicy::Deny), ..KindOverride::default() };
     let world = world_with_policy(HostPolicy { defaults, ..HostPolicy::default() }).await;
     let handle = accepted(&invoke(&world, "defers", "async", json!({})).send().await);
     assert_eq!(handle["cancel/unavailable-reason"], "denied by the host's policy");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::given::world;
 
-// conforms: R60 R83
+// conforms: R60
 #[tokio::test]
 async fn only_the_last_hundred_notes_are_kept() {
     let world = world().await;
@@ -19,6 +19,7 @@ async fn only_the_last_hundred_notes_are_kept() {
     assert_eq!(events[99]["note"], "note 104");
 }
 
+// conforms: R25 R113
 #[tokio::test]
 async fn only_the_last_fifty_attempts_are_kept_whole_and_the_rest_are_counted() {
     let world = world().await;
@@ -32,7 +33,7 @@ async fn only_the_last_fifty_attempts_are_kept_whole_and_the_rest_are_counted() 
     assert_eq!(runner["attempts"][0]["number"], 4);
 }
 
-// conforms: R65
+// conforms: R60 R65
 #[tokio::test]
 async fn what_is_over_its_limit_is_refused_by_name_and_changes_nothing() {
     let world = world().await;

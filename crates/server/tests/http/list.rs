@@ -150,3 +150,22 @@ async fn a_full_page_is_cut_where_its_bodies_grow_too_large_and_goes_on_from_the
     let rest = ids(&world.get(&format!("/jobs?cursor={next}")).send().await.ok());
     assert_eq!(shown.into_iter().chain(rest).collect::<BTreeSet<_>>(), jobs);
 }
+
+#[tokio::test]
+async fn jobs_are_listed_by_their_tag() {
+    let world = world().await;
+    let tagged = world.create(json!({ "tags": ["a%b", "spring"] })).await;
+    let other = world.create(json!({ "tags": ["axb"], "circle": "press" })).await;
+    world.create(json!({ "title": "\"spring\"" })).await;
+    let ids = async |query: &str| {
+        let page = world.get(&format!("/jobs?{query}")).send().await.ok();
+        let work = page["work"].as_array().expect("a list").clone();
+        work.iter().map(|job| job["job_id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("tag=spring").await, [tagged.as_str()]);
+    assert_eq!(ids("tag=a%25b").await, [tagged.as_str()]);
+    assert_eq!(ids("tag=axb&circle=press").await, [other.as_str()]);
+    assert_eq!(ids("tag=axb&state=queued").await, [other.as_str()]);
+    assert!(ids("tag=axb&state=failed").await.is_empty());
+    assert!(ids("tag=spri").await.is_empty());
+}

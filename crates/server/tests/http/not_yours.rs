@@ -1,21 +1,14 @@
 //! What a caller may not see looks like what is not there; only the audit log knows the difference.
 
-use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
-
 use api::Role;
 use serde_json::json;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
 
-use crate::given::world;
+use crate::given::{AuditLog, world};
 
-// conforms: R61 R62
+// conforms: R61 R62 R98
 #[tokio::test]
 async fn not_yours_reads_like_not_there_on_every_route_and_the_audit_log_tells_them_apart() {
-    let log = Log::default();
-    tracing::subscriber::set_global_default(log.clone()).expect("each test is its own process");
+    let log = AuditLog::install();
     let world = world().await;
     let hidden = world.create(json!({ "circle": "bindery" })).await;
     let absent = format!("work-{}", "0".repeat(32));
@@ -29,6 +22,8 @@ async fn not_yours_reads_like_not_there_on_every_route_and_the_audit_log_tells_t
             ("GET", "/jobs/ID/artifacts/stdout", None),
             ("GET", "/jobs/ID/facts", None),
             ("GET", "/jobs/ID/why", None),
+            ("GET", "/asks?job_id=ID", None),
+            ("POST", "/claims/WORKORDER/ID/release", Some(json!({ "owner_id": "me", "claim_version": 0 }))),
             ("PATCH", "/jobs/ID", Some(json!({ "state": "running" }))),
             ("POST", "/jobs/ID/run", Some(json!({}))),
             ("POST", "/jobs/ID/retry", Some(json!({}))),
@@ -48,7 +43,8 @@ async fn not_yours_reads_like_not_there_on_every_route_and_the_audit_log_tells_t
             if one.status == 403 {
                 continue; // the role may not ask at all
             }
-            one.problem(404, "not_found");
+            let detail = one.problem(404, "not_found")["detail"].clone();
+            assert_eq!(detail, format!("No work: {hidden}"), "{method} {path}");
             assert_eq!(one.body.replace(&hidden, &absent), other.body, "{role:?} {method} {path}");
             let heads = |answer: &crate::given::Answer| {
                 let mut headers = answer.headers.clone();
@@ -59,7 +55,7 @@ async fn not_yours_reads_like_not_there_on_every_route_and_the_audit_log_tells_t
         }
     }
     assert_eq!(world.status(&hidden).await["state"], "queued");
-    let lines = log.0.lock().unwrap().clone();
+    let lines = log.lines();
     let has = |verdict: &str, id: &str| {
         lines.iter().any(|line| line.contains(&format!("verdict={verdict:?}")) && line.contains(id))
     };
@@ -68,6 +64,59 @@ async fn not_yours_reads_like_not_there_on_every_route_and_the_audit_log_tells_t
     assert!(!has("absent", &hidden) && !has("not_visible", &absent), "{lines:?}");
 }
 
+/// Everything that a circle can ask of a peer id, asked where another circle has the id, and asked anew where nobody has it.
+// conforms: R96 R98
+#[tokio::test]
+async fn peer_id_of_another_circle_is_answered_like_a_free_one() {
+    let log = AuditLog::install();
+    let (shared, free) = (world().await, world().await);
+    let bindery = shared.token(Role::Agent, json!({ "circle": "bindery" })).await;
+    let others = json!({ "peer_id": "joan", "display_name": "Joan", "labels": ["sew"] });
+    shared.post("/peers", others).bearer(&bindery).send().await.ok();
+    free.token(Role::Agent, json!({ "circle": "bindery" })).await;
+    for more in [json!({ "circle": "press" }), json!({ "circle": "press", "peer_id": "joan" })] {
+        let mut answers = Vec::new();
+        for world in [&shared, &free] {
+            let token = world.token(Role::Agent, more.clone()).await;
+            let mut all = Vec::new();
+            for (method, path, body) in [
+                ("GET", "/peers/joan", None),
+                ("GET", "/peers/joan?circle=bindery", None),
+                ("GET", "/peers/joan?circle=", None),
+                ("DELETE", "/peers/joan", None),
+                ("DELETE", "/peers/joan?circle=bindery", None),
+                ("POST", "/jobs", Some(json!({ "assigned_peer_id": "joan" }))),
+                ("POST", "/asks", Some(json!({ "to_peer": "joan", "text": "matt?" }))),
+                ("POST", "/peers", Some(json!({ "peer_id": "joan" }))),
+                ("POST", "/peers", Some(json!({ "peer_id": "joan", "labels": ["fold"] }))),
+                ("GET", "/peers/joan", None),
+                ("GET", "/peers", None),
+                ("GET", "/peers/joan?circle=press", None),
+                ("DELETE", "/peers/joan", None),
+                ("DELETE", "/peers/joan", None),
+            ] {
+                let call = world.call(method, path).bearer(&token);
+                let call = if let Some(body) = &body { call.json(body) } else { call };
+                let answer = call.send().await;
+                assert!(!answer.body.contains("bindery"), "{method} {path}: {}", answer.body);
+                all.push(format!("{method} {path} {} {}", answer.status, answer.body));
+            }
+            answers.push(all);
+        }
+        assert_eq!(answers[0], answers[1], "{more}");
+        let statuses: Vec<&str> = answers[0].iter().filter_map(|line| line.split(' ').nth(2)).collect();
+        let wanted = [
+            "404", "404", "404", "404", "404", "404", "404", "200", "200", "200", "200", "200", "200", "404",
+        ];
+        assert_eq!(statuses, wanted, "{:?}", answers[0]);
+    }
+    let kept = shared.get("/peers/joan").bearer(&bindery).send().await.ok();
+    assert_eq!((&kept["peer"]["labels"], &kept["peer"]["circle"]), (&json!(["sew"]), &json!("bindery")));
+    let has = |verdict: &str| log.lines().iter().any(|line| line.contains(verdict) && line.contains("joan"));
+    assert!(has("not_visible") && has("absent"), "the audit log tells them apart");
+}
+
+// conforms: R96
 #[tokio::test]
 async fn lists_and_creates_stay_within_the_circle() {
     let world = world().await;
@@ -89,36 +138,4 @@ async fn lists_and_creates_stay_within_the_circle() {
     let batch = json!({ "jobs": [foreign] });
     let answer = world.post("/jobs/batch", batch).bearer(&token).send().await.ok();
     assert_eq!(answer["results"][0]["status"], 403);
-}
-
-/// The lines of the audit log.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-struct Line(String);
-
-impl Visit for Line {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0 = format!("{}{field}={value:?} ", self.0);
-    }
-}
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "audit"
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let mut line = Line(String::new());
-        event.record(&mut line);
-        self.0.lock().expect("no holder of the lock panics").push(line.0);
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
 }

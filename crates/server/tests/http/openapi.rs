@@ -4,10 +4,12 @@ mod schema;
 
 use std::collections::BTreeSet;
 
+use domain::{Digest, OperationId};
+use executors::mac::hmac_sha256;
 use serde_json::{Value, json};
-use server::{Access, ROUTES, Verb};
+use server::{Access, CallbackTarget, Verb, routes};
 
-use crate::given::{World, working_world, world};
+use crate::given::{HOOK_KEY, START, World, callback_key, working_world, world};
 use schema::{check, mistakes};
 
 async fn document(world: &World) -> Value {
@@ -27,7 +29,7 @@ async fn document_names_every_route_and_nothing_else() {
             assert!(names.insert(operation["operationId"].as_str().unwrap().to_owned()), "{operation}");
         }
     }
-    let routes: BTreeSet<_> = ROUTES
+    let routes: BTreeSet<_> = routes()
         .iter()
         .map(|route| {
             let method = match route.verb {
@@ -37,14 +39,16 @@ async fn document_names_every_route_and_nothing_else() {
                 Verb::Delete => "delete",
             };
             let open = document["paths"][route.path][method]["security"] == json!([]);
-            assert_eq!(open, route.access == Access::Open, "{}", route.path);
+            assert_eq!(open, route.operation.access == Access::Open, "{}", route.path);
             (route.path.to_owned(), method.to_owned())
         })
         .collect();
     // The host's own capabilities are names of one route that take and answer something else each.
     let own = ["directive.invoke", "directive.list", "operation.status", "operation.cancel"];
-    let own = own.map(|name| (format!("/v1/capabilities/sensorium.{name}/invoke"), "post".to_owned()));
-    let expected: BTreeSet<_> = routes.into_iter().chain(own).collect();
+    let post = |path: String| (path, "post".to_owned());
+    let under_v1 = own.map(|name| post(format!("/v1/capabilities/sensorium.{name}/invoke")));
+    let of_host = own.map(|name| post(format!("/v1/host/capabilities/sensorium.{name}")));
+    let expected: BTreeSet<_> = routes.into_iter().chain(under_v1).chain(of_host).collect();
     assert_eq!(described, expected);
 }
 
@@ -186,17 +190,21 @@ async fn every_example_is_accepted_as_it_stands_and_fits_its_schema() {
 }
 
 #[tokio::test]
-async fn every_example_of_the_document_fits_its_schema() {
+async fn every_answer_has_an_example_and_every_example_fits() {
     let world = world().await;
     let document = document(&world).await;
     let mut examples = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
         for operation in methods.as_object().unwrap().values() {
-            let responses = operation["responses"].as_object().unwrap().values();
-            for described in responses.chain([&operation["requestBody"]]) {
+            let responses = operation["responses"].as_object().unwrap();
+            let answers = responses.iter().map(|(status, answer)| (status.starts_with('2'), answer));
+            for (is_success, described) in answers.chain([(false, &operation["requestBody"])]) {
                 let contents = described["content"].as_object();
                 for content in contents.into_iter().flat_map(serde_json::Map::values) {
-                    let Some(example) = content.get("example") else { continue };
+                    let Some(example) = content.get("example") else {
+                        assert!(!is_success, "{path}: an answer has no example");
+                        continue;
+                    };
                     let found = mistakes(&document, &content["schema"], example);
                     assert!(found.is_empty(), "{path}: {found:?}\n{example}");
                     examples += 1;
@@ -204,7 +212,7 @@ async fn every_example_of_the_document_fits_its_schema() {
             }
         }
     }
-    assert!(examples > 30, "{examples}");
+    assert!(examples > 120, "{examples}");
 }
 
 #[tokio::test]
@@ -212,6 +220,7 @@ async fn limits_in_the_document_are_those_of_the_server() {
     let world = world().await;
     let document = document(&world).await;
     let long = |count: usize| "x".repeat(count);
+    world.post("/peers", json!({ "peer_id": "joan" })).send().await.ok();
     for (path, schema, body, fits) in [
         ("/jobs", "CreateJob", json!({ "title": long(1_024) }), true),
         ("/jobs", "CreateJob", json!({ "title": "\u{1f600}".repeat(1_024) }), true),
@@ -221,6 +230,17 @@ async fn limits_in_the_document_are_those_of_the_server() {
         ("/jobs", "CreateJob", json!({ "lane": "pull:any" }), false),
         ("/jobs", "CreateJob", json!({ "lane": "l", "label": "m" }), false),
         ("/jobs", "CreateJob", json!({ "lane": "l", "label": "m", "executor": "echo" }), true),
+        ("/jobs", "CreateJob", json!({ "lane": "l" }), true),
+        ("/jobs", "CreateJob", json!({ "label": "m" }), true),
+        ("/jobs", "CreateJob", json!({ "executor": "echo", "assigned_peer_id": "joan" }), false),
+        ("/jobs", "CreateJob", json!({ "executor": "echo" }), true),
+        ("/jobs", "CreateJob", json!({ "assigned_peer_id": "joan" }), true),
+        ("/jobs", "CreateJob", json!({ "repeatable": false, "retry": { "max_attempts": 2 } }), false),
+        ("/jobs", "CreateJob", json!({ "repeatable": false, "retry": { "max_attempts": 1 } }), true),
+        ("/jobs", "CreateJob", json!({ "repeatable": true, "retry": { "max_attempts": 2 } }), true),
+        ("/jobs", "CreateJob", json!({ "repeatable": false, "retry": { "backoff_seconds": 2 } }), true),
+        ("/jobs", "CreateJob", json!({ "repeatable": false }), true),
+        ("/jobs", "CreateJob", json!({ "retry": { "max_attempts": 2 } }), true),
         ("/jobs", "CreateJob", json!({ "source_kind": "invoke" }), false),
         ("/jobs", "CreateJob", json!({ "input": { "a": ["\0"] } }), false),
         ("/jobs", "CreateJob", json!({ "due_at": "tomorrow" }), false),
@@ -258,6 +278,52 @@ async fn limits_in_the_document_are_those_of_the_server() {
         assert_eq!(found.is_empty(), fits, "{schema} {found:?}");
         let answer = world.post(path, body).send().await;
         assert_eq!(answer.status < 300, fits, "{path}: {}", answer.body);
+    }
+}
+
+/// The statuses of success that the document names for a POST to this path.
+fn successes(document: &Value, path: &str) -> Vec<String> {
+    let statuses = document["paths"][path]["post"]["responses"].as_object().expect("it is described");
+    statuses.keys().filter(|status| status.starts_with('2')).cloned().collect()
+}
+
+#[tokio::test]
+async fn callbacks_and_webhooks_are_answered_with_202_alone() {
+    let world = working_world().await;
+    let document = document(&world).await;
+    for path in ["/callbacks/{id}/{name}", "/hooks/{id}"] {
+        assert_eq!(successes(&document, path), ["202"], "{path}");
+    }
+    let job = world.create(json!({ "executor": "defers", "input": { "polls": 0 } })).await;
+    world.until(&job, "awaiting_external").await;
+    let operation = OperationId::new(world.store_operation(&job).await);
+    let target = CallbackTarget::common("defers");
+    let callback = callback_key().url_for("", &target, &operation, START.plus_seconds(60));
+    let called = world.post(&callback, json!({})).anonymous().send().await;
+    assert_eq!(called.status, 202, "{}", called.body);
+    let signature = Digest(hmac_sha256(HOOK_KEY, b"{}")).to_string();
+    let hook = world.post("/hooks/plain", json!({})).anonymous().header("x-signature", &signature);
+    let hooked = hook.send().await;
+    assert_eq!(hooked.status, 202, "{}", hooked.body);
+}
+
+#[tokio::test]
+async fn body_for_a_capability_of_the_host_holds_no_nul() {
+    let world = world().await;
+    let document = document(&world).await;
+    let path = &document["paths"]["/v1/host/capabilities/{id}"]["post"];
+    let schema = &path["requestBody"]["content"]["application/json"]["schema"];
+    for (body, fits) in [
+        (json!({}), true),
+        (json!({ "pages": [12, { "ink": null }] }), true),
+        (json!({ "pages": ["\0"] }), false),
+        (json!({ "\0": 12 }), false),
+        (json!({ "pages": { "\0": 12 } }), false),
+    ] {
+        let found = mistakes(&document, schema, &body);
+        assert_eq!(found.is_empty(), fits, "{body} {found:?}");
+        let answer = world.post("/v1/host/capabilities/nobody", body.clone()).send().await;
+        assert_eq!(answer.value()["code"] == "invalid_text", !fits, "{body}: {}", answer.body);
     }
 }
 

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use crate::given::{World, working_world};
 
+/// How long work outside lives that belongs to a job.
+const A_DAY: u32 = 86_400;
+
 /// The list once it is as long as this, woken by every commit.
 async fn orphans(world: &World, count: usize) -> Vec<Value> {
     let mut ledger = world.daemon.ledger();
@@ -32,7 +35,7 @@ async fn work_that_outlives_its_host_is_listed_with_its_age_and_without_anything
     let world = working_world().await;
     let id = outlived(&world, json!("refused"), Value::Null).await;
     assert!(orphans(&world, 0).await.is_empty());
-    world.clock.advance_seconds(900);
+    world.clock.advance_seconds(A_DAY);
     world.until(&id, "expired").await;
     orphans(&world, 1).await;
     world.clock.advance_seconds(60);
@@ -64,7 +67,7 @@ async fn work_that_outlives_its_host_is_listed_with_its_age_and_without_anything
 async fn cancel_is_tried_again_and_an_orphan_that_was_stopped_leaves_the_list() {
     let world = working_world().await;
     let id = outlived(&world, json!("refused_to_the_host"), Value::Null).await;
-    world.clock.advance_seconds(900);
+    world.clock.advance_seconds(A_DAY);
     world.until(&id, "expired").await;
     let mut ledger = world.daemon.ledger();
     let operation = loop {
@@ -102,7 +105,7 @@ async fn orphan_that_somebody_has_looked_after_leaves_the_list_and_keeps_who() {
     let open = world.store_operation(&id).await;
     let path = format!("/orphans/{open}/settle");
     world.post(&path, json!({ "note": "looked" })).send().await.problem(409, "refused");
-    world.clock.advance_seconds(900);
+    world.clock.advance_seconds(A_DAY);
     let orphan = orphans(&world, 1).await.remove(0);
     assert_eq!(orphan["cancel_unavailable_reason"], "the press has no brake");
     world.call("POST", &format!("/orphans/{open}/cancel")).send().await.problem(409, "refused");
@@ -129,7 +132,7 @@ async fn orphans_of_another_circle_are_not_there() {
     let world = working_world().await;
     let id = outlived(&world, Value::Null, json!("press")).await;
     let operation = world.store_operation(&id).await;
-    world.clock.advance_seconds(900);
+    world.clock.advance_seconds(A_DAY);
     orphans(&world, 1).await;
     let peer = world.token(Role::Peer, json!({ "circle": "bindery" })).await;
     let operator = world.token(Role::Operator, json!({ "circle": "bindery" })).await;
@@ -150,7 +153,7 @@ async fn ledger_is_read_page_by_page() {
     for _ in 0..3 {
         outlived(&world, Value::Null, Value::Null).await;
     }
-    world.clock.advance_seconds(900);
+    world.clock.advance_seconds(A_DAY);
     let all = orphans(&world, 3).await;
     let mut paged = Vec::new();
     let mut cursor = String::new();

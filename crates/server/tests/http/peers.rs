@@ -2,9 +2,9 @@
 
 use api::Role;
 use domain::Timestamp;
-use domain::peer::PRESENCE_GRACE_SECONDS;
+use domain::peer::{PRESENCE_GRACE_SECONDS, PeerKey};
 use serde_json::{Value, json};
-use store::{PeerStore, Store};
+use store::Store;
 
 use crate::given::{START, World, world};
 
@@ -20,7 +20,12 @@ impl World {
     /// Waits until the row of a peer is as wanted.
     async fn until_row(&self, id: &str, wanted: impl Fn(Option<&str>) -> bool) {
         loop {
-            let peer = self.store.peer(id).await.expect("the store reads").expect("it is registered");
+            let peer = self
+                .store
+                .peer(&PeerKey::new(None, id))
+                .await
+                .expect("the store reads")
+                .expect("it is registered");
             if wanted(peer.present_on.as_deref()) {
                 return;
             }
@@ -62,7 +67,7 @@ async fn peer_registers_says_anew_what_it_is_and_is_forgotten() {
 }
 
 #[tokio::test]
-async fn token_registers_only_as_the_peer_that_it_speaks_for_and_an_id_stays_with_its_token_and_circle() {
+async fn token_registers_its_own_peer_only_and_the_id_stays_its_own() {
     let world = world().await;
     let bound = world.token(Role::Peer, json!({ "circle": "press", "peer_id": "joan" })).await;
     let other = world.token(Role::Peer, json!({ "circle": "press", "peer_id": "ada" })).await;
@@ -74,10 +79,10 @@ async fn token_registers_only_as_the_peer_that_it_speaks_for_and_an_id_stays_wit
     post(json!({ "peer_id": "joan" }), &other).await.problem(403, "forbidden");
     post(json!({ "circle": "bindery" }), &bound).await.problem(403, "circle_forbidden");
     post(json!({ "peer_id": "joan" }), &unbound).await.problem(409, "peer_id_taken");
-    post(json!({ "peer_id": "joan" }), &foreign).await.problem(409, "peer_id_taken");
     post(json!({ "peer_id": "third" }), &unbound).await.ok();
     post(json!({ "peer_id": "third" }), &unbound).await.ok();
-    world.post("/peers", json!({ "peer_id": "joan" })).send().await.problem(409, "peer_id_taken");
+    let of_press = json!({ "peer_id": "joan", "circle": "press" });
+    world.post("/peers", of_press).send().await.problem(409, "peer_id_taken");
     let forget = async |id: &str, token: &str| {
         world.call("DELETE", &format!("/peers/{id}")).bearer(token).send().await
     };
@@ -110,7 +115,7 @@ async fn peer_of_another_circle_reads_like_one_that_is_not_there() {
     assert!(world.no_jobs().await);
 }
 
-// conforms: R31 R32 R98 R99 R101
+// conforms: R31 R32 R96 R98 R99 R101
 #[tokio::test]
 async fn job_is_assigned_by_exact_id_or_by_a_name_that_only_one_has_and_nothing_is_stored_otherwise() {
     let world = world().await;
@@ -124,6 +129,7 @@ async fn job_is_assigned_by_exact_id_or_by_a_name_that_only_one_has_and_nothing_
     ] {
         world.register(json!({ "peer_id": id, "display_name": name, "circle": circle })).await;
     }
+    assert_eq!(world.peer("ada").await["display_name"], "painter", "it is not the one that is called so");
     let create = async |word: &str, circle: Value| {
         world.post("/jobs", json!({ "assigned_peer_id": word, "circle": circle })).send().await
     };
@@ -146,6 +152,10 @@ async fn job_is_assigned_by_exact_id_or_by_a_name_that_only_one_has_and_nothing_
     ] {
         create(word, circle).await.problem(404, "assigned_peer_not_found");
     }
+    assert_eq!(candidates["peer"], "joan");
+    let target = json!({ "target": { "assigned_peer_id": "joan" } });
+    let in_execution = json!({ "circle": "press", "request": { "execution": target } });
+    world.post("/jobs", in_execution).send().await.problem(409, "ambiguous_assigned_peer");
     let batch = json!({ "jobs": [{ "assigned_peer_id": "joan", "circle": "press" }] });
     assert_eq!(world.post("/jobs/batch", batch).send().await.ok()["results"][0]["status"], 409);
     assert!(world.no_jobs().await, "refused before anything is stored");
@@ -225,7 +235,10 @@ async fn what_a_node_that_is_not_alive_has_heard_is_not_presence() {
         presence: domain::peer::Presence::Present,
         seen_at: START,
     };
-    let ada = domain::peer::Peer { id: "ada".to_owned(), ..world.store.peer("joan").await.unwrap().unwrap() };
+    let ada = domain::peer::Peer {
+        id: "ada".to_owned(),
+        ..world.store.peer(&PeerKey::new(None, "joan")).await.unwrap().unwrap()
+    };
     world.store.keep_peer(ada).await.unwrap();
     world.store.note_sightings(vec![sighting]).await.unwrap();
     assert_eq!(world.peer("ada").await["presence"], "absent");
@@ -248,6 +261,25 @@ async fn what_a_node_that_is_not_alive_has_heard_is_not_presence() {
     assert_eq!(world.peer("ada").await["presence"], "absent", "the node is silent");
 }
 
+// conforms: R70
+#[tokio::test]
+async fn cancel_is_told_to_nobody_who_only_looks_like_the_assigned_peer() {
+    let world = world().await;
+    let alike =
+        json!({ "peer_id": "peer-2", "display_name": "repow-a-1", "circle": "press", "path": "/srv/press" });
+    world.register(alike).await;
+    let body = json!({ "assigned_peer_id": "repow-a-1", "circle": "press", "path": "/srv/press" });
+    let id = world.create(body).await;
+    world.patch(&id, json!({ "state": "running" })).send().await.ok();
+    let status = world.post(&format!("/jobs/{id}/cancel"), json!({})).send().await.ok()["status"].clone();
+    assert_eq!((&status["state"], &status["cancel_requested"]), (&json!("running"), &json!(true)));
+    assert_eq!(status["protocol_cancel"]["status"], "unavailable");
+    assert_eq!(world.store.facts_after(0, 9).await.unwrap().len(), 3, "nothing was started for it");
+    let asks = world.get("/asks/pending?peer_id=peer-2").send().await.ok();
+    assert_eq!(asks["asks"], json!([]));
+    assert_eq!(world.pull_for("peer-2").await, json!(null));
+}
+
 // conforms: R100
 #[tokio::test]
 async fn why_says_that_the_peer_is_absent_and_since_when() {
@@ -265,6 +297,9 @@ async fn why_says_that_the_peer_is_absent_and_since_when() {
     let told = reasons(&id).await;
     assert_eq!(codes(&told), ["waits_for_peer", "peer_absent"]);
     assert_eq!(told[1]["until"], peer["seen_at"]);
+    for waiting in [&id, &unknown] {
+        assert_eq!(world.status(waiting).await["state"], "queued");
+    }
 }
 
 #[tokio::test]
@@ -291,4 +326,122 @@ async fn words_that_cannot_be_a_peers_are_refused_and_nothing_is_kept() {
     assert_eq!(world.get("/peers").send().await.ok()["peers"], json!([]));
     world.get("/peers?cursor=a%20b").send().await.problem(422, "invalid_cursor");
     world.get("/peers?limit=0").send().await.problem(422, "invalid_request");
+}
+
+#[tokio::test]
+async fn same_id_of_two_circles_is_two_peers_side_by_side() {
+    let world = world().await;
+    let (mut tokens, mut jobs, mut asks) = (Vec::new(), Vec::new(), Vec::new());
+    for circle in ["bindery", "press"] {
+        let token = world.token(Role::Peer, json!({ "circle": circle, "peer_id": "joan" })).await;
+        let name = format!("Joan of the {circle}");
+        let registered =
+            world.post("/peers", json!({ "display_name": name })).bearer(&token).send().await.ok();
+        assert_eq!(registered["peer"]["circle"], circle);
+        tokens.push(token);
+        jobs.push(world.create(json!({ "assigned_peer_id": "joan", "circle": circle })).await);
+        let ask = json!({ "to_peer": name, "text": circle, "circle": circle });
+        asks.push(world.post("/asks", ask).send().await.ok());
+    }
+    for (one, circle) in ["bindery", "press"].into_iter().enumerate() {
+        let other = 1 - one;
+        let own = &tokens[one];
+        let peer = world.get("/peers/joan").bearer(own).send().await.ok()["peer"].clone();
+        assert_eq!(peer["display_name"], format!("Joan of the {circle}"));
+        let pending = world.get("/asks/pending").bearer(own).send().await.ok();
+        let texts: Vec<&Value> = pending["asks"].as_array().unwrap().iter().map(|ask| &ask["text"]).collect();
+        assert_eq!(texts, [circle]);
+        let ack = |ask: &Value| format!("/asks/{}/ack", ask["correlation_id"].as_str().unwrap());
+        world.post(&ack(&asks[other]), json!({})).bearer(own).send().await.problem(404, "not_found");
+        world.post(&ack(&asks[one]), json!({})).bearer(own).send().await.ok();
+        let pull = || world.post("/jobs/next", json!({ "wait_seconds": 0 })).bearer(own);
+        let job = pull().send().await.ok()["job"].clone();
+        assert_eq!(job["job_id"], jobs[one].as_str());
+        assert_eq!(pull().send().await.ok()["job"], json!(null));
+        let attempt = world.attempt_of(&jobs[one]).await;
+        let report = json!({ "attempt_id": attempt });
+        let path = format!("/jobs/{}/complete", jobs[one]);
+        let foreign = world.post(&path, report.clone()).bearer(&tokens[other]).send().await;
+        foreign.problem(404, "not_found");
+        world.post(&path, report).bearer(own).send().await.ok();
+    }
+}
+
+#[tokio::test]
+async fn presence_in_one_circle_is_no_presence_in_another() {
+    let world = world().await;
+    for circle in ["bindery", "press"] {
+        world.register(json!({ "peer_id": "joan", "circle": circle })).await;
+    }
+    world.clock.advance_seconds(u32::try_from(PRESENCE_GRACE_SECONDS).unwrap());
+    let presence = async |circle: &str| {
+        world.peer(&format!("joan?circle={circle}")).await["presence"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((presence("bindery").await, presence("press").await), ("absent".into(), "absent".into()));
+    world
+        .post("/jobs/next", json!({ "peer_id": "joan", "circle": "press", "wait_seconds": 0 }))
+        .send()
+        .await
+        .ok();
+    assert_eq!((presence("bindery").await, presence("press").await), ("absent".into(), "present".into()));
+    let is_absent = async |circle: &str| {
+        let id = world.create(json!({ "assigned_peer_id": "joan", "circle": circle })).await;
+        let why = world.get(&format!("/jobs/{id}/why")).send().await.ok();
+        why["reasons"].as_array().unwrap().iter().any(|reason| reason["code"] == "peer_absent")
+    };
+    assert_eq!((is_absent("bindery").await, is_absent("press").await), (true, false));
+}
+
+#[tokio::test]
+async fn id_of_several_circles_is_ambiguous_until_the_circle_is_named() {
+    let world = world().await;
+    for circle in [json!(null), json!("bindery"), json!("press")] {
+        world.register(json!({ "peer_id": "joan", "circle": circle })).await;
+    }
+    world.register(json!({ "peer_id": "ada", "circle": "press" })).await;
+    assert_eq!(world.peer("ada").await["circle"], "press", "one alone needs no circle");
+    for method in ["GET", "DELETE"] {
+        let refused = world.call(method, "/peers/joan").send().await;
+        refused.problem(409, "ambiguous_peer");
+        let problem: Value = serde_json::from_str(&refused.body).unwrap();
+        let candidate =
+            |circle: Value| json!({ "peer_id": "joan", "display_name": "joan", "circle": circle });
+        let circles = [json!(null), json!("bindery"), json!("press")];
+        assert_eq!(problem["candidates"], json!(circles.map(candidate)), "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("?circle="), "{problem}");
+    }
+    let to_nobody =
+        world.post("/asks", json!({ "to_peer": "joan", "circle": "annex", "text": "?" })).send().await;
+    to_nobody.problem(404, "peer_not_found");
+    assert!(to_nobody.body.contains(r#"the circles [\"bindery\", \"press\"]"#), "{}", to_nobody.body);
+    assert_eq!(world.peer("joan?circle=bindery").await["circle"], "bindery");
+    assert_eq!(world.peer("joan?circle=").await["circle"], json!(null));
+    world.get("/peers/joan?circle=annex").send().await.problem(404, "not_found");
+    world.call("DELETE", "/peers/joan?circle=").send().await.ok();
+    world.call("DELETE", "/peers/joan?circle=press").send().await.ok();
+    assert_eq!(world.peer("joan").await["circle"], "bindery");
+}
+
+#[tokio::test]
+async fn list_of_every_circle_goes_on_within_an_id() {
+    let world = world().await;
+    for circle in [json!(null), json!("bindery"), json!("press/2")] {
+        for id in ["ada", "joan"] {
+            world.register(json!({ "peer_id": id, "circle": circle })).await;
+        }
+    }
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = world.get(&format!("/peers?limit=1&cursor={cursor}")).send().await.ok();
+        let peers = page["peers"].as_array().unwrap();
+        seen.extend(peers.iter().map(|peer| (peer["peer_id"].clone(), peer["circle"].clone())));
+        assert!(seen.len() < 9, "{seen:?}");
+        match page["next_cursor"].as_str() {
+            Some(next) => next.clone_into(&mut cursor),
+            None => break,
+        }
+    }
+    let circles = [json!(null), json!("bindery"), json!("press/2")];
+    let of = |id: &str| circles.clone().map(|circle| (json!(id), circle));
+    assert_eq!(seen, [of("ada"), of("joan")].concat());
 }

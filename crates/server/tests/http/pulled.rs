@@ -34,7 +34,7 @@ impl World {
     }
 }
 
-// conforms: R5 R39
+// conforms: R39
 #[tokio::test]
 async fn job_is_handed_out_with_what_its_doer_needs_started_by_a_heartbeat_and_completed() {
     let world = world().await;
@@ -111,9 +111,21 @@ async fn job_is_handed_only_to_whoever_asks_for_its_peer_lane_label_or_folder() 
         }
         assert_eq!(world.pulled(asked.clone()).await.0, id);
     }
+    // Whoever is named gets it: nobody who works in the same folder, or is called the same.
+    let twin = json!({ "peer_id": "twin", "display_name": "repow-press-1", "path": "/srv/press" });
+    world.post("/peers", twin).send().await.ok();
+    let id = world.create(json!({ "assigned_peer_id": "repow-press-1", "path": "/srv/press" })).await;
+    for other in [
+        json!({ "peer_id": "twin", "wait_seconds": 0 }),
+        json!({ "peer_id": "twin", "paths": ["/srv/press"], "wait_seconds": 0 }),
+        json!({ "paths": ["/srv/press"], "wait_seconds": 0 }),
+    ] {
+        assert_eq!(world.pull(other.clone()).await, json!(null), "{other}");
+    }
+    assert_eq!(world.pulled(json!({ "peer_id": "repow-press-1" })).await.0, id);
 }
 
-// conforms: R96 R98
+// conforms: R96 R98 R108
 #[tokio::test]
 async fn nobody_is_handed_what_another_circle_asked_for() {
     let world = world().await;
@@ -127,7 +139,9 @@ async fn nobody_is_handed_what_another_circle_asked_for() {
         let next = async |token: &str| world.post("/jobs/next", all.clone()).bearer(token).send().await.ok();
         assert_eq!(next(&kitchen).await["job"], json!(null));
         assert_eq!(world.pull(all.clone()).await, json!(null), "work of no circle is another matter");
-        assert_eq!(next(&press).await["job"]["job_id"], made["job_id"]);
+        let handed = next(&press).await["job"].clone();
+        assert_eq!(handed["job_id"], made["job_id"]);
+        assert_eq!(handed["status"]["owner_peer_id"], "peer-one", "whoever has it, assigned or not");
     }
     let foreign = world.post("/jobs/next", json!({ "circle": "press" })).bearer(&kitchen).send().await;
     foreign.problem(403, "circle_forbidden");
@@ -166,7 +180,7 @@ async fn heartbeats_keep_a_job_and_silence_loses_it_to_the_next() {
 #[tokio::test]
 async fn late_report_of_the_current_attempt_lands() {
     let world = world().await;
-    let id = world.create(json!({})).await;
+    let id = world.create(json!({ "repeatable": false })).await;
     let (_, attempt) = world.pulled(json!({})).await;
     world.clock.advance_seconds(LEASE_AND_MORE);
     world.until(&id, "unavailable").await;
@@ -297,6 +311,7 @@ async fn slot_of_work_that_was_handed_over_goes_on_when_its_doer_reports() {
     world.until(&second, "delivered").await;
 }
 
+// conforms: R47
 #[tokio::test]
 async fn doer_of_work_that_was_handed_over_is_heard_of_and_a_nodes_own_work_is_not_prolonged_by_others() {
     let world = world().await;
@@ -308,6 +323,7 @@ async fn doer_of_work_that_was_handed_over_is_heard_of_and_a_nodes_own_work_is_n
     let world = working_world().await;
     let own = world.create(json!({ "executor": "stays" })).await;
     let status = world.until(&own, "dispatching").await;
+    assert_eq!(status["runner"]["lease_until"], "2026-01-01T00:01:00.000000+00:00");
     let attempt = world.attempt_of(&own).await;
     world.clock.advance_seconds(5);
     let beat = world.tell(&own, "heartbeat", json!({ "attempt_id": attempt })).await;

@@ -1,8 +1,10 @@
 //! Pulled work that is handed out more than once: asked for again, gone on with after an answer, taken too long for.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::given::{World, working_world, world};
+use crate::given::{AuditLog, World, working_world, world};
 
 const PRINT: &str = "print";
 
@@ -178,6 +180,17 @@ async fn job_with_a_lane_and_a_label_is_refused() {
 }
 
 #[tokio::test]
+async fn job_with_an_executor_and_a_peer_is_refused() {
+    let world = world().await;
+    let both =
+        world.post("/jobs", json!({ "executor": "noop", "assigned_peer_id": "peer-joan" })).send().await;
+    let problem = both.problem(422, "invalid_request");
+    assert_eq!(problem["errors"][0]["loc"], json!(["body", "assigned_peer_id"]), "{problem}");
+    assert_eq!(world.get("/jobs").send().await.ok()["work"], json!([]));
+    world.post("/jobs", json!({ "assigned_peer_id": "peer-joan" })).send().await.ok();
+}
+
+#[tokio::test]
 async fn every_stale_report_is_counted_and_few_are_kept() {
     const STALE: usize = 60;
     let world = working_world().await;
@@ -205,4 +218,55 @@ async fn every_stale_report_is_counted_and_few_are_kept() {
     let facts = page["facts"].as_array().unwrap();
     let kinds = |kind: &str| facts.iter().filter(|fact| fact["kind"] == kind).count();
     assert_eq!((kinds("job.stale_report_kept/1"), kinds("job.stale_reports_counted/1")), (20, 1));
+}
+
+#[tokio::test]
+async fn stale_report_is_in_the_audit_log() {
+    let log = AuditLog::install();
+    let world = working_world().await;
+    let id = world.create(json!({ "retry": { "max_attempts": 2, "backoff_seconds": 0 } })).await;
+    let (_, first) = world.pulled(json!({})).await;
+    world.tell(&id, "fail", json!({ "attempt_id": first })).await.ok();
+    let (_, second) = world.pulled(json!({})).await;
+    let told = || log.lines().iter().filter(|line| line.contains("stale_attempt")).count();
+    for (what, reports) in [("complete", 1), ("fail", 2), ("heartbeat", 3)] {
+        world.tell(&id, what, json!({ "attempt_id": first })).await.problem(409, "stale_attempt");
+        let lines = log.lines();
+        assert_eq!(told(), reports, "{what}: {lines:?}");
+        let last = lines.last().expect("there is a line");
+        assert!(last.contains(&id) && last.contains(what), "{last}");
+    }
+    world.tell(&id, "complete", json!({ "attempt_id": second })).await.ok();
+    assert_eq!(told(), 3);
+}
+
+/// Reports that come at once see the same job, and only so many of them can be kept.
+#[tokio::test]
+async fn stale_reports_at_once_are_all_counted() {
+    const STALE: usize = 48;
+    let world = working_world().await;
+    let id = world.create(json!({ "retry": { "max_attempts": 2, "backoff_seconds": 0 } })).await;
+    let (_, first) = world.pulled(json!({})).await;
+    world.tell(&id, "fail", json!({ "attempt_id": first })).await.ok();
+    world.pulled(json!({})).await;
+    let report = async || {
+        let late = json!({ "attempt_id": first, "summary": "late" });
+        loop {
+            let answer = world.tell(&id, "complete", late.clone()).await;
+            // One that found the record busy was not taken: its worker comes again.
+            if answer.status != 503 {
+                answer.problem(409, "stale_attempt");
+                return;
+            }
+        }
+    };
+    futures::future::join_all((0..STALE).map(|_| report())).await;
+    let mut ledger = world.daemon.ledger();
+    world.clock.advance_seconds(2);
+    let counted = async {
+        while world.status(&id).await["runner"]["stale_reports"] != STALE {
+            ledger.changed().await.expect("the daemon lives");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), counted).await.expect("every one is counted");
 }

@@ -20,7 +20,7 @@ async fn job_that_is_not_over_has_no_result_but_its_status() {
     }
 }
 
-// conforms: R64 R80
+// conforms: R20 R64
 #[tokio::test]
 async fn result_has_its_nine_keys() {
     let world = working_world().await;
@@ -40,16 +40,72 @@ async fn result_has_its_nine_keys() {
     assert_eq!(result["provenance"]["runner"]["attempts"][0]["status"], "completed");
 }
 
+// conforms: R113
 #[tokio::test]
 async fn failure_has_its_error_and_reason() {
     let world = working_world().await;
     let id = world.create(json!({ "executor": "fails" })).await;
     let status = world.until(&id, "failed").await;
     assert_eq!(status["state_reason"], "out_of_paper");
-    assert_eq!(status["runner"]["last_error"], "out_of_paper");
+    let (runner, attempt) = (&status["runner"], &status["runner"]["attempts"][0]);
+    let reason = |error: &serde_json::Value| (error["reason"].clone(), error["state"].clone());
+    let told = (json!("out_of_paper"), json!("failed"));
+    assert_eq!((reason(&runner["last_error"]), reason(&attempt["error"])), (told.clone(), told));
+    assert!(attempt["error"]["digest"].as_str().unwrap().starts_with("sha256:"), "{attempt}");
     let result = world.get(&format!("/jobs/{id}/result")).send().await.ok()["result"].clone();
     assert_eq!(result["error"]["message"], "there is no paper");
     assert_eq!(result["data"], json!(null));
+}
+
+// conforms: R112 R113
+#[tokio::test]
+async fn result_says_how_the_daemon_observed_the_end() {
+    let world = working_world().await;
+    let id = world.create(json!({ "executor": "echo", "input": 1 })).await;
+    let status = world.until(&id, "completed").await;
+    let attempt = &status["runner"]["attempts"][0];
+    assert_eq!((&attempt["executor"], &attempt["delivery_state"]), (&json!("echo"), &json!("delivered")));
+    assert_eq!((&attempt["error"], &attempt["status"]), (&json!({}), &json!("completed")));
+    let result = world.get(&format!("/jobs/{id}/result")).send().await.ok()["result"].clone();
+    let observed = &result["provenance"]["observed"];
+    assert_eq!(
+        (&observed["state"], &observed["executor"]["executor"]),
+        (&json!("completed"), &json!("echo"))
+    );
+    assert_eq!(observed["executor"]["runner_owner_id"], attempt["runner_owner_id"]);
+    let event = &observed["source_events"][0];
+    let facts = world.get(&format!("/jobs/{id}/facts")).send().await.ok();
+    let end = facts["facts"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((&event["kind"], &event["position"]), (&json!("job.completed/1"), &end["position"]));
+    assert_eq!(observed["release_result"]["status"], "released");
+    assert_eq!(status["runner"]["release_result"], observed["release_result"]);
+    assert!(observed["transport_receipt"]["delivered_at"].is_string(), "{observed}");
+    // Done by a peer that stays.
+    world.create(json!({ "assigned_peer_id": "peer-joan" })).await;
+    let (pulled, attempt) = world.pulled(json!({ "peer_id": "peer-joan" })).await;
+    world.post(&format!("/jobs/{pulled}/complete"), json!({ "attempt_id": attempt })).send().await.ok();
+    let result = world.get(&format!("/jobs/{pulled}/result")).send().await.ok()["result"].clone();
+    let observed = &result["provenance"]["observed"];
+    assert_eq!(observed["release_result"]["status"], "skipped", "{observed}");
+    assert_eq!(observed["executor"]["peer_id"], "peer-joan", "{observed}");
+    assert!(observed["transport_receipt"]["delivered_at"].is_string(), "{observed}");
+    // Over without ever having begun.
+    let id = world.create(json!({ "due_at": "2027-01-01T00:00:00Z" })).await;
+    world.post(&format!("/jobs/{id}/cancel"), json!({})).send().await.ok();
+    let result = world.get(&format!("/jobs/{id}/result")).send().await.ok()["result"].clone();
+    let observed = &result["provenance"]["observed"];
+    assert_eq!(observed["source_events"][0]["kind"], "job.cancelled/1");
+    assert_eq!((&observed["executor"], &observed["transport_receipt"]), (&json!(null), &json!(null)));
+}
+
+#[tokio::test]
+async fn unavailable_job_has_an_error_object() {
+    let world = world().await;
+    let id = world.create(json!({})).await;
+    world.patch(&id, json!({ "state": "unavailable", "state_reason": "press_gone" })).send().await.ok();
+    let result = world.get(&format!("/jobs/{id}/result")).send().await.ok()["result"].clone();
+    assert_eq!(result["error"]["code"], "press_gone");
+    assert!(result["error"]["message"].as_str().unwrap().contains("unavailable"), "{result}");
 }
 
 #[tokio::test]

@@ -52,6 +52,23 @@ async fn retry_makes_a_new_attempt_of_failed_or_delivered_work_and_keeps_the_ear
     assert_eq!(answer["status"]["runner"]["attempt_count"], 2);
 }
 
+// conforms: R15 R16
+#[tokio::test]
+async fn unavailable_work_runs_again_when_somebody_asks() {
+    let world = world().await;
+    for how in ["run", "retry"] {
+        let body = json!({ "executor": "hands_over", "retry": { "max_attempts": 1 } });
+        let id = world.create(body).await;
+        world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
+        world.clock.advance_seconds(61);
+        world.until(&id, "unavailable").await;
+        let answer = world.call("POST", &format!("/jobs/{id}/{how}")).send().await.ok();
+        let runner = &answer["status"]["runner"];
+        assert_eq!((&answer["status"]["state"], &runner["attempt_count"]), (&json!("delivered"), &json!(2)));
+        assert_eq!(runner["attempts"][0]["status"], "unavailable");
+    }
+}
+
 // conforms: R53
 #[tokio::test]
 async fn job_that_names_nobody_is_unavailable_once_it_is_run() {

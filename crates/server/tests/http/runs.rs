@@ -3,7 +3,7 @@
 use api::Role;
 use serde_json::{Value, json};
 
-use crate::given::{World, working_world};
+use crate::given::{World, working_world, world};
 
 const YAML: &str = "
 pipelines:
@@ -110,4 +110,56 @@ async fn cancel_stops_all_that_a_run_began_and_another_circle_sees_nothing_of_it
     assert_eq!(cancel().send().await.body, first.body);
     let long = json!({ "reason": "x".repeat(100_000) });
     assert_eq!(world.post(&format!("{path}/cancel"), long).send().await.status, 413);
+}
+
+/// A commit asks few of them, and the worker that would ask the rest does nothing on a drained node.
+#[tokio::test]
+async fn cancel_of_a_wide_run_asks_every_job_on_a_drained_node() {
+    const STEPS: usize = 40;
+    let steps: Vec<String> = (0..STEPS).map(|n| format!("{{ id: s{n}, uses: hands_over }}")).collect();
+    let world = working_world().await;
+    world.pipelines(&format!(
+        "pipelines: [{{ name: wide, on: wide, steps: [{{ split: [{}] }}] }}]",
+        steps.join(", ")
+    ));
+    let id = world.begun("wide").await;
+    let jobs = |run: &Value| -> Vec<String> {
+        let visits = run["visits"].as_array().expect("a list").iter();
+        visits.filter_map(|visit| visit["job_id"].as_str().map(str::to_owned)).collect()
+    };
+    let run = world.run_until(&id, |run| jobs(run).len() == STEPS).await;
+    world.daemon.tell(store::Taking::Drains);
+    world.post(&format!("/runs/{id}/cancel"), json!({})).send().await.ok();
+    for job in jobs(&run) {
+        let status = world.status(&job).await;
+        assert!(status["cancel_requested"] == true || status["state"] == "cancelled", "{status}");
+    }
+}
+
+// conforms: R109
+#[tokio::test]
+async fn job_of_a_step_links_to_its_event_and_its_run() {
+    let world = working_world().await;
+    world.pipelines(YAML);
+    let id = world.begun("fine").await;
+    let run = world.run_until(&id, |run| run["state"] == "completed").await;
+    let event = run["event_id"].as_str().expect("an event started it");
+    for visit in run["visits"].as_array().expect("a list") {
+        let job = world.status(visit["job_id"].as_str().expect("it was a job")).await;
+        assert_eq!(job["links"]["runs"], json!([id]), "{job}");
+        assert_eq!(job["links"]["events"], json!([event]), "{job}");
+        assert!(job["links"].get("session").is_none(), "it has no session: {job}");
+    }
+}
+
+// conforms: R109
+#[tokio::test]
+async fn job_of_a_session_links_to_it() {
+    let world = world().await;
+    let id = world.create(json!({ "repowire_session_id": "session-7" })).await;
+    let job = world.status(&id).await;
+    assert_eq!(job["links"], json!({ "session": "session-7" }));
+    let own = json!({ "repowire_session_id": "session-7", "provenance": { "links": { "session": "mine" } } });
+    let id = world.create(own).await;
+    assert_eq!(world.status(&id).await["links"], json!({ "session": "mine" }), "its creator's word stays");
 }

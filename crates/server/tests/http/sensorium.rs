@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use api::Role;
-use domain::policy::{HostPolicy, KindPolicy};
+use domain::policy::{HostPolicy, KindOverride};
 use serde_json::{Value, json};
 
-use crate::given::{Answer, Call, World, working_world, world, world_with_policy};
+use crate::given::{Answer, Call, World, assert_fits, working_world, world, world_with_policy};
 
 fn directive(id: &str, action: &str, mode: &str, parameters: Value) -> Value {
     json!({
@@ -44,6 +44,8 @@ fn rejected(answer: &Answer, status: u16, code: &str) -> Value {
     let result = answer.value();
     assert_eq!((&result["status"], &result["result"]), (&json!("rejected"), &json!(null)), "{result}");
     assert_eq!(result["diagnostics"][0]["code"], code, "{result}");
+    assert!(result["outcome/id"].is_string() && result["observation/ids"] == json!([]), "{result}");
+    assert_fits("sensorium-directive-result.v1", &result);
     result
 }
 
@@ -64,7 +66,7 @@ async fn until(world: &World, operation: &Value, word: &str) -> Value {
     panic!("it never became {word}");
 }
 
-// conforms: O14 O20 O107
+// conforms: O15 O18 O20 O107
 #[tokio::test]
 async fn one_capability_takes_both_modes_and_every_result_names_its_outcome() {
     let world = working_world().await;
@@ -86,6 +88,7 @@ async fn one_capability_takes_both_modes_and_every_result_names_its_outcome() {
     let answer = invoke(&world, &directive("d-2", "press", "async", json!({ "pages": 7 }))).await;
     assert_eq!(answer.status, 202, "{}", answer.body);
     let handle = answer.value();
+    assert_eq!(handle["expires_at"], "2026-01-01T00:15:00.000000+00:00", "the clock stands at the start");
     assert_eq!(
         (&handle["schema"], &handle["operation/kind"]),
         (&json!("deferred-operation.v1"), &json!("sensorium.directive.invoke"))
@@ -109,7 +112,7 @@ async fn one_capability_takes_both_modes_and_every_result_names_its_outcome() {
     assert_eq!(record["audit/store"], json!({ "kind": "ledger", "href": format!("/jobs/{job}/facts") }));
 }
 
-// conforms: O14 O16 O17 O107
+// conforms: O16 O17 O107
 #[tokio::test]
 async fn mode_that_the_entry_does_not_allow_is_rejected_and_written_down_once() {
     let world = working_world().await;
@@ -137,6 +140,23 @@ async fn mode_that_the_entry_does_not_allow_is_rejected_and_written_down_once() 
         assert_eq!(kinds, ["job.created/1", "job.failed/1"], "nothing was dispatched");
     }
     assert_eq!(jobs(&world).await.len(), 2);
+}
+
+/// One set of codes: a directive spells with hyphens what a problem spells with underscores.
+#[tokio::test]
+async fn directive_and_invoke_refuse_a_mode_by_the_same_code() {
+    let world = working_world().await;
+    for (id, action, mode) in [("d-1", "echo", "async"), ("d-2", "render.cover", "sync")] {
+        let wish = directive(id, action, mode, json!({}));
+        let answer = invoke(&world, &wish).await.body;
+        let body = json!({ "input": {}, "timing": { "mode": mode } });
+        let refused = world.post(&format!("/v1/capabilities/{action}/invoke"), body).send().await;
+        let code = serde_json::from_str::<Value>(&refused.body).unwrap()["code"].as_str().unwrap().to_owned();
+        assert!(["sync_only", "async_only"].contains(&&*code), "{}", refused.body);
+        assert!(answer.contains(&format!("\"{}\"", code.replace('_', "-"))), "{answer}");
+        let page = include_str!("../../../../docs/deferred.md");
+        assert!(page.contains(&format!("`{code}`")), "{code} is documented");
+    }
 }
 
 // conforms: O108
@@ -317,6 +337,21 @@ async fn operation_is_asked_about_and_stopped_by_its_handle() {
         named(&world, "operation.status", body.clone()).send().await.problem(status, code);
         named(&world, "operation.cancel", body).send().await.problem(status, code);
     }
+    for (ends, word) in
+        [("completed", "completed"), ("failed", "failed"), ("timed_out", "timed-out"), ("unknown", "unknown")]
+    {
+        let wish = directive(ends, "render.cover", "async", json!({ "ends": ends }));
+        until(&world, &invoke(&world, &wish).await.value()["operation/id"], word).await;
+    }
+    // What its service has taken and not begun is running to whoever gave it out: the job waits for it.
+    let queued = directive("d-3", "render.cover", "async", json!({ "ends": "never", "pending": 99 }));
+    let queued = invoke(&world, &queued).await.value();
+    let job = queued["audit/outcome-ref"].as_str().unwrap();
+    world.until(job, "awaiting_external").await;
+    world.polled(job, 1).await;
+    assert_eq!(world.status(job).await["runner"]["outside"]["status"], "pending");
+    let asked = json!({ "operation/id": queued["operation/id"] });
+    assert_eq!(named(&world, "operation.status", asked).send().await.ok()["status"], "running");
     let stuck =
         invoke(&world, &directive("d-2", "render.cover", "async", json!({ "ends": "never" }))).await.value();
     until(&world, &stuck["operation/id"], "running").await;
@@ -325,7 +360,6 @@ async fn operation_is_asked_about_and_stopped_by_its_handle() {
     assert_eq!(refused.problem(409, "not_cancelable")["detail"], "the press has no brake");
 }
 
-// conforms: O14
 #[tokio::test]
 async fn catalog_lists_actions_and_not_who_does_them() {
     let world = world().await;
@@ -353,10 +387,10 @@ async fn catalog_lists_actions_and_not_who_does_them() {
         .problem(404, "not_found");
 }
 
-// conforms: O26 O27
+// conforms: O26
 #[tokio::test]
 async fn directive_that_is_sent_away_for_load_is_neither_accepted_nor_rejected() {
-    let defaults = KindPolicy { max_open_per_module: 1, ..KindPolicy::default() };
+    let defaults = KindOverride { max_open_per_module: Some(1), ..KindOverride::default() };
     let world = world_with_policy(HostPolicy { defaults, ..HostPolicy::default() }).await;
     let wish = |id| directive(id, "render.cover", "async", json!({ "ends": "never", "cancel": "cancelled" }));
     let first = invoke(&world, &wish("d-1")).await;

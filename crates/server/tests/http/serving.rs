@@ -25,7 +25,6 @@ async fn status_reads_are_stable() {
     assert!(first.contains(r#"{"z":1,"a":2,"execution""#), "keys stay in the order of the caller: {first}");
 }
 
-// conforms: R78
 #[tokio::test]
 async fn job_that_was_answered_for_is_in_the_file() {
     let world = world().await;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::given::{START_TEXT, world};
 
-// conforms: R18 R1 R49 R50 R51
+// conforms: R18 R49 R50 R51
 #[tokio::test]
 async fn unmanaged_job_is_moved_by_its_doer_and_notes_are_kept() {
     let world = world().await;
@@ -48,6 +48,13 @@ async fn report_of_the_same_state_clears_reason_and_phase() {
     world.patch(&id, json!({ "state": "failed", "state_reason": "no_paper" })).send().await.ok();
     let status = world.patch(&id, json!({ "state": "failed" })).send().await.ok()["status"].clone();
     assert_eq!(status["state_reason"], "no_paper", "what is over keeps why");
+    // Only who says so takes it away.
+    let clear = json!({ "state": "failed", "state_reason": null, "phase": null });
+    let status = world.patch(&id, clear.clone()).send().await.ok()["status"].clone();
+    assert_eq!((&status["phase"], &status["state_reason"]), (&json!(null), &json!(null)));
+    let facts = world.get(&format!("/jobs/{id}/facts")).send().await.ok()["facts"].clone();
+    world.patch(&id, clear).send().await.ok();
+    assert_eq!(world.get(&format!("/jobs/{id}/facts")).send().await.ok()["facts"], facts);
 }
 
 #[tokio::test]
@@ -167,7 +174,7 @@ async fn a_move_that_the_state_does_not_have_is_refused() {
     world.patch(&id, json!({ "state": "queued" })).send().await.problem(409, "transition_refused");
 }
 
-// conforms: R44 R45
+// conforms: R44 R45 R63
 #[tokio::test]
 async fn every_state_of_the_contract_is_a_word_here_and_the_five_ends_are_ends() {
     let world = world().await;
@@ -182,10 +189,12 @@ async fn every_state_of_the_contract_is_a_word_here_and_the_five_ends_are_ends()
         ("unavailable", true),
     ] {
         let id = world.create(json!({})).await;
-        let status = world.patch(&id, json!({ "state": state })).send().await.ok()["status"].clone();
+        let report = json!({ "state": state, "result_data": { "pages": 12 } });
+        let status = world.patch(&id, report).send().await.ok()["status"].clone();
         assert_eq!(status["state"], state);
         let result = world.get(&format!("/jobs/{id}/result")).send().await.ok()["result"].clone();
         assert_eq!(result.get("result_state").is_none(), ends, "{state}");
+        assert_eq!(result["data"] == json!({ "pages": 12 }), ends, "{state}");
     }
     for state in ["queued", "dispatching", "delivered"] {
         assert!(world.get(&format!("/jobs?state={state}")).send().await.status == 200);

@@ -2,7 +2,7 @@
 
 use domain::event::Event;
 use domain::{Digest, EventId, Record, RecordId};
-use engine::mac::hmac_sha256;
+use executors::mac::hmac_sha256;
 use serde_json::{Value, json};
 use store::Store;
 

@@ -61,7 +61,7 @@ async fn failure_is_explained_in_its_own_words() {
     assert!(detail(&reported).await.contains("wet ink"));
 }
 
-// conforms: R59
+// conforms: R59 R100
 #[tokio::test]
 async fn executor_that_nobody_has_is_named_at_once_and_until_when_it_is_waited_for() {
     let world = world_with_grace(60).await;

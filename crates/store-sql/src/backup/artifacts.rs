@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use domain::{AttemptId, JobId, Record, RecordId};
+use domain::{AttemptId, JobId, RecordId};
 use rusqlite::{Connection, params};
 use store::{ARTIFACT_CHUNK_BYTES, ArtifactName, MAX_SHARED_ARTIFACT_BYTES, StoreError};
 
@@ -81,10 +81,7 @@ pub(super) fn keep(
 /// Artifacts live as long as their job has its bodies.
 fn has_bodies(backup: &Connection, job_id: &JobId) -> Result<bool, StoreError> {
     let found = at_once(reads::load(backup, &RecordId::from(job_id.clone())))?;
-    Ok(found.is_some_and(|loaded| match &*loaded.record {
-        Record::Job(job) => !job.purged,
-        Record::Operation(_) | Record::Event(_) | Record::Run(_) => false,
-    }))
+    Ok(found.is_some_and(|loaded| loaded.record.as_job().is_some_and(|job| !job.purged)))
 }
 
 /// The pluses keep SQLite from searching: it walks the chunks in their order, and sorts no bytes.

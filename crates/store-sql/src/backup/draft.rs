@@ -19,6 +19,7 @@ use super::{
 use crate::database::unsigned;
 use crate::rows::signed;
 use crate::sqlite::FILE_MODE;
+#[cfg(feature = "postgres")]
 use crate::{PostgresAddress, PostgresLedger};
 
 /// 64 MiB.
@@ -91,6 +92,7 @@ impl Draft {
     }
 
     /// Copies the store that is in a database, as it is at one moment.
+    #[cfg(feature = "postgres")]
     pub async fn copy_server(
         &mut self,
         address: &PostgresAddress,

@@ -11,10 +11,12 @@ use store::{ArtifactName, VIEW_FORMAT};
 use super::artifacts::{self, Sizes};
 use super::unpack::{Copy, Unpacked};
 use super::{BACKUP_APPLICATION_ID, BackupError, FORMAT, POSITIONS_LEFT_OUT, Place, Watch, seal};
+#[cfg(feature = "postgres")]
+use crate::PostgresAddress;
 use crate::database::at_once;
 use crate::migrate::{SCHEMA_VERSION, schema_version};
 use crate::sqlite::last_position;
-use crate::{OpenError, PostgresAddress, rebuild};
+use crate::{OpenError, rebuild};
 
 const TELLS_OF: &str = "SELECT EXISTS (SELECT 1 FROM facts WHERE stream = ?1)";
 
@@ -79,6 +81,7 @@ impl SealedBackup {
     /// Restores it into a schema without tables of ours, all or nothing; what does not fit there for a while is put in the data
     /// directory. Artifacts that are too large for a server are the caller's: to be placed when the schema is known to be free, before
     /// anybody sees that the store is there.
+    #[cfg(feature = "postgres")]
     pub async fn restore_to_server(
         &self,
         address: &PostgresAddress,

@@ -11,9 +11,9 @@ mod write;
 
 use std::collections::BTreeMap;
 
-use domain::RecordId;
 use domain::timeline::Steps;
-use store::{AgendaRow, Removal, StoreError};
+use domain::{RecordId, Timestamp};
+use store::{AgendaRow, Removal, SideWrite, StoreError};
 
 use super::claims::{self, Found};
 use super::failure::PostgresError;
@@ -23,7 +23,8 @@ use crate::clock;
 use crate::plugin_state;
 use crate::prepare::Prepared;
 use crate::recent::Recent;
-use crate::request::{Answer, Request, TokenRequest};
+use crate::request::{Answer, Request};
+use crate::side_writes;
 use crate::tokens;
 use end::end;
 use judge::judge;
@@ -60,11 +61,19 @@ impl<E: Into<PostgresError>> From<E> for Undone {
     }
 }
 
-/// Where the time of the store has jumped, and what that is known as of.
+/// Where the time of the store has jumped, what that is known as of, and the store's time as this batch has heard it.
 #[derive(Default)]
 pub(super) struct KnownSteps {
     revision: i64,
     steps: Steps,
+    now: Option<Timestamp>,
+}
+
+impl KnownSteps {
+    /// A time as it is now, if it was read before a step. Its reader may not have heard of the step yet.
+    pub(super) fn carried(&self, read_at: Timestamp) -> Timestamp {
+        self.steps.carried(read_at, self.now)
+    }
 }
 
 /// Whether what is asked may have been done before, by a transaction whose end nobody knows.
@@ -97,9 +106,10 @@ pub(super) async fn transact(
     let Read { mut rows, kept, time } = read(session, requests).await?;
     if known.revision != time.revision {
         let steps = clock::clock(session).await?.steps;
-        *known = KnownSteps { revision: time.revision, steps };
+        *known = KnownSteps { revision: time.revision, steps, now: None };
     }
-    let steps = &known.steps;
+    known.now = Some(time.at);
+    let steps = &*known;
     let mut answers: Vec<Option<Result<Answer, StoreError>>> = requests.iter().map(|_| None).collect();
     let fitting = judge(session, requests, &rows, &kept, &mut answers).await?;
     let repeated = answers.iter().flatten().filter(|answer| answer.is_ok()).count() as u64;
@@ -128,23 +138,19 @@ pub(super) async fn transact(
             Request::Claim(request) if answer.is_none() => {
                 *answer = Some(claims::take(session, request, recent, &mut found, steps).await?);
             }
-            Request::Token(request) => {
-                let carried_out = tokens::carry_out(session, request).await?;
-                *answer = Some(match (carried_out, request, asked) {
-                    (Err(StoreError::Conflict), TokenRequest::Keep(token), Asked::Again)
+            Request::Write(write) => {
+                let written = side_writes::carry_out(session, write).await?;
+                let written = match (written, write, asked) {
+                    (Err(StoreError::Conflict), SideWrite::KeepToken { token }, Asked::Again)
                         if tokens::token(session, token.sha256).await.as_ref()
                             == Ok(&Some(token.clone())) =>
                     {
-                        Ok(Answer::Done)
+                        Ok(true)
                     }
-                    (carried_out, _, _) => carried_out,
-                });
+                    (written, _, _) => written,
+                };
+                *answer = Some(written.map(Answer::Written));
             }
-            Request::Node(request) => *answer = Some(crate::nodes::carry_out(session, request).await?),
-            Request::Peer(request) => *answer = Some(crate::peers::carry_out(session, request).await?),
-            Request::Ask(request) => *answer = Some(crate::asks::carry_out(session, request).await?),
-            // Changed in a transaction of its own: see `clock.rs`.
-            Request::Clock(_) => *answer = Some(Ok(Answer::Done)),
             Request::Claim(_) | Request::Commit(_) => {}
         }
     }
@@ -161,7 +167,7 @@ pub(super) async fn transact(
     let made_ready =
         fitting.iter().any(|(_, prepared)| prepared.commit.changes.iter().any(|change| change.agenda.ready));
     let orders = requests.iter().zip(&answers).any(|(request, answer)| {
-        matches!(request, Request::Token(_) | Request::Node(_) | Request::Ask(_))
+        matches!(request, Request::Write(write) if concerns_others(write))
             && answer.as_ref().is_some_and(Answer::has_written)
     });
     let answers = answers.into_iter().map(|answer| answer.expect("every request was answered")).collect();
@@ -170,8 +176,26 @@ pub(super) async fn transact(
     Ok(Done { answers, concerns_others, repeated, time, written, found })
 }
 
+/// Whether other nodes should look: peers are looked up when they are needed, and the time has hints of its own.
+fn concerns_others(write: &SideWrite) -> bool {
+    match write {
+        SideWrite::KeepToken { .. }
+        | SideWrite::RevokeToken { .. }
+        | SideWrite::KeepNode { .. }
+        | SideWrite::TellNode { .. }
+        | SideWrite::RemoveNode { .. }
+        | SideWrite::KeepAsk { .. }
+        | SideWrite::CloseAsk { .. } => true,
+        SideWrite::KeepPeer { .. }
+        | SideWrite::ForgetPeer { .. }
+        | SideWrite::NoteSightings { .. }
+        | SideWrite::KeepClock { .. }
+        | SideWrite::TimersMoved { .. } => false,
+    }
+}
+
 /// What a commit leaves in the agenda.
-fn commit_to(rows: &mut Rows, prepared: &Prepared, steps: &Steps) {
+fn commit_to(rows: &mut Rows, prepared: &Prepared, steps: &KnownSteps) {
     let commit = &prepared.commit;
     let now = steps.carried(commit.at);
     for (change, text) in commit.changes.iter().zip(&prepared.texts) {
@@ -179,10 +203,10 @@ fn commit_to(rows: &mut Rows, prepared: &Prepared, steps: &Steps) {
         held.changed = true;
         held.row = match (change.removal, held.row.take()) {
             (Removal::Record, _) => None,
-            (Removal::Nothing | Removal::Bodies, None) => {
+            (Removal::Nothing | Removal::Bodies | Removal::Errors, None) => {
                 Some(AgendaRow::new(text.head, change.agenda.clone(), now, commit.lease))
             }
-            (Removal::Nothing | Removal::Bodies, Some(mut row)) => {
+            (Removal::Nothing | Removal::Bodies | Removal::Errors, Some(mut row)) => {
                 row.commit(text.head, change.agenda.clone(), now, commit.lease);
                 Some(row)
             }

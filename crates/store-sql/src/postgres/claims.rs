@@ -6,12 +6,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::job::anywhere;
-use domain::timeline::Steps;
 use domain::{Lease, Record, RecordId, RecordKind, Timestamp};
-use store::{AgendaRow, Loaded, NewBody, StoreError, Take, Taken, decode_sealed_view, sha256};
+use store::{AgendaRow, ClaimRequest, Loaded, NewBody, StoreError, Take, Taken, decode_sealed_view, sha256};
 use tokio_postgres::Row;
 
-use super::batch::Asked;
+use super::batch::{Asked, KnownSteps};
 use super::columnar::Columnar;
 use super::failure::PostgresError;
 use super::session::{Parameter, Session};
@@ -19,7 +18,7 @@ use super::statements::{LOCK_LANES, LOCK_ROWS, TAKEN_BODIES, TAKEN_JOBS, UPDATE_
 use crate::agenda::{DUE, HELD, READY, left_by, take_limit};
 use crate::database::{Database, Unfit, bytes, digest, text};
 use crate::recent::{MAX_BODY_BYTES, Recent};
-use crate::request::{Answer, ClaimRequest, Request};
+use crate::request::{Answer, Request};
 use crate::rows::{agenda_values, agenda_with_id};
 
 /// A job that was taken, and what it is begun with.
@@ -47,34 +46,39 @@ pub(super) fn claim(
     id: &RecordId,
     row: Option<&mut AgendaRow>,
     asked: Asked,
-    steps: &Steps,
+    steps: &KnownSteps,
 ) -> Result<Answer, StoreError> {
     let row = row.ok_or(StoreError::UnknownRecord)?;
-    let taken = |claim| Answer::Taken(vec![Taken { id: id.clone(), claim }]);
     if asked == Asked::Again
         && let Some(answer) = done_before(request, row, steps)
     {
-        return Ok(taken(answer));
+        // Who had it before was overwritten when it was asked for the first time.
+        return Ok(Answer::taken(vec![Taken::of(id.clone(), answer)]));
     }
     Ok(match request {
         ClaimRequest::Take { take, .. } => {
-            taken(row.take(&take.owner, steps.carried(take.now), take.lease)?)
+            let heard_at = row.heard_at();
+            let claim = row.take(&take.owner, steps.carried(take.now), take.lease)?;
+            Answer::taken(vec![Taken { id: id.clone(), claim, heard_at }])
         }
         ClaimRequest::Renew { fence, now, lease, .. } => {
-            taken(row.renew(fence, steps.carried(*now), *lease)?)
+            let claim = row.renew(fence, steps.carried(*now), *lease)?;
+            Answer::taken(vec![Taken::of(id.clone(), claim)])
         }
         ClaimRequest::HandBack { fence, now, due_at, .. } => {
-            row.hand_back(fence, *now, *due_at)?;
-            Answer::Done
+            let carried = steps.carried(*now);
+            let by_micros = carried.micros().saturating_sub(now.micros());
+            row.hand_back(fence, carried, due_at.plus_micros(by_micros))?;
+            Answer::RELEASED
         }
         ClaimRequest::TakeDue { .. } | ClaimRequest::TakeReady { .. } | ClaimRequest::EndLeases { .. } => {
-            Answer::Done
+            Answer::RELEASED
         }
     })
 }
 
 /// A claim that this very request gave, in a transaction whose end nobody knew: owner, time and version say so.
-fn done_before(request: &ClaimRequest, row: &AgendaRow, steps: &Steps) -> Option<domain::Claim> {
+fn done_before(request: &ClaimRequest, row: &AgendaRow, steps: &KnownSteps) -> Option<domain::Claim> {
     let claim = row.claim.as_ref().filter(|_| row.held)?;
     let was_at = |now: Timestamp| [now, steps.carried(now)].contains(&claim.heartbeat_at);
     let ours = match request {
@@ -96,13 +100,7 @@ fn done_before(request: &ClaimRequest, row: &AgendaRow, steps: &Steps) -> Option
 pub(super) async fn lock_lanes(session: &Session, requests: &[&Request]) -> Result<(), PostgresError> {
     let limited = requests.iter().filter_map(|request| match request {
         Request::Claim(ClaimRequest::TakeReady { lane, limit: Some(_), .. }) => Some(anywhere(lane)),
-        Request::Claim(_)
-        | Request::Commit(_)
-        | Request::Token(_)
-        | Request::Node(_)
-        | Request::Peer(_)
-        | Request::Ask(_)
-        | Request::Clock(_) => None,
+        Request::Claim(_) | Request::Commit(_) | Request::Write(_) => None,
     });
     let lanes: Vec<&str> = limited.collect::<BTreeSet<_>>().into_iter().collect();
     if !lanes.is_empty() {
@@ -118,11 +116,12 @@ pub(super) async fn take(
     request: &ClaimRequest,
     recent: &Recent,
     found: &mut Vec<Found>,
-    steps: &Steps,
+    steps: &KnownSteps,
 ) -> Result<Result<Answer, StoreError>, PostgresError> {
     match request {
         ClaimRequest::TakeDue { kind, take } => {
-            let given = [kind.as_str().into(), take.now.micros().into(), take_limit(take).into()];
+            let now = steps.carried(take.now);
+            let given = [kind.as_str().into(), now.micros().into(), take_limit(take).into()];
             take_all(session, session.query(&DUE, &given, agenda_with_id).await?, take, steps).await
         }
         ClaimRequest::TakeReady { lane, limit, take } => {
@@ -153,10 +152,10 @@ pub(super) async fn take(
                 ended.extend(RecordId::parse(&id).ok().map(|id| (id, row)));
             }
             update(session, &ended).await?;
-            Ok(Ok(Answer::Done))
+            Ok(Ok(Answer::RELEASED))
         }
         ClaimRequest::Take { .. } | ClaimRequest::Renew { .. } | ClaimRequest::HandBack { .. } => {
-            Ok(Ok(Answer::Done))
+            Ok(Ok(Answer::RELEASED))
         }
     }
 }
@@ -226,7 +225,7 @@ async fn take_all(
     session: &Session,
     rows: Vec<(String, AgendaRow)>,
     take: &Take,
-    steps: &Steps,
+    steps: &KnownSteps,
 ) -> Result<Result<Answer, StoreError>, PostgresError> {
     let now = steps.carried(take.now);
     let mut taken = Vec::with_capacity(rows.len());
@@ -236,14 +235,15 @@ async fn take_all(
             let told = format!("the agenda has a row for {id:?}, which names no record");
             return Ok(Err(StoreError::Broken(told)));
         };
+        let heard_at = row.heard_at();
         // A record that someone else holds is skipped, never waited for.
         if let Ok(claim) = row.take(take.owner_after(taken.len()), now, take.lease) {
-            taken.push(Taken { id: id.clone(), claim });
+            taken.push(Taken { id: id.clone(), claim, heard_at });
             changed.push((id, row));
         }
     }
     update(session, &changed).await?;
-    Ok(Ok(Answer::Taken(taken)))
+    Ok(Ok(Answer::taken(taken)))
 }
 
 async fn update(session: &Session, changed: &[(RecordId, AgendaRow)]) -> Result<(), PostgresError> {

@@ -3,59 +3,23 @@
 //! A step is adopted while nobody else writes to the agenda: whoever comes after reads the steps after it has locked its rows, and is
 //! carried over the step.
 
-use std::sync::Arc;
-
-use domain::timeline::{Anchor, Step};
-use domain::{RecordId, RecordKind, Timestamp};
-use store::{
-    ClockStore, Correction, DuePlace, Reply, SILENT_AFTER_SECONDS, SeenSteps, StoreClock, StoreError,
-};
+use domain::timeline::Anchor;
+use store::{Correction, MAX_NODES, SideWrite, Sight, StoreError};
 use tokio_postgres::Row;
 
-use super::PostgresStore;
 use super::failure::PostgresError;
 use super::session::Session;
 use crate::clock;
 use crate::database::{Columns, Unfit, text};
-use crate::request::ClockRequest;
+use crate::rows::{signed, time};
+use crate::side_writes;
 
-/// Begins a change of the clock. Batches lock rows of the agenda first, and wait here.
-const ALONE: &str = "BEGIN; LOCK TABLE agenda IN EXCLUSIVE MODE";
+/// Begins a change of the clock. Batches lock rows of the agenda first, and wait here: it is not looked at as a whole, whatever is due.
+const ALONE: &str = "BEGIN; SET LOCAL enable_seqscan = off; LOCK TABLE agenda IN EXCLUSIVE MODE";
 
-impl ClockStore for PostgresStore {
-    fn clock(&self) -> Reply<'_, StoreClock> {
-        let read =
-            |session: Arc<Session>| async move { clock::clock(&*session).await.map_err(PostgresError::told) };
-        Box::pin(self.pool.read(read))
-    }
-
-    fn keep_clock(&self, anchor: Anchor, step: Option<Step>) -> Reply<'_, ()> {
-        Box::pin(async move {
-            let request = &ClockRequest { anchor, step };
-            let keep = |session: Arc<Session>| async move {
-                alone(&session, async { clock::keep(&*session, request).await.map(|_| ()) }).await
-            };
-            let kept = self.pool.read(keep).await;
-            self.recent.forget_all();
-            kept
-        })
-    }
-
-    fn due_between(
-        &self,
-        kind: RecordKind,
-        after: DuePlace,
-        until: Timestamp,
-        limit: usize,
-    ) -> Reply<'_, Vec<(Timestamp, RecordId)>> {
-        Box::pin(async move {
-            let after = &after;
-            let read = |session: Arc<Session>| async move {
-                clock::due_between(&*session, kind, after, until, limit).await
-            };
-            self.pool.read(read).await
-        })
-    }
+/// Keeps where the time stands, or how far timers were moved.
+pub(super) async fn change(session: &Session, write: &SideWrite) -> Result<bool, StoreError> {
+    alone(session, side_writes::carry_out(session, write)).await?
 }
 
 /// Changes the correction, if nothing was changed since it was decided.
@@ -81,22 +45,39 @@ async fn alone<T>(
     changed.map_err(PostgresError::told)
 }
 
-const SEE: &str = "INSERT INTO meta (name, value) VALUES ($1::text, $2::bigint) \
+const KEEP_NUMBER: &str = "INSERT INTO meta (name, value) VALUES ($1::text, $2::bigint) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+// The offset of a machine is the time at which it was started: those that were started last are kept.
+const FORGET_ANCHORS: &str = "DELETE FROM meta WHERE name >= 'clock_anchor_' AND name < 'clock_anchor`' AND name NOT IN (\
+     SELECT name FROM meta WHERE name >= 'clock_anchor_' AND name < 'clock_anchor`' ORDER BY value DESC LIMIT $1::bigint)";
 const SEE_NONE: &str = "DELETE FROM meta WHERE name = $1::text";
-const SEEN: &str = "SELECT nodes.id, meta.value FROM nodes LEFT JOIN meta ON meta.name = $1::text || nodes.id \
-     WHERE nodes.heartbeat_at >= (SELECT max(heartbeat_at) FROM nodes) - $2::bigint";
+const SIGHTS: &str = "SELECT nodes.id, nodes.heartbeat_at, meta.value FROM nodes \
+     LEFT JOIN meta ON meta.name = $1::text || nodes.id ORDER BY nodes.id";
 
-/// Writes down what a node sees, and reads what those that live see.
+/// Keeps where the time stands to the clock of a machine.
+pub(super) async fn keep_anchor(
+    session: &Session,
+    anchor: Anchor,
+    revision: i64,
+) -> Result<(), PostgresError> {
+    let name = clock::anchor_name(anchor.boot, revision);
+    let statement = session.prepare(KEEP_NUMBER).await?;
+    Session::execute(session, &statement, &[&name, &anchor.offset_micros]).await?;
+    let statement = session.prepare(FORGET_ANCHORS).await?;
+    Session::execute(session, &statement, &[&signed(MAX_NODES as u64)]).await?;
+    Ok(())
+}
+
+/// Writes down what a node sees, and reads what all have written down. Which of them live is not for this clock to say.
 pub(super) async fn see_step(
     session: &Session,
     node_id: &str,
     by_micros: Option<i64>,
-) -> Result<SeenSteps, PostgresError> {
+) -> Result<Vec<Sight>, PostgresError> {
     let name = format!("{}{node_id}", clock::SEEN);
     match by_micros {
         Some(by_micros) => {
-            let statement = session.prepare(SEE).await?;
+            let statement = session.prepare(KEEP_NUMBER).await?;
             Session::execute(session, &statement, &[&name, &by_micros]).await?;
         }
         None => {
@@ -104,10 +85,18 @@ pub(super) async fn see_step(
             Session::execute(session, &statement, &[&name]).await?;
         }
     }
-    let lately = i64::try_from(SILENT_AFTER_SECONDS).unwrap_or(i64::MAX).saturating_mul(1_000_000);
-    let statement = session.prepare(SEEN).await?;
-    let read = |row: &Row| Ok::<_, Unfit>((text(row, 0)?, Columns::integer(row, 1)?));
-    let nodes = session.each_row(&statement, &[&clock::SEEN, &lately], read).await?;
-    let live_nodes = nodes.len();
-    Ok(SeenSteps { live_nodes, seen_micros: nodes.into_iter().filter_map(|(_, seen)| seen).collect() })
+    sights(session).await
+}
+
+/// What all have written down.
+pub(super) async fn sights(session: &Session) -> Result<Vec<Sight>, PostgresError> {
+    let statement = session.prepare(SIGHTS).await?;
+    let read = |row: &Row| {
+        Ok::<_, Unfit>(Sight {
+            node_id: text(row, 0)?,
+            heartbeat_at: time(row, 1)?,
+            by_micros: Columns::integer(row, 2)?,
+        })
+    };
+    session.each_row(&statement, &[&clock::SEEN], read).await
 }

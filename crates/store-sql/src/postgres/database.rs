@@ -36,7 +36,7 @@ impl Database for Session {
             Purpose::Rebuild => {
                 self.run("BEGIN").await?;
                 self.run(
-                    "SET LOCAL statement_timeout = 0; LOCK TABLE agenda, jobs, operations, routing IN EXCLUSIVE MODE",
+                    "SET LOCAL statement_timeout = 0; LOCK TABLE agenda, jobs, operations, records IN EXCLUSIVE MODE",
                 )
                 .await
             }

@@ -3,6 +3,8 @@
 use store::StoreError;
 use tokio_postgres::error::SqlState;
 
+use super::PostgresAddress;
+use crate::OpenError;
 use crate::database::Unfit;
 
 /// What went wrong.
@@ -25,6 +27,33 @@ pub enum PostgresError {
     /// What is stored does not fit.
     #[error(transparent)]
     Unfit(#[from] Unfit),
+}
+
+impl OpenError {
+    /// What a server's refusal means while a store is opened.
+    pub(crate) fn refused(address: &PostgresAddress, error: &PostgresError) -> Self {
+        let (address, reason, name) = (address.to_string(), error.to_string(), address.database().to_owned());
+        match error {
+            PostgresError::Lost(_) => Self::Unreachable { address, reason },
+            PostgresError::Refused { code, .. } if *code == SqlState::INVALID_CATALOG_NAME => {
+                Self::NoDatabase { address, name }
+            }
+            PostgresError::Refused { code, .. } if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+                Self::ReadOnly { address }
+            }
+            PostgresError::Refused { code, .. }
+                if code.code().starts_with("28") || *code == SqlState::INSUFFICIENT_PRIVILEGE =>
+            {
+                Self::Rights { address, reason }
+            }
+            PostgresError::Refused { code, .. } if *code == SqlState::DISK_FULL => {
+                Self::Full { address, reason }
+            }
+            PostgresError::Refused { .. } | PostgresError::Skewed(_) | PostgresError::Unfit(_) => {
+                Self::Server { address, reason }
+            }
+        }
+    }
 }
 
 impl PostgresError {

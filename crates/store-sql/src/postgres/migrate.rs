@@ -22,7 +22,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 12] = [
+const MIGRATIONS: [Migration; 15] = [
     Migration {
         up: include_str!("../../migrations/postgres/0001_core.up.sql"),
         down: include_str!("../../migrations/postgres/0001_core.down.sql"),
@@ -70,6 +70,18 @@ const MIGRATIONS: [Migration; 12] = [
     Migration {
         up: include_str!("../../migrations/postgres/0012_held_by_usual_lane.up.sql"),
         down: include_str!("../../migrations/postgres/0012_held_by_usual_lane.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0013_external_productions.up.sql"),
+        down: include_str!("../../migrations/postgres/0013_external_productions.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0014_records.up.sql"),
+        down: include_str!("../../migrations/postgres/0014_records.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0015_peers_of_circles.up.sql"),
+        down: include_str!("../../migrations/postgres/0015_peers_of_circles.down.sql"),
     },
 ];
 
@@ -222,11 +234,11 @@ async fn migrate(session: &Session, address: &PostgresAddress, target: i64) -> R
     }
 }
 
-// By the names that the first migration makes; in the schema where it would make them.
+// By the names that migrations make or made; in the schema where it would make them.
 static OUR_NAMES: Sql = Sql::new(
     "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema() AND table_name IN \
      ('meta', 'facts', 'bodies', 'agenda', 'jobs', 'operations', 'idempotency_keys', 'tokens', \
-      'job_tallies', 'artifact_chunks', 'peers', 'asks', 'routing', 'plugin_state', 'plugin_facts') ORDER BY table_name",
+      'job_tallies', 'artifact_chunks', 'peers', 'asks', 'routing', 'records', 'plugin_state', 'plugin_facts') ORDER BY table_name",
 );
 static MARKS: Sql = Sql::new("SELECT name, value FROM meta WHERE name IN ('application', 'schema')");
 
@@ -260,7 +272,7 @@ pub(super) async fn schema_version(session: &Session, address: &PostgresAddress)
 // What the writers do. Nobody changes a fact.
 static MISSING_RIGHT: Sql = Sql::new(
     "SELECT name || ': ' || privilege FROM UNNEST(ARRAY['meta', 'facts', 'bodies', 'agenda', 'jobs', 'operations', \
-     'idempotency_keys', 'tokens', 'job_tallies', 'artifact_chunks', 'peers', 'asks', 'routing', 'plugin_state', 'plugin_facts']) AS name, \
+     'idempotency_keys', 'tokens', 'job_tallies', 'artifact_chunks', 'peers', 'asks', 'records', 'plugin_state', 'plugin_facts']) AS name, \
      UNNEST(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege \
      WHERE NOT has_table_privilege(name, privilege) AND (name, privilege) <> ('facts', 'UPDATE') \
      UNION ALL SELECT 'fact_positions: USAGE' WHERE NOT has_sequence_privilege('fact_positions', 'USAGE') LIMIT 1",

@@ -2,11 +2,12 @@
 //!
 //! Each is one statement outside of any batch: nobody waits for it, and a repeat does no harm.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use domain::job::{AFTER_PULLED, PULLED};
 use domain::{RecordId, RecordKind, Timestamp};
-use store::{Node, Pulse, Ready, StoreError};
+use store::{Node, Pulse, Ready, StoreError, Sweep};
 use tokio_postgres::Row;
 
 use super::failure::PostgresError;
@@ -20,18 +21,19 @@ use crate::rows::{optional_time, time};
 /// A node that was not heard of for this long is forgotten: an hour.
 const FORGOTTEN_AFTER_MICROS: i64 = 3_600_000_000;
 
-/// What a pulse says, whoever asks: in the order of `read`. `$1` and `$2` are kinds of records, `$3` and `$4` bound the lanes that are pulled from.
+/// What a pulse says, whoever asks: in the order of `read`. `$1` and `$2` are kinds of records, `$3` the others in one
+/// text, `$4` and `$5` bound the lanes that are pulled from.
 macro_rules! pulse {
     () => {
         "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint \
          + coalesce((SELECT value FROM meta WHERE name = 'clock_correction'), 0), \
          (SELECT min(due_at) FROM agenda WHERE kind = $1::text AND due_at IS NOT NULL), \
          (SELECT min(due_at) FROM agenda WHERE kind = $2::text AND due_at IS NOT NULL), \
-         LEAST((SELECT min(due_at) FROM agenda WHERE kind = 'event' AND due_at IS NOT NULL), \
-               (SELECT min(due_at) FROM agenda WHERE kind = 'run' AND due_at IS NOT NULL)), \
-         (EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane < $3::text) \
-          OR EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane >= $4::text)), \
-         EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane >= $3::text AND lane < $4::text), \
+         (SELECT min((SELECT min(due_at) FROM agenda WHERE agenda.kind = others.kind AND due_at IS NOT NULL)) \
+          FROM unnest(string_to_array($3::text, ' ')) AS others (kind)), \
+         (EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane < $4::text) \
+          OR EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane >= $5::text)), \
+         EXISTS (SELECT 1 FROM agenda WHERE ready = 1 AND lane >= $4::text AND lane < $5::text), \
          (SELECT value FROM meta WHERE name = 'schema'), \
          (SELECT value FROM meta WHERE name = 'view_format'), "
     };
@@ -45,18 +47,19 @@ macro_rules! clock {
     };
 }
 
-const PULSE: &str = concat!("SELECT ", pulse!(), "(SELECT drains FROM nodes WHERE id = $5::text)", clock!());
+const PULSE: &str = concat!("SELECT ", pulse!(), "(SELECT drains FROM nodes WHERE id = $6::text)", clock!());
 
-// The time of a heartbeat is the database's: nodes are compared by it.
+// A heartbeat is of the time of whoever gives it, which goes on when the server's clock steps. Who was not heard of for long is forgotten by
+// whichever of the two clocks is behind: neither may forget the living.
 const BEAT: &str = concat!(
     "WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint \
      + coalesce((SELECT value FROM meta WHERE name = 'clock_correction'), 0) AS at), beaten AS (\
      INSERT INTO nodes (id, name, url, version, schema_version, executors, started_at, heartbeat_at, attempts, polls, drains) \
-     SELECT $5::text, $6::text, $7::text, $8::text, $9::bigint, $10::text, $11::bigint, at, $12::bigint, $13::bigint, 0 FROM clock \
+     SELECT $6::text, $7::text, $8::text, $9::text, $10::bigint, $11::text, $12::bigint, $16::bigint, $13::bigint, $14::bigint, 0 \
      ON CONFLICT (id) DO UPDATE \
      SET heartbeat_at = excluded.heartbeat_at, attempts = excluded.attempts, polls = excluded.polls \
      RETURNING drains), forgotten AS (\
-     DELETE FROM nodes USING clock WHERE heartbeat_at < clock.at - $14::bigint AND id <> $5::text) \
+     DELETE FROM nodes USING clock WHERE heartbeat_at < LEAST(clock.at, $16::bigint) - $15::bigint AND id <> $6::text) \
      SELECT ",
     pulse!(),
     "(SELECT drains FROM beaten)",
@@ -71,7 +74,8 @@ pub(super) struct Heard {
 
 pub(super) async fn beat(session: &Session, node: &Node) -> Result<Heard, PostgresError> {
     let executors = node.encode_executors();
-    let given = [&pulse_values()[..], &values(node, &executors), &[FORGOTTEN_AFTER_MICROS.into()]].concat();
+    let heard_of = [FORGOTTEN_AFTER_MICROS.into(), node.heartbeat_at.micros().into()];
+    let given = [&pulse_values()[..], &values(node, &executors), &heard_of].concat();
     ask(session, BEAT, &given).await
 }
 
@@ -80,10 +84,14 @@ pub(super) async fn pulse(session: &Session, node_id: &str) -> Result<Heard, Pos
     ask(session, PULSE, &given).await
 }
 
-/// What a pulse is asked for with: the first four of every such statement.
-fn pulse_values() -> [Given<'static>; 4] {
+/// The kinds that share a sweep.
+static OTHER_KINDS: LazyLock<String> =
+    LazyLock::new(|| Sweep::Records.kinds().map(RecordKind::as_str).collect::<Vec<_>>().join(" "));
+
+/// What a pulse is asked for with: the first five of every such statement.
+fn pulse_values() -> [Given<'static>; 5] {
     let kinds = [RecordKind::Job, RecordKind::Operation].map(RecordKind::as_str);
-    [kinds[0].into(), kinds[1].into(), PULLED.into(), AFTER_PULLED.into()]
+    [kinds[0].into(), kinds[1].into(), OTHER_KINDS.as_str().into(), PULLED.into(), AFTER_PULLED.into()]
 }
 
 async fn ask(

@@ -1,7 +1,7 @@
 //! The statements that write many rows at once. One row at a time they would be those of `views.rs`, `agenda.rs` and `keys.rs`.
 
 use crate::asks::ask_columns;
-use crate::rows::{agenda_columns, fact_columns, job_columns, operation_columns, routing_columns};
+use crate::rows::{agenda_columns, fact_columns, job_columns, operation_columns, record_columns};
 
 // In the order of their ids, so that two batches never wait for each other in a circle.
 pub(super) const LOCK_ROWS: &str = concat!(
@@ -51,19 +51,19 @@ pub(super) const UPDATE_OPERATIONS: &str = concat!(
     ") WHERE operations.id = given.id"
 );
 
-pub(super) const INSERT_ROUTING: &str = concat!(
-    "INSERT INTO routing (",
-    routing_columns!(),
+pub(super) const INSERT_RECORDS: &str = concat!(
+    "INSERT INTO records (",
+    record_columns!(),
     ") SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], \
      $8::bigint[], $9::text[])"
 );
-pub(super) const UPDATE_ROUTING: &str = concat!(
-    "UPDATE routing SET kind = given.kind, status = given.status, name = given.name, circle = given.circle, \
-     dedupe_key = given.dedupe_key, begun_at = given.begun_at, updated_at = given.updated_at, view = given.view \
+pub(super) const UPDATE_RECORDS: &str = concat!(
+    "UPDATE records SET kind = given.kind, status = given.status, name = given.name, circle = given.circle, \
+     key = given.key, began_at = given.began_at, updated_at = given.updated_at, view = given.view \
      FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], \
      $8::bigint[], $9::text[]) AS given (",
-    routing_columns!(),
-    ") WHERE routing.id = given.id"
+    record_columns!(),
+    ") WHERE records.id = given.id"
 );
 
 pub(super) const INSERT_AGENDA: &str = concat!(
@@ -93,11 +93,13 @@ pub(super) const TAKEN_JOBS: &str = "SELECT id, view FROM jobs WHERE id = ANY ($
 pub(super) const TAKEN_BODIES: &str = "SELECT record_id, name, sha256, bytes FROM bodies \
      WHERE record_id = ANY ($1::text[]) AND octet_length(bytes) <= $2";
 
+pub(super) const REMOVE_ERRORS: &str =
+    "DELETE FROM bodies WHERE record_id = ANY ($1::text[]) AND name = 'error'";
 pub(super) const REMOVE_BODIES: &str = "DELETE FROM bodies WHERE record_id = ANY ($1::text[])";
 pub(super) const REMOVE_CHUNKS: &str = "DELETE FROM artifact_chunks WHERE record_id = ANY ($1::text[])";
 pub(super) const REMOVE_JOBS: &str = "DELETE FROM jobs WHERE id = ANY ($1::text[]) RETURNING id, state";
 pub(super) const REMOVE_OPERATIONS: &str = "DELETE FROM operations WHERE id = ANY ($1::text[])";
-pub(super) const REMOVE_ROUTING: &str = "DELETE FROM routing WHERE id = ANY ($1::text[])";
+pub(super) const REMOVE_RECORDS: &str = "DELETE FROM records WHERE id = ANY ($1::text[])";
 pub(super) const REMOVE_AGENDA: &str = "DELETE FROM agenda WHERE record_id = ANY ($1::text[])";
 pub(super) const REMOVE_FACTS: &str = "DELETE FROM facts WHERE stream = ANY ($1::text[])";
 

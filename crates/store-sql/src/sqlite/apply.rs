@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use domain::timeline::Steps;
-use domain::{Record, RecordId, RecordKind, Timestamp};
+use domain::{Record, RecordId, Timestamp};
 use rusqlite::{Connection, params};
 use store::{AgendaRow, Change, Commit, Committed, Removal};
 
+use super::jumps::Jumps;
 use crate::agenda::{INSERT_AGENDA, UPDATE_AGENDA};
 use crate::asks;
 use crate::database::{Database, Given, at_once, one, unsigned};
@@ -17,7 +17,7 @@ use crate::plugin_state;
 use crate::prepare::{ChangeText, Prepared};
 use crate::rows::{ViewValues, agenda_values, fact_columns, new_agenda_values, signed};
 use crate::views::{
-    INSERT_JOB, INSERT_OPERATION, INSERT_ROUTING, UPDATE_JOB, UPDATE_OPERATION, UPDATE_ROUTING,
+    INSERT_JOB, INSERT_OPERATION, INSERT_RECORD, UPDATE_JOB, UPDATE_OPERATION, UPDATE_RECORD, ViewTable,
 };
 
 /// Writes the commit into the open transaction; the agenda rows that it leaves come back.
@@ -26,10 +26,10 @@ pub(crate) fn apply(
     prepared: &Prepared,
     rows: Vec<Option<AgendaRow>>,
     position: &mut u64,
-    steps: &Steps,
+    jumps: &Jumps,
 ) -> rusqlite::Result<(Committed, Vec<AgendaRow>)> {
     let commit = &prepared.commit;
-    let now = steps.carried(commit.at);
+    let now = jumps.carried(commit.at);
     let mut written = Vec::with_capacity(rows.len());
     let mut wrote_facts = false;
     for ((change, text), row) in commit.changes.iter().zip(&prepared.texts).zip(rows) {
@@ -99,7 +99,7 @@ fn insert_view(connection: &Connection, record: &Record, id: &RecordId, view: &s
     match ViewValues::of(id, record, view) {
         ViewValues::Job(values) => execute(connection, &INSERT_JOB, &values),
         ViewValues::Operation(values) => execute(connection, &INSERT_OPERATION, &values),
-        ViewValues::Routing(values) => execute(connection, &INSERT_ROUTING, &values),
+        ViewValues::Record(values) => execute(connection, &INSERT_RECORD, &values),
     }
 }
 
@@ -107,7 +107,7 @@ fn update_view(connection: &Connection, record: &Record, id: &RecordId, view: &s
     match ViewValues::of(id, record, view) {
         ViewValues::Job(values) => execute(connection, &UPDATE_JOB, &values),
         ViewValues::Operation(values) => execute(connection, &UPDATE_OPERATION, &values),
-        ViewValues::Routing(values) => execute(connection, &UPDATE_ROUTING, &values),
+        ViewValues::Record(values) => execute(connection, &UPDATE_RECORD, &values),
     }
 }
 
@@ -144,9 +144,10 @@ fn insert_bodies(connection: &Connection, change: &Change) -> rusqlite::Result<(
 }
 
 static REMOVE_BODIES: Sql = Sql::new("DELETE FROM bodies WHERE record_id = $1");
+static REMOVE_ERRORS: Sql = Sql::new("DELETE FROM bodies WHERE record_id = $1 AND name = 'error'");
 static REMOVE_JOB: Sql = Sql::new("DELETE FROM jobs WHERE id = $1");
 static REMOVE_OPERATION: Sql = Sql::new("DELETE FROM operations WHERE id = $1");
-static REMOVE_ROUTING: Sql = Sql::new("DELETE FROM routing WHERE id = $1");
+static REMOVE_RECORD: Sql = Sql::new("DELETE FROM records WHERE id = $1");
 static REMOVE_AGENDA: Sql = Sql::new("DELETE FROM agenda WHERE record_id = $1");
 static REMOVE_FACTS: Sql = Sql::new("DELETE FROM facts WHERE stream = $1");
 static KEEP_POSITION: Sql = Sql::new(
@@ -160,17 +161,26 @@ fn remove(connection: &Connection, change: &Change, at: Timestamp, position: u64
     let statements: &[&Sql] = match change.removal {
         Removal::Nothing => return Ok(()),
         Removal::Bodies => &[&REMOVE_BODIES],
+        Removal::Errors => &[&REMOVE_ERRORS],
         Removal::Record => {
-            let view = match change.id.kind() {
-                RecordKind::Job => &REMOVE_JOB,
-                RecordKind::Operation => &REMOVE_OPERATION,
-                RecordKind::Event | RecordKind::Run => &REMOVE_ROUTING,
+            let view = match ViewTable::of(change.id.kind()) {
+                ViewTable::Jobs => &REMOVE_JOB,
+                ViewTable::Operations => &REMOVE_OPERATION,
+                ViewTable::Records => &REMOVE_RECORD,
             };
             &[&REMOVE_BODIES, view, &REMOVE_AGENDA, &REMOVE_FACTS]
         }
     };
+    // What somebody wants deleted is overwritten in the file, and not only left out of it.
+    let overwrites = matches!(change.removal, Removal::Bodies | Removal::Errors);
+    if overwrites {
+        connection.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
+    }
     for statement in statements {
         connection.prepare_cached(statement.sqlite())?.execute([change.id.as_str()])?;
+    }
+    if overwrites {
+        connection.query_row("PRAGMA secure_delete = OFF", [], |_| Ok(()))?;
     }
     if change.removal == Removal::Record {
         at_once(keys::record_goes(connection, &change.id, at))?;

@@ -1,48 +1,57 @@
 //! Taking, renewing and handing back: only the agenda row, never a fact. The rules are the row's own.
 
-use domain::timeline::Steps;
 use domain::{Lease, RecordId, RecordKind, Timestamp};
 use rusqlite::Connection;
-use store::{AgendaRow, StoreError, Take, Taken};
+use store::{AgendaRow, ClaimRequest, StoreError, Take, Taken};
 
 use super::apply::update_agenda;
 use super::check::agenda_row;
+use super::jumps::Jumps;
 use crate::agenda::{DUE, HELD, READY, left_by, take_limit};
 use crate::database::{Database, at_once};
-use crate::request::{Answer, ClaimRequest};
+use crate::request::Answer;
 use crate::rows::agenda_with_id;
 
 /// Carries it out in the open transaction. The outer error is the database's, the inner one the answer.
 pub(crate) fn carry_out(
     connection: &Connection,
     request: &ClaimRequest,
-    steps: &Steps,
+    jumps: &Jumps,
 ) -> rusqlite::Result<Result<Answer, StoreError>> {
     match request {
         ClaimRequest::TakeDue { kind, take } => {
-            take_all(connection, due(connection, *kind, take)?, take, steps)
+            let now = jumps.carried(take.now);
+            take_all(connection, due(connection, *kind, take, now)?, take, jumps)
         }
         ClaimRequest::TakeReady { lane, limit, take } => {
-            take_all(connection, ready(connection, lane, *limit, take)?, take, steps)
+            take_all(connection, ready(connection, lane, *limit, take)?, take, jumps)
         }
         ClaimRequest::Take { id, take } => change(connection, id, |row| {
-            let claim = row.take(&take.owner, steps.carried(take.now), take.lease)?;
-            Ok(Answer::Taken(vec![Taken { id: id.clone(), claim }]))
+            let heard_at = row.heard_at();
+            let claim = row.take(&take.owner, jumps.carried(take.now), take.lease)?;
+            Ok(Answer::taken(vec![Taken { id: id.clone(), claim, heard_at }]))
         }),
         ClaimRequest::Renew { id, fence, now, lease } => change(connection, id, |row| {
-            let claim = row.renew(fence, steps.carried(*now), *lease)?;
-            Ok(Answer::Taken(vec![Taken { id: id.clone(), claim }]))
+            let claim = row.renew(fence, jumps.carried(*now), *lease)?;
+            Ok(Answer::taken(vec![Taken::of(id.clone(), claim)]))
         }),
         ClaimRequest::HandBack { id, fence, now, due_at } => change(connection, id, |row| {
-            row.hand_back(fence, *now, *due_at)?;
-            Ok(Answer::Done)
+            let carried = jumps.carried(*now);
+            let by_micros = carried.micros().saturating_sub(now.micros());
+            row.hand_back(fence, carried, due_at.plus_micros(by_micros))?;
+            Ok(Answer::RELEASED)
         }),
         ClaimRequest::EndLeases { owners, now } => end_leases(connection, owners, *now),
     }
 }
 
-fn due(connection: &Connection, kind: RecordKind, take: &Take) -> rusqlite::Result<Vec<(String, AgendaRow)>> {
-    let given = [kind.as_str().into(), take.now.micros().into(), take_limit(take).into()];
+fn due(
+    connection: &Connection,
+    kind: RecordKind,
+    take: &Take,
+    now: Timestamp,
+) -> rusqlite::Result<Vec<(String, AgendaRow)>> {
+    let given = [kind.as_str().into(), now.micros().into(), take_limit(take).into()];
     at_once(connection.query(&DUE, &given, agenda_with_id))
 }
 
@@ -60,9 +69,9 @@ fn take_all(
     connection: &Connection,
     rows: Vec<(String, AgendaRow)>,
     take: &Take,
-    steps: &Steps,
+    jumps: &Jumps,
 ) -> rusqlite::Result<Result<Answer, StoreError>> {
-    let now = steps.carried(take.now);
+    let now = jumps.carried(take.now);
     let mut taken = Vec::with_capacity(rows.len());
     for (id, mut row) in rows {
         let Ok(id) = RecordId::parse(&id) else {
@@ -70,13 +79,14 @@ fn take_all(
                 "the agenda has a row for {id:?}, which names no record"
             ))));
         };
+        let heard_at = row.heard_at();
         // A record that someone else holds is skipped, never waited for.
         if let Ok(claim) = row.take(take.owner_after(taken.len()), now, take.lease) {
             update_agenda(connection, &id, &row)?;
-            taken.push(Taken { id, claim });
+            taken.push(Taken { id, claim, heard_at });
         }
     }
-    Ok(Ok(Answer::Taken(taken)))
+    Ok(Ok(Answer::taken(taken)))
 }
 
 fn change(
@@ -112,7 +122,7 @@ fn end_leases(
             }
         }
     }
-    Ok(Ok(Answer::Done))
+    Ok(Ok(Answer::RELEASED))
 }
 
 #[cfg(test)]

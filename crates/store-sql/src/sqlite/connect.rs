@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use store::VIEW_FORMAT;
+use store::{StoreError, VIEW_FORMAT};
 
 use super::SqliteOptions;
 use crate::Durability;
@@ -39,14 +39,29 @@ pub(super) fn checked_writer(
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
     )?;
     let content = identify(&connection, &options.path)?;
+    let path = || options.path.clone();
+    set_up(&mut connection, options, content, check).map_err(|error| match content {
+        _ if !is_full(&error) => error,
+        Content::Nothing => OpenError::NoRoom { path: path() },
+        Content::Store => OpenError::FileFull { path: path() },
+    })?;
+    Ok(connection)
+}
+
+fn set_up(
+    connection: &mut Connection,
+    options: &SqliteOptions,
+    content: Content,
+    check: impl FnOnce(&Connection) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
     if content == Content::Nothing {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         // Before the first table, or never.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     } else {
-        pass(&connection, check)?;
+        pass(connection, check)?;
     }
-    let mode = ask_for_wal(&connection)?;
+    let mode = ask_for_wal(connection)?;
     if mode != "wal" {
         return Err(OpenError::NotADatabase {
             path: options.path.clone(),
@@ -67,9 +82,12 @@ pub(super) fn checked_writer(
         // Before the first table too: a file with tables and without our mark is taken for another program's.
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
-    migrate_to(&mut connection, SCHEMA_VERSION)?;
-    bring_views_up_to_date(&mut connection)?;
-    Ok(connection)
+    migrate_to(connection, SCHEMA_VERSION)?;
+    bring_views_up_to_date(connection, || OpenError::FileFull { path: options.path.clone() })
+}
+
+fn is_full(error: &OpenError) -> bool {
+    matches!(error, OpenError::Database(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull))
 }
 
 /// The journal mode after asking for WAL. It is committed after its answer: the statement is stepped to its end, or a sync that
@@ -199,14 +217,20 @@ fn identify(connection: &Connection, path: &Path) -> Result<Content, OpenError> 
     Ok(Content::Store)
 }
 
-fn bring_views_up_to_date(connection: &mut Connection) -> Result<(), OpenError> {
+/// Views of another format cannot be read: on a full disk the store is refused, and reads are not served.
+fn bring_views_up_to_date(
+    connection: &mut Connection,
+    full: impl Fn() -> OpenError,
+) -> Result<(), OpenError> {
     match at_once(rebuild::view_format(connection))? {
         Some(VIEW_FORMAT) => Ok(()),
         Some(_) | None => {
             let now = at_once(floor::newest_fact(connection))?;
             at_once(rebuild::rebuild(&*connection, domain::attention::Retention::DEFAULT, now))
                 .map(|_| ())
-                .map_err(|error| OpenError::Rebuild(error.to_string()))
+                .map_err(|error| {
+                    if error == StoreError::Full { full() } else { OpenError::Rebuild(error.to_string()) }
+                })
         }
     }
 }

@@ -152,7 +152,7 @@ impl Moved {
             None => None,
         };
         let after = match change.removal {
-            Removal::Nothing | Removal::Bodies => Some(job.state.name()),
+            Removal::Nothing | Removal::Bodies | Removal::Errors => Some(job.state.name()),
             Removal::Record => None,
         };
         if let Some(before) = before {

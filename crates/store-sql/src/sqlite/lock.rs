@@ -3,8 +3,14 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::OpenError;
+
+/// How often a lock whose recorded holder is dead is tried again: a child that it had just forked keeps the lock until it runs its program.
+const TRIES_AFTER_DEATH: u32 = 100;
+/// How long to wait between two of these tries.
+const WAIT_AFTER_DEATH: Duration = Duration::from_millis(20);
 
 /// Held as long as the store is open; the operating system frees it when the process ends, however it ends. A daemon whose store is elsewhere
 /// holds that of the file that would be in its data directory.
@@ -55,14 +61,23 @@ fn take(database: &Path, path: &Path) -> Result<File, OpenError> {
     let io = |source| OpenError::Io { path: path.to_owned(), source };
     let mut file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut pid = String::new();
-            file.read_to_string(&mut pid).map_err(io)?;
-            return Err(OpenError::Locked { path: database.to_owned(), pid: pid.trim().to_owned() });
+    let mut tries = 0;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                file.rewind().map_err(io)?;
+                file.read_to_string(&mut pid).map_err(io)?;
+                let pid = pid.trim().to_owned();
+                if tries == TRIES_AFTER_DEATH || is_alive(&pid) {
+                    return Err(OpenError::Locked { path: database.to_owned(), pid });
+                }
+            }
+            Err(TryLockError::Error(source)) => return Err(io(source)),
         }
-        Err(TryLockError::Error(source)) => return Err(io(source)),
+        tries += 1;
+        std::thread::sleep(WAIT_AFTER_DEATH);
     }
     match write_holder(&mut file) {
         // Who has it is told to whoever is refused; the lock itself needs no room.
@@ -70,6 +85,11 @@ fn take(database: &Path, path: &Path) -> Result<File, OpenError> {
         Err(source) => Err(io(source)),
         Ok(()) => Ok(file),
     }
+}
+
+/// Whether a process of this number runs, as far as this process can see.
+fn is_alive(pid: &str) -> bool {
+    Path::new("/proc").join(pid).exists()
 }
 
 /// Over what was there, which takes no room where there was something.
@@ -118,6 +138,26 @@ mod tests {
         let here = Path::new(".").canonicalize().unwrap();
         assert_eq!(name(Path::new("Cargo.toml")), here.join("Cargo.toml"));
         assert_eq!(target(Path::new("Cargo.toml")), None);
+    }
+
+    #[test]
+    fn lock_that_outlives_its_dead_holder_is_awaited() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = dir.path().join("store.sqlite");
+        let held = File::create(beside(&database)).unwrap();
+        held.lock().unwrap();
+        // No process has this number.
+        std::fs::write(beside(&database), "4194305").unwrap();
+        let free = std::thread::spawn(move || {
+            std::thread::sleep(WAIT_AFTER_DEATH * 3);
+            drop(held);
+        });
+        FileLock::acquire(&database).unwrap();
+        free.join().unwrap();
+        std::fs::write(beside(&database), std::process::id().to_string()).unwrap();
+        let held = File::open(beside(&database)).unwrap();
+        held.lock().unwrap();
+        assert!(matches!(FileLock::acquire(&database), Err(OpenError::Locked { .. })));
     }
 
     #[test]

@@ -166,7 +166,12 @@ pub(super) fn examine(path: &Path) -> Result<Examination, OpenError> {
     examine_locked(path)
 }
 
-/// The same for whoever has the lock.
+/// Refuses a file that has lost what its watermark says was acknowledged. Opens nothing.
+pub fn refuse_damaged(path: &Path) -> Result<(), OpenError> {
+    examine(path)?.refuse(path)
+}
+
+/// The examination of whoever has the lock.
 pub(super) fn examine_locked(path: &Path) -> Result<Examination, OpenError> {
     let watermark = watermark(path)?;
     let header = file_header(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;

@@ -12,9 +12,11 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::timeline::Steps;
 use rusqlite::Connection;
-use store::{AgendaRow, Checksum, IdempotencyKey, KeptKey, Loaded, Removal, StoreError, failpoint};
+use store::{
+    AgendaRow, Checksum, ClaimOutcome, ClaimRequest, IdempotencyKey, KeptKey, Loaded, Removal, SideWrite,
+    StoreError, failpoint,
+};
 use tokio::sync::watch;
 
 use super::apply;
@@ -24,17 +26,15 @@ use super::claims;
 use super::connect::APPLICATION_ID;
 use super::counts::{Counts, Moved};
 use super::failure::{self, Failure};
+use super::jumps::Jumps;
 use super::watermark::MarkWriter;
-use crate::asks;
 use crate::clock;
 use crate::database::at_once;
-use crate::nodes;
-use crate::peers;
 use crate::prepare::Prepared;
 use crate::queue::Queue;
 use crate::recent::Recent;
-use crate::request::{Answer, ClaimRequest, Item, Request};
-use crate::{Durability, tokens};
+use crate::request::{Answer, Item, Request};
+use crate::{Durability, side_writes};
 
 /// Requests in one transaction.
 const MAX_BATCH: usize = 1_024;
@@ -59,7 +59,7 @@ pub(crate) struct Writer {
     counts: Arc<Counts>,
     last_position: u64,
     /// Where the time of the store has jumped.
-    steps: Steps,
+    jumps: Jumps,
     durability: Durability,
     /// Whether the connection syncs its next commit.
     syncs: bool,
@@ -87,7 +87,7 @@ impl Writer {
             Ok(())
         }))?;
         let last_position = apply::last_position(&connection)?;
-        let steps = at_once(clock::clock(&connection))?.steps;
+        let jumps = Jumps::before(at_once(clock::clock(&connection))?.steps);
         let syncs = connection.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0))? >= FULL;
         let durability = if syncs { Durability::Full } else { Durability::Relaxed };
         Ok(Self {
@@ -98,7 +98,7 @@ impl Writer {
             recent,
             counts,
             last_position,
-            steps,
+            jumps,
             durability,
             syncs,
             mark: None,
@@ -152,8 +152,8 @@ impl Writer {
         self.sync_if_needed(requests)?;
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut position = self.last_position;
-        let mut steps = self.steps.clone();
-        let outcome = fill(&self.connection, &self.recent, requests, &mut position, &mut steps);
+        let mut jumps = self.jumps.clone();
+        let outcome = fill(&self.connection, &self.recent, requests, &mut position, &mut jumps);
         let wrote = match &outcome {
             Ok(filled) => filled.wrote,
             Err(_) => false,
@@ -183,7 +183,7 @@ impl Writer {
         drop(tally);
         self.last_position = position;
         self.mark_acknowledged(filled.head);
-        self.steps = steps;
+        self.jumps = jumps;
         self.remember(requests, filled.written, &filled.answers);
         Ok(filled.answers)
     }
@@ -233,7 +233,7 @@ impl Writer {
             let Request::Commit(prepared) = &requests[index] else { continue };
             for (change, row) in prepared.commit.changes.iter().zip(rows) {
                 match change.removal {
-                    Removal::Record | Removal::Bodies => self.recent.forget(&change.id),
+                    Removal::Record | Removal::Bodies | Removal::Errors => self.recent.forget(&change.id),
                     Removal::Nothing => {
                         let record = change.record.clone();
                         let loaded = Loaded { record, head: row.head, claim: row.claim };
@@ -244,26 +244,20 @@ impl Writer {
         }
         for (request, answer) in requests.iter().zip(answers) {
             match (request, answer) {
-                (Request::Claim(_), Ok(Answer::Taken(taken))) => {
+                (Request::Claim(_), Ok(Answer::Claim(ClaimOutcome::Taken(taken)))) => {
                     for taken in taken {
                         self.recent.claimed(&taken.id, &taken.claim);
                     }
                 }
-                (Request::Claim(ClaimRequest::HandBack { id, .. }), Ok(Answer::Done)) => {
+                (Request::Claim(ClaimRequest::HandBack { id, .. }), Ok(_)) => {
                     self.recent.forget(id);
                 }
-                (Request::Claim(ClaimRequest::EndLeases { .. }) | Request::Clock(_), _) => {
-                    self.recent.forget_all();
-                }
                 (
-                    Request::Claim(_)
-                    | Request::Commit(_)
-                    | Request::Token(_)
-                    | Request::Node(_)
-                    | Request::Peer(_)
-                    | Request::Ask(_),
+                    Request::Claim(ClaimRequest::EndLeases { .. })
+                    | Request::Write(SideWrite::KeepClock { .. } | SideWrite::TimersMoved { .. }),
                     _,
-                ) => {}
+                ) => self.recent.forget_all(),
+                (Request::Claim(_) | Request::Commit(_) | Request::Write(_), _) => {}
             }
         }
     }
@@ -322,7 +316,7 @@ fn fill(
     recent: &Recent,
     requests: &[Request],
     position: &mut u64,
-    steps: &mut Steps,
+    jumps: &mut Jumps,
 ) -> rusqlite::Result<Filled> {
     let mut answers: Vec<Option<Result<Answer, StoreError>>> = requests.iter().map(|_| None).collect();
     let mut fitting: Vec<(usize, &Prepared, Vec<Option<AgendaRow>>)> = Vec::new();
@@ -362,7 +356,7 @@ fn fill(
         for (change, row) in prepared.commit.changes.iter().zip(&rows) {
             moved.note(connection, recent, change, row.as_ref())?;
         }
-        let (committed, rows) = apply::apply(connection, prepared, rows, position, steps)?;
+        let (committed, rows) = apply::apply(connection, prepared, rows, position, jumps)?;
         answers[index] = Some(Ok(Answer::Committed(committed)));
         written.push((index, rows));
         wrote = true;
@@ -371,15 +365,12 @@ fn fill(
     for (index, request) in requests.iter().enumerate() {
         let answer = match request {
             Request::Commit(_) => continue,
-            Request::Claim(request) => claims::carry_out(connection, request, steps)?,
-            Request::Token(request) => at_once(tokens::carry_out(connection, request))?,
-            Request::Node(request) => at_once(nodes::carry_out(connection, request))?,
-            Request::Peer(request) => at_once(peers::carry_out(connection, request))?,
-            Request::Ask(request) => at_once(asks::carry_out(connection, request))?,
-            Request::Clock(request) => {
-                *steps = at_once(clock::keep(connection, request))?;
-                Ok(Answer::Done)
+            Request::Claim(request) => claims::carry_out(connection, request, jumps)?,
+            Request::Write(SideWrite::KeepClock { anchor, adopted }) => {
+                jumps.keep(at_once(clock::keep(connection, *anchor, adopted.as_ref()))?);
+                Ok(Answer::Written(true))
             }
+            Request::Write(write) => at_once(side_writes::carry_out(connection, write))?.map(Answer::Written),
         };
         wrote |= Answer::has_written(&answer);
         answers[index] = Some(answer);

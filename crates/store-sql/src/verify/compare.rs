@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use domain::attention::{Attention, Holding, Retention, attention};
+use domain::attention::{Attention, Holding, Retention};
 use domain::timeline::Steps;
-use domain::{BodyRef, Record, Timestamp};
-use store::{AgendaRow, JobColumns, OperationColumns, RoutingColumns, encode_view, seal_view};
+use domain::{Record, Summary, Timestamp};
+use store::{AgendaRow, JobColumns, OperationColumns, encode_view, seal_view};
 
 use super::pages::{StoredAgenda, StoredView};
 use crate::database::Value;
@@ -30,58 +30,41 @@ pub(super) fn view(stream: &Stream, record: &Record, found: &StoredView, differs
 
 fn columns(record: &Record) -> Vec<Value> {
     let text = |text: Option<&str>| text.map_or(Value::Null, |text| Value::Text(text.to_owned()));
-    match record {
-        Record::Job(job) => {
-            let columns = JobColumns::from(&**job);
-            vec![
-                text(Some(columns.state.as_str())),
-                Value::Integer(columns.updated_at.micros()),
-                text(columns.owner_peer_id),
-                text(columns.created_by_peer_id),
-                text(columns.session_id),
-                text(columns.circle),
-            ]
-        }
-        Record::Operation(operation) => {
-            let columns = OperationColumns::from(&**operation);
-            vec![
-                text(Some(columns.job_id)),
-                text(Some(columns.status.as_str())),
-                Value::Integer(columns.updated_at.micros()),
-                columns.orphaned_at.map(Timestamp::micros).map_or(Value::Null, Value::Integer),
-            ]
-        }
-        Record::Event(event) => routing("event", RoutingColumns::from(&**event)),
-        Record::Run(run) => routing("run", RoutingColumns::from(&**run)),
+    if let Some(job) = record.as_job() {
+        let columns = JobColumns::from(job);
+        return vec![
+            text(Some(columns.state.as_str())),
+            Value::Integer(columns.updated_at.micros()),
+            text(columns.owner_peer_id),
+            text(columns.created_by_peer_id),
+            text(columns.session_id),
+            text(columns.circle),
+        ];
     }
-}
-
-fn routing(kind: &str, columns: RoutingColumns<'_>) -> Vec<Value> {
-    let text = |text: Option<&str>| text.map_or(Value::Null, |text| Value::Text(text.to_owned()));
+    if let Some(operation) = record.as_operation() {
+        let columns = OperationColumns::from(operation);
+        return vec![
+            text(Some(columns.job_id)),
+            text(Some(columns.status.as_str())),
+            Value::Integer(columns.updated_at.micros()),
+            columns.orphaned_at.map(Timestamp::micros).map_or(Value::Null, Value::Integer),
+        ];
+    }
+    let Summary { status, name, circle, key, began_at, updated_at } = record.summary();
     vec![
-        text(Some(kind)),
-        text(Some(columns.status)),
-        text(Some(columns.name)),
-        text(columns.circle),
-        text(columns.dedupe_key),
-        Value::Integer(columns.begun_at.micros()),
-        Value::Integer(columns.updated_at.micros()),
+        text(Some(record.kind().as_str())),
+        text(Some(status)),
+        text(Some(name)),
+        text(circle),
+        text(key),
+        Value::Integer(began_at.micros()),
+        Value::Integer(updated_at.micros()),
     ]
 }
 
 /// The bodies that the state names, newest of each name. A purge takes the names away too.
 pub(super) fn bodies(record: &Record, found: &Bodies, differs: Tell<'_>) {
-    let of_run;
-    let named: &[BodyRef] = match record {
-        Record::Job(job) => &job.bodies,
-        Record::Operation(operation) => operation.handle.as_slice(),
-        Record::Event(event) => std::slice::from_ref(&event.said.payload),
-        Record::Run(run) => {
-            of_run = [run.begun.plan, run.begun.input];
-            &of_run
-        }
-    };
-    for body in named {
+    for body in record.named_bodies() {
         if !found.contains(&(body.name.as_str().to_owned(), body.sha256.0)) {
             differs(format!("its {} is missing", body.name.as_str()));
         }
@@ -102,7 +85,7 @@ pub(super) fn agenda(
     if row.head != stream.head {
         differs(format!("its agenda stands at {:?}, the facts at {:?}", row.head, stream.head));
     }
-    let asked = attention(record, Retention::DEFAULT);
+    let asked = record.schedule(Retention::DEFAULT);
     if row.place != asked.place {
         differs(format!("it queues at {:?}, the facts say {:?}", row.place, asked.place));
     }

@@ -120,8 +120,8 @@ static OPERATION_VIEWS: Sql = Sql::new(
     "SELECT id, view, job_id, status, updated_at, orphaned_at FROM operations WHERE id >= $1 AND id < $2",
 );
 
-static ROUTING_VIEWS: Sql = Sql::new(
-    "SELECT id, view, kind, status, name, circle, dedupe_key, begun_at, updated_at FROM routing \
+static RECORD_VIEWS: Sql = Sql::new(
+    "SELECT id, view, kind, status, name, circle, key, began_at, updated_at FROM records \
      WHERE id >= $1 AND id < $2",
 );
 
@@ -131,7 +131,7 @@ pub(super) async fn views<D: Database>(
     until: &str,
 ) -> Result<BTreeMap<String, Result<StoredView, String>>, D::Error> {
     let mut views = BTreeMap::new();
-    for (sql, columns) in [(&JOB_VIEWS, 2..8), (&OPERATION_VIEWS, 2..6), (&ROUTING_VIEWS, 2..9)] {
+    for (sql, columns) in [(&JOB_VIEWS, 2..8), (&OPERATION_VIEWS, 2..6), (&RECORD_VIEWS, 2..9)] {
         let view = |row: &dyn Columns| -> Result<StoredView, Unfit> {
             let columns = columns.clone().map(|column| row.value(column)).collect::<Result<_, _>>()?;
             Ok(StoredView { view: text(row, 1)?, columns })

@@ -98,7 +98,6 @@ async fn ask_that_replies_closes_the_other_in_the_same_step() {
     .await;
 }
 
-// conforms: R8
 #[tokio::test]
 async fn asks_whose_time_is_over_go_when_others_are_written() {
     on_every_store(async |store| {

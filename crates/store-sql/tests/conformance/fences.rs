@@ -1,5 +1,6 @@
 //! Fences: a commit under a claim is written only while that claim is the record's newest.
 
+use domain::{Lease, RecordKind};
 use store::{Store, StoreError};
 
 use crate::given::*;
@@ -101,6 +102,28 @@ async fn fence_of_one_record_guards_the_whole_commit() {
         assert_eq!(store.commit(commit(changes, at(61))).await, Err(StoreError::Fenced));
         assert_eq!(sight(&*store).await, before);
         assert_eq!(store.load(&job("b")).await, Ok(None));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn leases_of_dead_owners_end_and_those_of_others_run_on() {
+    on_every_store(async |store| {
+        for name in ["a", "b", "c"] {
+            write(&*store, &job(name), vec![created()], at(0)).await;
+        }
+        let dead = taken(&*store, &job("a"), "node-a-1", at(0)).await.claim;
+        let released = taken(&*store, &job("b"), "node-a-2", at(0)).await.claim;
+        store.hand_back(&job("b"), released.fence(), at(1), at(30)).await.unwrap();
+        let alive = taken(&*store, &job("c"), "node-b-1", at(0)).await.claim;
+
+        store.end_leases_of("node-a-", at(5)).await.unwrap();
+
+        let due = store.take_due(RecordKind::Job, take("node-c", at(5), 10)).await.unwrap();
+        assert_eq!(ids(&due), ["work-a"]);
+        let renewed = store.renew(&job("a"), dead.fence(), at(6), Lease::DEFAULT).await;
+        assert_eq!(renewed, Err(StoreError::Fenced));
+        assert!(store.renew(&job("c"), alive.fence(), at(6), Lease::DEFAULT).await.is_ok());
     })
     .await;
 }

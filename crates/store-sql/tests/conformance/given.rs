@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::attention::{Retention, attention};
+use domain::attention::Retention;
 use domain::job::{
     AfterExternal, Conclusion, Details, JobFact, JobSpec, NewJob, ResultRefs, Trigger, Unavailability,
 };
@@ -119,13 +119,35 @@ pub fn accepted(job: &RecordId, next_poll_at: Timestamp) -> Fact {
         next_poll_at,
         expires_at: at(900),
         policy: KindPolicy::default(),
+        bounded_by: None,
+        asked_retry_after_seconds: None,
+        asked_ttl_seconds: None,
+        external_job_id: None,
     })))
+}
+
+/// The same of work that its service knows by this id.
+pub fn known_as(external_job_id: &str, job: &RecordId, next_poll_at: Timestamp) -> Fact {
+    let Fact::Operation(OperationFact::Dispatched(mut accepted)) = accepted(job, next_poll_at) else {
+        unreachable!("it begins an operation")
+    };
+    accepted.external_job_id = Some(external_job_id.to_owned());
+    Fact::Operation(OperationFact::Dispatched(accepted))
+}
+
+pub fn failed_outside() -> Fact {
+    Fact::Operation(OperationFact::Resolved(Ending::Failed {
+        failure_detail: "out of paper".to_owned(),
+        error_code: Some("no_paper".to_owned()),
+        result: ResultRefs::default(),
+    }))
 }
 
 pub fn polled(next_poll_at: Timestamp) -> Fact {
     Fact::Operation(OperationFact::Polled(Polled {
         status: Some(ReportedStatus::Running),
         interval_seconds: Some(30),
+        asked_retry_after_seconds: None,
         progress_hint: Some("page 2".to_owned()),
         progress: None,
         expires_at: None,
@@ -137,6 +159,11 @@ pub fn polled(next_poll_at: Timestamp) -> Fact {
 
 pub fn resolved() -> Fact {
     Fact::Operation(OperationFact::Resolved(Ending::Completed { result: ResultRefs::default() }))
+}
+
+pub fn resolved_with(data: BodyRef) -> Fact {
+    let result = ResultRefs { data: Some(data), ..ResultRefs::default() };
+    Fact::Operation(OperationFact::Resolved(Ending::Completed { result }))
 }
 
 /// The host gave it up while its work may have gone on.
@@ -163,7 +190,7 @@ pub fn change(id: &RecordId, loaded: Option<&Loaded>, facts: Vec<Fact>, at: Time
         id: id.clone(),
         expected: loaded.map_or(Head::default(), |loaded| loaded.head),
         facts: facts.into_iter().map(|fact| NewFact { id: next_fact_id(), fact }).collect(),
-        agenda: attention(&record, Retention::DEFAULT).entry(at),
+        agenda: record.schedule(Retention::DEFAULT).entry(at),
         record: Arc::new(record),
         bodies: Vec::new(),
         fence: None,

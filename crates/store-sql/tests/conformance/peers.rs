@@ -2,13 +2,13 @@
 
 use domain::Json;
 use domain::limits::MAX_LABEL_BYTES;
-use domain::peer::{MAX_PEER_LABELS, Peer, Presence, Sighting};
+use domain::peer::{MAX_PEER_LABELS, Peer, PeerKey, Presence, Sighting};
 use store::{MAX_SIGHTINGS, OfCircle, PeerQuery, Store, StoreError};
 
 use crate::given::*;
 use crate::subject::on_every_store;
 
-fn peer(id: &str, display_name: &str, circle: Option<&str>) -> Peer {
+pub fn peer(id: &str, display_name: &str, circle: Option<&str>) -> Peer {
     Peer {
         id: id.to_owned(),
         display_name: display_name.to_owned(),
@@ -43,24 +43,86 @@ fn all() -> PeerQuery {
 async fn registration_is_kept_whole_and_only_the_next_version_replaces_it() {
     on_every_store(async |store| {
         let first = peer("a", "joan", Some("press"));
+        let (key, unknown) = (first.key(), PeerKey::new(Some("press"), "b"));
         store.keep_peer(first.clone()).await.unwrap();
-        assert_eq!(store.peer("a").await, Ok(Some(first.clone())));
-        let other = Peer { registered_by: "token-2".to_owned(), ..peer("a", "not joan", None) };
+        assert_eq!(store.peer(&key).await, Ok(Some(first.clone())));
+        let other = Peer { registered_by: "token-2".to_owned(), ..peer("a", "not joan", Some("press")) };
         for version in [1, 3, 4] {
             let late = Peer { version, ..other.clone() };
             assert_eq!(store.keep_peer(late).await, Err(StoreError::Conflict));
         }
-        assert_eq!(store.peer("a").await, Ok(Some(first)));
+        assert_eq!(store.peer(&key).await, Ok(Some(first)));
         let second = Peer { version: 2, path: None, labels: Vec::new(), ..other };
         store.keep_peer(second.clone()).await.unwrap();
-        assert_eq!(store.peer("a").await, Ok(Some(second)));
-        assert_eq!(store.forget_peer("a", 1).await, Ok(false));
-        assert_eq!(store.forget_peer("b", 1).await, Ok(false));
-        assert_eq!(store.forget_peer("a", 2).await, Ok(true));
-        assert_eq!(store.peer("a").await, Ok(None));
+        assert_eq!(store.peer(&key).await, Ok(Some(second)));
+        assert_eq!(store.forget_peer(&key, 1).await, Ok(false));
+        assert_eq!(store.forget_peer(&unknown, 1).await, Ok(false));
+        assert_eq!(store.forget_peer(&key, 2).await, Ok(true));
+        assert_eq!(store.peer(&key).await, Ok(None));
         let unknown = Peer { version: 2, ..peer("c", "c", None) };
         assert_eq!(store.keep_peer(unknown).await, Err(StoreError::Conflict));
         assert!(store.facts_after(0, 10).await.unwrap().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn same_id_in_two_circles_is_two_peers() {
+    on_every_store(async |store| {
+        let circles = [None, Some("bindery"), Some("press")];
+        let [nowhere, bindery, press] = circles.map(|circle| peer("a", "joan", circle));
+        for one in [&press, &nowhere, &bindery] {
+            store.keep_peer(one.clone()).await.unwrap();
+            assert_eq!(store.keep_peer(one.clone()).await, Err(StoreError::Conflict));
+        }
+        let again = Peer { version: 2, display_name: "ada".to_owned(), ..bindery.clone() };
+        store.keep_peer(again.clone()).await.unwrap();
+        store
+            .note_sightings(vec![sighting("a", Some("bindery"), "node-b", Presence::Present, 7)])
+            .await
+            .unwrap();
+        let bindery = Peer { present_on: Some("node-b".to_owned()), seen_at: at(7), ..again };
+        for one in [&nowhere, &bindery, &press] {
+            assert_eq!(store.peer(&one.key()).await, Ok(Some(one.clone())));
+        }
+        let with_id = || PeerQuery { id: Some("a".to_owned()), ..all() };
+        store.keep_peer(peer("aa", "joan", None)).await.unwrap();
+        assert_eq!(store.peers(with_id()).await.unwrap().peers, [nowhere.clone(), bindery, press.clone()]);
+        let in_press = PeerQuery { circle: OfCircle::Only(Some("press".to_owned())), ..with_id() };
+        assert_eq!(store.peers(in_press).await.unwrap().peers, std::slice::from_ref(&press));
+        assert_eq!(store.forget_peer(&PeerKey::new(Some("bindery"), "a"), 2).await, Ok(true));
+        assert_eq!(store.peers(with_id()).await.unwrap().peers, [nowhere, press]);
+    })
+    .await;
+}
+
+/// Every page ends within the peers of one id.
+#[tokio::test]
+async fn pages_of_all_circles_skip_and_repeat_no_peer_of_one_id() {
+    on_every_store(async |store| {
+        let mut kept = Vec::new();
+        for id in ["a", "b", "c"] {
+            for circle in [None, Some("bindery"), Some("press")] {
+                let one = peer(id, "joan", circle);
+                store.keep_peer(one.clone()).await.unwrap();
+                kept.push(one.key());
+            }
+        }
+        let joan = Some("joan".to_owned());
+        for (query, wanted) in [
+            (all(), &kept[..]),
+            (PeerQuery { display_name: joan, ..all() }, &kept[..]),
+            (PeerQuery { id: Some("b".to_owned()), ..all() }, &kept[3..6]),
+        ] {
+            let (mut query, mut seen) = (PeerQuery { limit: 2, ..query }, Vec::new());
+            loop {
+                let page = store.peers(query.clone()).await.unwrap();
+                seen.extend(page.peers.iter().map(Peer::key));
+                let Some(next) = page.next else { break };
+                query.after = Some(next);
+            }
+            assert_eq!(seen, wanted);
+        }
     })
     .await;
 }
@@ -114,7 +176,7 @@ async fn sighting_touches_the_peer_of_that_circle_and_nobody_says_that_one_has_g
     on_every_store(async |store| {
         store.keep_peer(peer("a", "joan", Some("press"))).await.unwrap();
         let present_on = async || {
-            let peer = store.peer("a").await.unwrap().unwrap();
+            let peer = store.peer(&PeerKey::new(Some("press"), "a")).await.unwrap().unwrap();
             (peer.present_on, peer.seen_at, peer.version)
         };
         let node = |name: &str| Some(name.to_owned());

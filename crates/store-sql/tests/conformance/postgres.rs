@@ -1,5 +1,6 @@
 //! What only the store on a server promises.
 
+mod anchors;
 mod artifacts;
 mod counts;
 mod database;
@@ -9,6 +10,7 @@ mod losses;
 mod nodes;
 mod opening;
 mod plans;
+mod productions;
 mod proxy;
 mod restarts;
 mod versions;

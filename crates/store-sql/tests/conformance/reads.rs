@@ -47,18 +47,24 @@ async fn record_that_is_not_there_is_not_found() {
     .await;
 }
 
+// conforms: L74
 #[tokio::test]
 async fn record_is_read_as_it_was_committed() {
     on_every_store(async |store| {
         write(&*store, &job("a"), vec![created(), dispatched(1), noted("half")], at(3)).await;
         let committed = next_change(&*store, &job("a"), vec![deferred(&operation("a"))], at(4)).await;
-        let accepted = creation(&operation("a"), accepted(&job("a"), at(9)), at(4));
+        let accepted = creation(&operation("a"), known_as("r-7", &job("a"), at(9)), at(4));
         let step = commit(vec![committed.clone(), accepted.clone()], at(4));
         store.commit(step).await.unwrap();
         let read = store.load(&job("a")).await.unwrap().unwrap();
         assert_eq!((read.record, read.head.version, read.claim), (committed.record, 4, None));
         let read = store.load(&operation("a")).await.unwrap().unwrap();
         assert_eq!((read.record, read.head.version, read.claim), (accepted.record, 1, None));
+        for (fact, seconds) in [(polled(at(40)), 10), (failed_outside(), 40)] {
+            let next = next_change(&*store, &operation("a"), vec![fact], at(seconds)).await;
+            store.commit(commit(vec![next.clone()], at(seconds))).await.unwrap();
+            assert_eq!(store.load(&operation("a")).await.unwrap().unwrap().record, next.record);
+        }
     })
     .await;
 }
@@ -127,6 +133,92 @@ async fn jobs_are_listed_newest_change_first_by_every_filter_and_by_all_of_them_
             ..owner
         };
         assert_eq!(list(all).await, expected(|n| n == 17));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn jobs_are_listed_by_tag_alone_and_with_other_filters() {
+    on_every_store(async |store| {
+        let tags = ["urgent", "urgently", "an \"urgent\" one", "100%_of!", "URGENT"];
+        for number in 0..20_usize {
+            let fact = created_with(|new| {
+                new.spec.circle = Some(format!("circle-{}", number % 2));
+                new.spec.tags = vec![tags[number % 5].to_owned(), format!("number-{number}")];
+                // What looks like a tag and is none.
+                new.spec.title = "urgent".to_owned();
+            });
+            let facts = if number % 4 == 0 { vec![fact, dispatched(1)] } else { vec![fact] };
+            write(&*store, &job(&format!("{number:02}")), facts, at(u64::try_from(number).unwrap())).await;
+        }
+        let expected = |fits: &dyn Fn(usize) -> bool| -> Vec<String> {
+            (0..20).rev().filter(|number| fits(*number)).map(|number| format!("work-{number:02}")).collect()
+        };
+        let tagged = |tag: &str| JobFilter { tag: Some(tag.to_owned()), ..JobFilter::default() };
+        for (place, tag) in tags.into_iter().enumerate() {
+            for limit in [1, 3, 100] {
+                let listed = pages(&*store, tagged(tag), limit).await;
+                let listed: Vec<String> = listed.iter().flat_map(names).collect();
+                assert_eq!(listed, expected(&|number| number % 5 == place), "{tag} in pages of {limit}");
+            }
+        }
+        assert!(names(&store.jobs(query(tagged("urg"), 100)).await.unwrap()).is_empty());
+        let of_circle = JobFilter { circle: Some("circle-1".to_owned()), ..tagged("urgent") };
+        let listed = names(&store.jobs(query(of_circle, 100)).await.unwrap());
+        assert_eq!(listed, expected(&|number| number % 10 == 5));
+        let dispatching = JobFilter { state: Some(JobStateName::Dispatching), ..tagged("urgent") };
+        let listed = names(&store.jobs(query(dispatching, 100)).await.unwrap());
+        assert_eq!(listed, expected(&|number| number % 20 == 0));
+    })
+    .await;
+}
+
+// conforms: L95
+#[tokio::test]
+async fn jobs_known_outside_are_paged_within_their_circle() {
+    on_every_store(async |store| {
+        // Two of a time; those of the other circle are newer, and many.
+        for number in 0..12_i64 {
+            let circle = if number < 5 { "mine" } else { "theirs" };
+            let fact = created_with(|new| new.spec.circle = Some(circle.to_owned()));
+            let (id, operation) = (job(&format!("{number:02}")), operation(&format!("{number:02}")));
+            let when = START.plus_micros(number / 2);
+            write(&*store, &id, vec![fact, dispatched(1), deferred(&operation)], when).await;
+            write(&*store, &operation, vec![known_as("r-7", &id, at(9))], when).await;
+        }
+        // A second operation of a job lists it no second time.
+        write(&*store, &operation("again"), vec![known_as("r-7", &job("00"), at(9))], at(1)).await;
+        write(&*store, &job("over"), vec![created(), dispatched(1), completed()], at(1)).await;
+        write(&*store, &operation("over"), vec![known_as("r-7", &job("over"), at(9))], at(1)).await;
+        let list = async |id: &str, filter: JobFilter, limit: usize| {
+            let mut query = query(filter, limit);
+            let mut listed: Vec<String> = Vec::new();
+            loop {
+                let page = store.jobs_known_as(id, query.clone()).await.unwrap();
+                assert!(page.jobs.len() <= limit, "{:?}", names(&page));
+                listed.extend(names(&page));
+                query.after = page.next;
+                if query.after.is_none() {
+                    return listed;
+                }
+            }
+        };
+        let of_circle = |circle: &str| JobFilter { circle: Some(circle.to_owned()), ..JobFilter::default() };
+        let expected = |numbers: std::ops::Range<usize>| -> Vec<String> {
+            numbers.rev().map(|number| format!("work-{number:02}")).collect()
+        };
+        for limit in [1, 2, 3, 5, 100] {
+            assert_eq!(list("r-7", of_circle("mine"), limit).await, expected(0..5), "in pages of {limit}");
+            assert_eq!(list("r-7", of_circle("theirs"), limit).await, expected(5..12));
+            let all = [vec!["work-over".to_owned()], expected(0..12)].concat();
+            assert_eq!(list("r-7", JobFilter::default(), limit).await, all);
+            let over = JobFilter { state: Some(JobStateName::Completed), ..JobFilter::default() };
+            assert_eq!(list("r-7", over, limit).await, ["work-over"]);
+        }
+        // The first page of one's own circle is full, whatever others have.
+        let first = store.jobs_known_as("r-7", query(of_circle("mine"), 2)).await.unwrap();
+        assert_eq!((names(&first), first.next.is_some()), (expected(3..5), true));
+        assert!(list("r-8", JobFilter::default(), 10).await.is_empty());
     })
     .await;
 }

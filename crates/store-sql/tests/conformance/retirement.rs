@@ -1,21 +1,14 @@
 //! Retirement: everything of a record goes in one commit, and no trace of it is given to another.
 
-use domain::event::EventFact;
-use domain::run::RunFact;
-use domain::{BodyName, Fact, RecordId, RecordKind, job::JobFact, operation::OperationFact};
-use store::{Commit, KeptKey, Removal, Store, StoreError};
+use domain::{BodyName, RecordId};
+use store::{Commit, KeptKey, Removal, Store, StoreError, decode_fact};
 
 use crate::given::*;
 use crate::subject::on_every_store;
 
 /// The commit that retires a record as it is now.
 pub async fn retiring(store: &dyn Store, id: &RecordId, seconds: u64) -> Commit {
-    let fact = match id.kind() {
-        RecordKind::Job => Fact::Job(JobFact::Retired),
-        RecordKind::Operation => Fact::Operation(OperationFact::Retired),
-        RecordKind::Event => Fact::Event(EventFact::Retired),
-        RecordKind::Run => Fact::Run(RunFact::Retired),
-    };
+    let fact = decode_fact(&format!("{}.retired/1", id.kind().as_str()), "\"retired\"").unwrap();
     let mut change = next_change(store, id, vec![fact], at(seconds)).await;
     change.removal = Removal::Record;
     commit(vec![change], at(seconds))

@@ -8,6 +8,7 @@ mod file;
 mod ledger;
 mod losses;
 mod opening;
+mod productions;
 mod rebuilding;
 mod verifying;
 mod versions;

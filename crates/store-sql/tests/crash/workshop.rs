@@ -151,6 +151,8 @@ impl Workshop {
             progress_hint: None,
             policy: KindPolicy::default(),
             jitter: Jitter(0),
+            ttl_limit: None,
+            external_job_id: None,
         };
         let defer = JobCommand::Defer {
             attempt_id: attempt_of(id),

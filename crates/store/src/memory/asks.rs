@@ -3,9 +3,9 @@
 use domain::Timestamp;
 use domain::ask::{Ask, AskChange, Closing, MAX_ASKS_LISTED, MAX_FORGOTTEN_ASKS, MAX_OPEN_ASKS};
 
-use super::{MemoryStore, Tables, ready};
-use crate::asks::{check_ask, too_many_asks};
-use crate::{AskQuery, AskStore, Direction, Reply, StoreError};
+use super::Tables;
+use crate::asks::too_many_asks;
+use crate::{AskQuery, Direction, StoreError};
 
 /// An ask, and when it may be deleted.
 #[derive(Clone, Debug)]
@@ -16,33 +16,16 @@ pub struct KeptAsk {
     pub forget_at: Timestamp,
 }
 
-impl AskStore for MemoryStore {
-    fn keep_ask(&self, ask: Ask, replied: Option<Closing>) -> Reply<'_, bool> {
-        let checked = check_ask(&AskChange::Opened(Box::new(ask.clone())));
-        ready(checked.and_then(|()| self.tables().keep_ask(ask, replied)))
-    }
-
-    fn ask<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Ask>> {
-        ready(Ok(self.tables().asks.get(id).map(|kept| kept.ask.clone())))
-    }
-
-    fn asks(&self, query: AskQuery) -> Reply<'_, Vec<Ask>> {
-        let tables = self.tables();
+impl Tables {
+    pub(super) fn asks(&self, query: &AskQuery) -> Vec<Ask> {
         let mut asks: Vec<Ask> =
-            tables.asks.values().map(|kept| &kept.ask).filter(|ask| query.fits(ask)).cloned().collect();
+            self.asks.values().map(|kept| &kept.ask).filter(|ask| query.fits(ask)).cloned().collect();
         asks.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
         asks.truncate(query.limit().min(MAX_ASKS_LISTED));
-        ready(Ok(asks))
+        asks
     }
 
-    fn close_ask<'a>(&'a self, id: &'a str, closing: Closing) -> Reply<'a, bool> {
-        let checked = check_ask(&AskChange::Closed { id: id.to_owned(), closing: closing.clone() });
-        ready(checked.map(|()| self.tables().close_ask(id, closing)))
-    }
-}
-
-impl Tables {
-    fn keep_ask(&mut self, ask: Ask, replied: Option<Closing>) -> Result<bool, StoreError> {
+    pub(super) fn keep_ask(&mut self, ask: Ask, replied: Option<Closing>) -> Result<bool, StoreError> {
         if self.asks.contains_key(&ask.id) {
             return Ok(false);
         }
@@ -63,7 +46,7 @@ impl Tables {
         Ok(true)
     }
 
-    fn close_ask(&mut self, id: &str, closing: Closing) -> bool {
+    pub(super) fn close_ask(&mut self, id: &str, closing: Closing) -> bool {
         let Some(kept) = self.asks.get_mut(id).filter(|kept| kept.ask.closed.is_none()) else { return false };
         kept.forget_at = closing.forget_at().unwrap_or(kept.forget_at);
         kept.ask.closed = Some(closing);

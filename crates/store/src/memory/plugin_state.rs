@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{MemoryStore, Tables, ready};
+use super::Tables;
 use crate::commit::limits::MAX_PAGE;
 use crate::plugin_state::KEPT_PLUGIN_FACTS;
-use crate::{KeptPluginFact, PluginFact, PluginState, PluginStateChange, PluginStore, Reply, StoreError};
+use crate::{KeptPluginFact, PluginFact, PluginState, PluginStateChange, StoreError};
 
 /// One plugin's state and facts.
 #[derive(Clone, Debug)]
@@ -16,27 +16,13 @@ pub struct KeptPlugin {
     pub facts: BTreeMap<u64, PluginFact>,
 }
 
-impl PluginStore for MemoryStore {
-    fn plugin_state<'a>(&'a self, plugin: &'a str) -> Reply<'a, Option<PluginState>> {
-        ready(Ok(self.tables().plugins.get(plugin).map(|kept| kept.state.clone())))
-    }
-
-    fn plugin_facts<'a>(
-        &'a self,
-        plugin: &'a str,
-        after: u64,
-        limit: usize,
-    ) -> Reply<'a, Vec<KeptPluginFact>> {
-        let tables = self.tables();
-        let facts = tables.plugins.get(plugin).into_iter().flat_map(|kept| &kept.facts);
-        let after = facts.filter(|(number, _)| **number > after).take(limit.min(MAX_PAGE));
-        let kept =
-            |(number, fact): (&u64, &PluginFact)| KeptPluginFact { number: *number, fact: fact.clone() };
-        ready(Ok(after.map(kept).collect()))
-    }
-}
-
 impl Tables {
+    pub(super) fn plugin_facts(&self, plugin: &str, after: u64, limit: usize) -> Vec<KeptPluginFact> {
+        let facts = self.plugins.get(plugin).into_iter().flat_map(|kept| &kept.facts);
+        let after = facts.filter(|(number, _)| **number > after).take(limit.min(MAX_PAGE));
+        after.map(|(number, fact)| KeptPluginFact { number: *number, fact: fact.clone() }).collect()
+    }
+
     /// Refuses a state that was made from another version.
     pub(super) fn check_plugins(&self, changes: &[PluginStateChange]) -> Result<(), StoreError> {
         let version = |plugin: &str| self.plugins.get(plugin).map_or(0, |kept| kept.state.version);

@@ -8,7 +8,6 @@ use crate::{StoreError, Token};
 
 impl Tables {
     pub(super) fn keep_token(&mut self, token: Token) -> Result<(), StoreError> {
-        token.check()?;
         if self.tokens.iter().any(|kept| kept.id == token.id || kept.sha256 == token.sha256) {
             return Err(StoreError::Conflict);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::RecordKind;
 use store::{CodecError, decode_fact, encode_fact, fact_kind};
 
 use crate::samples::{KINDS, every_fact, place};
@@ -22,13 +23,10 @@ fn every_fact_comes_back_as_it_was_written() {
 
 #[test]
 fn payload_under_another_kind_of_the_same_record_is_refused() {
-    let family = |kind: &str| match kind.split_once('.') {
-        Some((family @ ("job" | "event" | "run"), _)) => family.to_owned(),
-        Some(_) | None => "operation".to_owned(),
-    };
     for fact in every_fact() {
         let (own_kind, payload) = (fact_kind(&fact), encode_fact(&fact));
-        let others = KINDS.iter().filter(|kind| **kind != own_kind && family(kind) == family(own_kind));
+        let of = RecordKind::of_fact(own_kind);
+        let others = KINDS.iter().filter(|kind| **kind != own_kind && RecordKind::of_fact(kind) == of);
         for kind in others {
             let refused = decode_fact(kind, &payload).unwrap_err();
             assert!(matches!(refused, CodecError::Payload { .. }), "{kind} took {payload}: {refused}");

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
+mod cancel_samples;
 mod codec;
 mod names;
 mod releases;

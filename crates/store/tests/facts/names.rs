@@ -48,6 +48,8 @@ fn accept() -> OperationCommand {
         progress_hint: None,
         policy: KindPolicy::default(),
         jitter: Jitter(0),
+        ttl_limit: None,
+        external_job_id: None,
     }))
 }
 
@@ -56,7 +58,8 @@ fn answers(answer: PollAnswer) -> OperationCommand {
 }
 
 fn poll_raises() -> OperationCommand {
-    let error = PollError { code: "connect_failed".to_owned(), message: String::new() };
+    let error =
+        PollError { code: "connect_failed".to_owned(), message: String::new(), ..PollError::default() };
     OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter: Jitter(0) }
 }
 

@@ -1,4 +1,5 @@
-//! The facts of every release, as they lie in somebody's ledger. A file of a release that is out is never edited.
+//! The facts of every release, as they lie in somebody's ledger. A file of a release that is out is never edited. `before-0.1.0.jsonl` has those
+//! that hold what a service said.
 //!
 //! The file of the version in the making is written by `LONGHAUL_BLESS=1 cargo test -p store --test facts`.
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use store::{decode_fact, encode_fact, fact_kind};
+use store::{decode_fact, encode_fact, fact_kind, lift_fact};
 
 use crate::samples::{KINDS, every_fact};
 
@@ -64,4 +65,27 @@ fn facts_of_every_release_are_read() {
                 .unwrap_or_else(|error| panic!("{}: {kind}: {error}", release.display()));
         }
     }
+}
+
+#[test]
+fn words_of_services_in_old_facts_are_left_out() {
+    let (mut held, mut kept) = (0, 0);
+    for Line { kind, payload } in lines(&folder().join("before-0.1.0.jsonl")) {
+        let shown = encode_fact(&decode_fact(&kind, payload.get()).unwrap());
+        let (_, exported) = lift_fact(&kind, payload.get());
+        for text in [&shown[..], &exported[..]] {
+            assert!(!text.contains("PATIENT-7"), "{text}");
+        }
+        if payload.get().contains("PATIENT-7") {
+            assert!(
+                ["service_error", "connect_failed"].iter().any(|code| exported.contains(code)),
+                "{exported}"
+            );
+            held += 1;
+        } else {
+            assert_eq!((&shown[..], &exported[..]), (payload.get(), payload.get()));
+            kept += 1;
+        }
+    }
+    assert_eq!((held, kept), (4, 4));
 }

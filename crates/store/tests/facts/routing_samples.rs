@@ -1,6 +1,6 @@
 //! One fact of every variant of events and runs, with every field filled, and again with all that may be left out left out.
 
-use domain::event::{Disposition, EventFact, NewEvent, Origin, Routed, Settlement};
+use domain::event::{Disposition, EventFact, NewEvent, Origin, Processed, Routed, Settlement, Settler};
 use domain::run::{Left, NewRun, Node, NodeKind, OnError, RunEnd, RunFact, Shape, StepEnd};
 use domain::{AttemptId, BodyName, EventId, JobId, Json, OwnerId, RunId};
 use store::body_ref;
@@ -18,9 +18,16 @@ pub fn event(kind: &str) -> Vec<EventFact> {
             let routes = dispositions()
                 .map(|disposition| Routed { pipeline: "tides".to_owned(), disposition })
                 .to_vec();
-            [Settlement { routes, moved_its_run: true }, Settlement::default()]
-                .map(EventFact::Settled)
-                .to_vec()
+            let processed = [Some("work-1".to_owned()), None].map(|work_order_id| Settlement {
+                processed: Some(Processed {
+                    reason: "SCHEDULED".to_owned(),
+                    owner_id: "scheduler-1".to_owned(),
+                    work_order_id,
+                }),
+                ..Settlement::default()
+            });
+            let routed = Settlement { routes, moved_its_run: true, processed: None };
+            [routed, Settlement::default()].into_iter().chain(processed).map(EventFact::Settled).collect()
         }
         "event.timers_moved/1" => BY_MICROS.map(|by_micros| EventFact::TimersMoved { by_micros }).to_vec(),
         "event.retired/1" => vec![EventFact::Retired],
@@ -45,8 +52,11 @@ pub fn run(kind: &str) -> Vec<RunFact> {
         .to_vec(),
         "run.step_reopened/1" => vec![RunFact::StepReopened { visit, job_id }],
         "run.cancel_requested/1" => [Some("ada".to_owned()), None]
-            .map(|by| RunFact::CancelRequested { by, reason: "not needed".to_owned() })
-            .to_vec(),
+            .into_iter()
+            .zip([Some(16), None])
+            .map(|(by, next)| RunFact::CancelRequested { by, reason: "not needed".to_owned(), next })
+            .collect(),
+        "run.cancel_continued/1" => [Some(32), None].map(|next| RunFact::CancelContinued { next }).to_vec(),
         "run.condemned/1" => vec![RunFact::Condemned { reason: "depth_exceeded".to_owned() }],
         "run.ended/1" => [RunEnd::Completed, RunEnd::Failed, RunEnd::Cancelled].map(RunFact::Ended).to_vec(),
         "run.timers_moved/1" => BY_MICROS.map(|by_micros| RunFact::TimersMoved { by_micros }).to_vec(),
@@ -90,6 +100,7 @@ fn new_event(origin: Origin, full: bool) -> NewEvent {
         depth: u32::from(full),
         max_depth: full.then_some(8),
         correlation: full.then(|| Json::parse(r#"{"run_id":"7"}"#).unwrap()),
+        settled_by: if full { Settler::Claimants } else { Settler::Router },
     }
 }
 

@@ -2,25 +2,26 @@
 
 use domain::event::EventFact;
 use domain::job::{
-    AfterExternal, AnswerKept, Caller, CancelAnswer, CancelCause, Conclusion, Details,
-    ExpiryCause as JobExpiry, Holder, Intent, JobFact, JobSpec, JobStateName, NewJob, RequeueCause, Resubmit,
-    ResultRefs, StaleReport, Trigger, Unavailability,
+    AfterExternal, AnswerKept, AttemptLimit, Caller, CallerWait, CancelCause, Conclusion, Details,
+    ExpiryCause as JobExpiry, Holder, Intent, JobFact, JobSpec, JobStateName, NewJob, Release, RequeueCause,
+    Resubmit, ResultRefs, StaleReport, Trigger, Unavailability,
 };
 use domain::operation::{
     Accepted, Cancelability, Ending, ExpiryCause, LatePolled, OperationFact, OperationLink, OperationStatus,
     PollError, Polled, ReportedStatus, Settlement,
 };
-use domain::policy::KindPolicy;
+use domain::policy::{KindPolicy, LifeLimit};
 use domain::run::{RunFact, StepLink};
 use domain::{
     AttemptId, BodyName, BodyRef, Fact, JobId, Json, OperationId, OwnerId, RetryPolicy, RunId, Timestamp,
 };
 use store::body_ref;
 
+use crate::cancel_samples::{cancel_answers, cancel_tries};
 use crate::routing_samples;
 
 /// Every kind of fact that this release writes.
-pub const KINDS: [&str; 52] = [
+pub const KINDS: [&str; 58] = [
     "job.created/1",
     "job.dispatched/1",
     "job.delivered/1",
@@ -73,6 +74,12 @@ pub const KINDS: [&str; 52] = [
     "operation.timers_moved/1",
     "event.timers_moved/1",
     "run.timers_moved/1",
+    "operation.purged/1",
+    "job.cancel_repeated/1",
+    "job.cancel_repeats_counted/1",
+    "job.cancel_tried/1",
+    "job.executor_released/1",
+    "run.cancel_continued/1",
 ];
 
 /// At least one fact of every kind.
@@ -117,6 +124,10 @@ pub fn place(fact: &Fact) -> usize {
             JobFact::TimersMoved { .. } => 48,
             JobFact::SubmitIntended(_) => 31,
             JobFact::StaleReportsCounted { .. } => 47,
+            JobFact::CancelRepeated { .. } => 53,
+            JobFact::CancelRepeatsCounted { .. } => 54,
+            JobFact::CancelTried(_) => 55,
+            JobFact::ExecutorReleased { .. } => 56,
         },
         Fact::Operation(fact) => match fact {
             OperationFact::Dispatched(_) => 22,
@@ -132,6 +143,7 @@ pub fn place(fact: &Fact) -> usize {
             OperationFact::HandleLearned { .. } => 32,
             OperationFact::Settled(_) => 33,
             OperationFact::LatePolled(_) => 34,
+            OperationFact::Purged { .. } => 52,
         },
         Fact::Event(fact) => match fact {
             EventFact::Published(_) => 35,
@@ -150,6 +162,7 @@ pub fn place(fact: &Fact) -> usize {
             RunFact::Ended(_) => 45,
             RunFact::Retired => 46,
             RunFact::TimersMoved { .. } => 51,
+            RunFact::CancelContinued { .. } => 57,
         },
     }
 }
@@ -186,17 +199,22 @@ fn job(kind: &str) -> Vec<JobFact> {
         "job.deferred/1" => [AfterExternal::Finish, AfterExternal::Resume]
             .map(|then| JobFact::Deferred { operation_id: OperationId::new("op-1"), then })
             .to_vec(),
-        "job.submit_intended/1" => [Resubmit::SameKey, Resubmit::Never]
-            .map(|resubmit| {
-                JobFact::SubmitIntended(Box::new(Intent {
-                    operation_id: OperationId::new("op-1"),
-                    kind: "render".to_owned(),
-                    specialist: "render-farm".to_owned(),
-                    request: body(BodyName::Handle).sha256,
-                    resubmit,
-                }))
-            })
-            .to_vec(),
+        "job.submit_intended/1" => [
+            (Resubmit::SameKey, None),
+            (Resubmit::Never, None),
+            (Resubmit::SameKey, Some("the press has no stop".to_owned())),
+        ]
+        .map(|(resubmit, not_cancelable)| {
+            JobFact::SubmitIntended(Box::new(Intent {
+                operation_id: OperationId::new("op-1"),
+                kind: "render".to_owned(),
+                specialist: "render-farm".to_owned(),
+                request: body(BodyName::Handle).sha256,
+                resubmit,
+                not_cancelable,
+            }))
+        })
+        .to_vec(),
         "job.external_arrived/1" => details().map(JobFact::ExternalArrived).to_vec(),
         "job.answered/1" => vec![JobFact::Answered(AnswerKept { answer: body(BodyName::Answer) })],
         "job.resumed/1" => vec![JobFact::Resumed],
@@ -213,8 +231,20 @@ fn job(kind: &str) -> Vec<JobFact> {
         .zip(details().into_iter().cycle())
         .map(|(cause, details)| JobFact::Requeued { due_at: time(), cause, details })
         .collect(),
-        "job.cancel_requested/1" => [Some("ada".to_owned()), None]
-            .map(|by| JobFact::CancelRequested { by, reason: "not needed".to_owned(), limit_at: time() })
+        "job.cancel_requested/1" => [(Some("ada"), Some(time())), (None, Some(time())), (None, None)]
+            .map(|(by, limit_at)| JobFact::CancelRequested {
+                by: by.map(str::to_owned),
+                reason: "not needed".to_owned(),
+                limit_at,
+            })
+            .to_vec(),
+        "job.cancel_repeated/1" => [Some("ada".to_owned()), None]
+            .map(|by| JobFact::CancelRepeated { by, reason: "not needed".to_owned() })
+            .to_vec(),
+        "job.cancel_repeats_counted/1" => vec![JobFact::CancelRepeatsCounted { count: 40 }],
+        "job.cancel_tried/1" => cancel_tries().into_iter().map(JobFact::CancelTried).collect(),
+        "job.executor_released/1" => [Release::Ended, Release::Persists]
+            .map(|release| JobFact::ExecutorReleased { attempt: 2, release })
             .to_vec(),
         "job.cancel_answered/1" => cancel_answers().into_iter().map(JobFact::CancelAnswered).collect(),
         "job.cancelled/1" => [
@@ -265,6 +295,7 @@ fn operation(kind: &str) -> Vec<OperationFact> {
                 result: full_result(),
             },
             Ending::TimedOut,
+            Ending::Expired,
             Ending::Unknown,
             Ending::NobodyToAsk,
         ]
@@ -278,7 +309,8 @@ fn operation(kind: &str) -> Vec<OperationFact> {
             .zip([None, None, None, Some(time())])
             .map(|(answer, next_try_at)| {
                 let told = next_try_at.map(|_| "HTTP 500".to_owned());
-                OperationFact::CancelAnswered { answer, told, next_try_at }
+                let said = next_try_at.map(|_| body_ref(BodyName::Error, b"no"));
+                OperationFact::CancelAnswered { answer, told, said, next_try_at }
             })
             .collect(),
         "operation.cancelled/1" => vec![OperationFact::Cancelled],
@@ -286,6 +318,8 @@ fn operation(kind: &str) -> Vec<OperationFact> {
             ExpiryCause::LifetimeOver,
             ExpiryCause::MaxAttemptsExhausted,
             ExpiryCause::Abandoned("job_expired".to_owned()),
+            ExpiryCause::SubmitOutcomeUnknown,
+            ExpiryCause::VolatileLost,
         ]
         .map(|cause| OperationFact::Expired { cause })
         .to_vec(),
@@ -295,17 +329,22 @@ fn operation(kind: &str) -> Vec<OperationFact> {
         "operation.timers_moved/1" => {
             BY_MICROS.map(|by_micros| OperationFact::TimersMoved { by_micros }).to_vec()
         }
+        "operation.purged/1" => {
+            [false, true].map(|handle_kept| OperationFact::Purged { handle_kept }).to_vec()
+        }
         "operation.retired/1" => vec![OperationFact::Retired],
         "operation.handle_learned/1" => {
             [Cancelability::Cancelable, Cancelability::NotCancelable("no".to_owned())]
                 .map(|cancelability| OperationFact::HandleLearned {
                     handle: body(BodyName::Handle),
                     cancelability,
+                    external_job_id: Some("render-7".to_owned()),
                 })
                 .to_vec()
         }
         "operation.late_polled/1" => {
-            let error = PollError { code: "connect_failed".to_owned(), message: "refused".to_owned() };
+            let error =
+                PollError { code: "connect_failed".to_owned(), status: Some(502), ..PollError::default() };
             [(Some(error), Some(time())), (None, None)]
                 .map(|(error, next_poll_at)| OperationFact::LatePolled(LatePolled { error, next_poll_at }))
                 .to_vec()
@@ -349,6 +388,10 @@ fn full_job() -> NewJob {
         visibility: "private".to_owned(),
         tags: vec!["cover".to_owned(), "urgent \"now\"".to_owned()],
         execution: Some(Json::parse(r#"{"delivery":{"kind":"ask"}}"#).unwrap()),
+        expires_by: Some(LifeLimit::MaxTtl),
+        allow_restart_recovery: true,
+        catalog_digest: text("sha256:0a1b"),
+        wait: Some(CallerWait::Asked(1_500)),
         step: Some(Box::new(StepLink {
             run_id: RunId::new("run-1"),
             visit: 3,
@@ -380,6 +423,9 @@ fn full_details() -> Details {
         question: Some(body(BodyName::Question)),
         result: full_result(),
         provenance: Some(body(BodyName::Provenance)),
+        attempts_used_up: true,
+        limit: Some(Box::new(AttemptLimit::Executor { seconds: 2, command: Some("poll".to_owned()) })),
+        release: Some(Release::Ended),
     }
 }
 
@@ -411,6 +457,10 @@ fn accepted(cancelability: Cancelability) -> Accepted {
         next_poll_at: time(),
         expires_at: time().plus_seconds(900),
         policy: KindPolicy::default(),
+        bounded_by: Some(LifeLimit::JobTtl),
+        asked_retry_after_seconds: Some(99_999),
+        asked_ttl_seconds: Some(99_999),
+        external_job_id: Some("render-7".to_owned()),
     }
 }
 
@@ -422,10 +472,16 @@ fn full_poll() -> Polled {
     Polled {
         status: Some(ReportedStatus::Running),
         interval_seconds: Some(30),
+        asked_retry_after_seconds: Some(40),
         progress_hint: Some("page 2".to_owned()),
         progress: Some(Json::parse(r#"{"page":2}"#).unwrap()),
         expires_at: Some(time()),
-        error: Some(PollError { code: "connect_failed".to_owned(), message: "no route".to_owned() }),
+        error: Some(PollError {
+            code: "connect_failed".to_owned(),
+            status: Some(503),
+            said: Some(body_ref(BodyName::Error, b"no paper")),
+            ..PollError::default()
+        }),
         invalid_hint: true,
         next_poll_at: time(),
     }
@@ -435,6 +491,7 @@ fn quiet_poll() -> Polled {
     Polled {
         status: None,
         interval_seconds: None,
+        asked_retry_after_seconds: None,
         progress_hint: None,
         progress: None,
         expires_at: None,
@@ -442,15 +499,6 @@ fn quiet_poll() -> Polled {
         invalid_hint: false,
         next_poll_at: time(),
     }
-}
-
-fn cancel_answers() -> Vec<CancelAnswer> {
-    vec![
-        CancelAnswer::Cancelled,
-        CancelAnswer::Accepted,
-        CancelAnswer::Refused("too late".to_owned()),
-        CancelAnswer::Unreachable,
-    ]
 }
 
 fn body(name: BodyName) -> BodyRef {

@@ -1,16 +1,17 @@
 //! Attempts: how one begins, goes on and is lost.
 
-use crate::job::attempt::Trigger;
+use crate::job::attempt::{Release, Trigger};
 use crate::job::command::{Dispatch, Retryable};
-use crate::job::details::Details;
-use crate::job::ends::{self, SUBMIT_OUTCOME_UNKNOWN, cancelled};
+use crate::job::details::{AttemptLimit, Details, ResultRefs};
+use crate::job::ends::{self, SUBMIT_OUTCOME_UNKNOWN};
 use crate::job::fact::{CancelCause, Conclusion, JobFact, RequeueCause, Unavailability};
-use crate::job::holder::Reporter;
+use crate::job::holder::{Holder, Reporter};
 use crate::job::intent::Resubmit;
-use crate::job::state::{Job, JobState, JobStateName};
+use crate::job::phase::{Ended, Held, Phase};
+use crate::job::state::{Job, JobStateName};
 use crate::limits::{MAX_ID_BYTES, check_text};
 use crate::planted::{Bug, planted};
-use crate::{AttemptId, Decision, Jitter, Refusal, Timestamp};
+use crate::{AttemptId, BodyRef, Decision, Jitter, Refusal, Timestamp};
 
 /// Exactly one runner gets a queued job: the commit's expected version lets one of these facts in.
 pub(super) fn dispatch(job: &Job, order: &Dispatch, now: Timestamp) -> Decision<JobFact> {
@@ -37,9 +38,9 @@ pub(super) fn queue_again(job: &Job, trigger: Trigger, now: Timestamp) -> Decisi
     if !job.goes_back_to_pullers(trigger) {
         return Refusal::NotRunnable { state: job.state.name() }.into();
     }
-    match (&job.state, may_begin(job, trigger, now)) {
+    match (job.state.phase(), may_begin(job, trigger, now)) {
         (_, Err(refusal)) => refusal.into(),
-        (JobState::Queued { due_at }, Ok(())) if *due_at <= now => Decision::Nothing,
+        (Phase::Queued { due_at }, Ok(())) if due_at <= now => Refusal::WaitsForPuller.into(),
         (_, Ok(())) => {
             let details = Details::default();
             Decision::fact(JobFact::Requeued { due_at: now, cause: RequeueCause::Asked, details })
@@ -50,68 +51,39 @@ pub(super) fn queue_again(job: &Job, trigger: Trigger, now: Timestamp) -> Decisi
 /// Whether another attempt may begin, for this reason.
 fn may_begin(job: &Job, trigger: Trigger, now: Timestamp) -> Result<(), Refusal> {
     let state = job.state.name();
-    match (&job.state, trigger) {
-        (
-            JobState::Queued { .. } | JobState::Failed | JobState::Unavailable { .. } | JobState::Delivered,
-            _,
-        ) if job.cancel.is_some() && !state.is_terminal() => Err(Refusal::CancelPending),
-        (JobState::Queued { due_at }, Trigger::Automatic)
-            if now < *due_at && !planted(Bug::DispatchedEarly) =>
-        {
-            Err(Refusal::NotDue { due_at: *due_at })
+    match (job.state.phase(), trigger) {
+        (Phase::Queued { .. } | Phase::Held(Held::Delivered), _) if job.cancel.is_some() => {
+            Err(Refusal::CancelPending)
         }
-        (JobState::Queued { .. }, Trigger::Automatic | Trigger::Run)
-        | (JobState::Failed | JobState::Unavailable { .. }, Trigger::Run | Trigger::Retry)
-        | (JobState::Delivered, Trigger::Retry) => may_be_done(job, now),
+        // Whoever asked to stop it must not find it done again.
+        (Phase::Ended(Ended::Failed | Ended::Unavailable { .. }), Trigger::Run | Trigger::Retry)
+            if job.cancel.is_some() && !planted(Bug::RetriedAfterLateCancel) =>
+        {
+            Err(Refusal::CancelRequested)
+        }
+        (Phase::Queued { due_at }, Trigger::Automatic) if now < due_at && !planted(Bug::DispatchedEarly) => {
+            Err(Refusal::NotDue { due_at })
+        }
+        (Phase::Queued { .. }, Trigger::Automatic | Trigger::Run)
+        | (Phase::Ended(Ended::Failed | Ended::Unavailable { .. }), Trigger::Run | Trigger::Retry)
+        | (Phase::Held(Held::Delivered), Trigger::Retry) => may_be_done(job, now),
         // Whoever asked for input may have gone: the attempt id that it knows must not be the fence of the next.
-        (JobState::Running, Trigger::Automatic) if job.goes_on_with_another() => match job.cancel {
+        (Phase::Held(Held::Running), Trigger::Automatic) if job.goes_on_with_another() => match job.cancel {
             Some(_) => Err(Refusal::CancelPending),
             None => may_be_done(job, now),
         },
         (_, Trigger::Automatic) if planted(Bug::DispatchFromAnyState) => may_be_done(job, now),
-        (JobState::Queued { .. }, Trigger::Retry | Trigger::Continued) => {
+        (Phase::Ended(_), Trigger::Automatic | Trigger::Continued) => Err(Refusal::Terminal { state }),
+        (Phase::Held(_) | Phase::Waiting(_), Trigger::Automatic | Trigger::Continued) => {
+            Err(Refusal::LeaseHeld { state })
+        }
+        (Phase::Held(_) | Phase::Waiting(_) | Phase::Ended(_), Trigger::Run) => {
+            Err(Refusal::NotRunnable { state })
+        }
+        (Phase::Queued { .. }, Trigger::Retry | Trigger::Continued)
+        | (Phase::Held(_) | Phase::Waiting(_) | Phase::Ended(_), Trigger::Retry) => {
             Err(Refusal::NotRetryable { state })
         }
-        (
-            JobState::Completed
-            | JobState::Failed
-            | JobState::Cancelled
-            | JobState::Expired
-            | JobState::Unavailable { .. },
-            Trigger::Automatic | Trigger::Continued,
-        ) => Err(Refusal::Terminal { state }),
-        (
-            JobState::Dispatching
-            | JobState::Delivered
-            | JobState::Running
-            | JobState::AwaitingInput
-            | JobState::AwaitingExternal { .. }
-            | JobState::Blocked,
-            Trigger::Automatic | Trigger::Continued,
-        ) => Err(Refusal::LeaseHeld { state }),
-        (
-            JobState::Dispatching
-            | JobState::Delivered
-            | JobState::Running
-            | JobState::AwaitingInput
-            | JobState::AwaitingExternal { .. }
-            | JobState::Blocked
-            | JobState::Completed
-            | JobState::Cancelled
-            | JobState::Expired,
-            Trigger::Run,
-        ) => Err(Refusal::NotRunnable { state }),
-        (
-            JobState::Dispatching
-            | JobState::Running
-            | JobState::AwaitingInput
-            | JobState::AwaitingExternal { .. }
-            | JobState::Blocked
-            | JobState::Completed
-            | JobState::Cancelled
-            | JobState::Expired,
-            Trigger::Retry,
-        ) => Err(Refusal::NotRetryable { state }),
     }
 }
 
@@ -130,21 +102,16 @@ pub(super) fn resume(job: &Job, attempt_id: &AttemptId) -> Decision<JobFact> {
     if let Err(refusal) = ends::current(job, attempt_id) {
         return refusal.into();
     }
-    match job.state {
-        JobState::Running if job.resume_pending && job.cancel.is_some() => Refusal::CancelPending.into(),
-        JobState::Running if job.resume_pending => Decision::fact(JobFact::Resumed),
-        JobState::Running => Decision::Nothing,
-        JobState::Queued { .. }
-        | JobState::Dispatching
-        | JobState::Delivered
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => Refusal::NotRunnable { state: job.state.name() }.into(),
+    match job.state.phase() {
+        Phase::Held(Held::Running) if job.resume_pending && job.cancel.is_some() => {
+            Refusal::CancelPending.into()
+        }
+        Phase::Held(Held::Running) if job.resume_pending => Decision::fact(JobFact::Resumed),
+        Phase::Held(Held::Running) => Decision::Nothing,
+        Phase::Held(Held::Dispatching | Held::Delivered)
+        | Phase::Queued { .. }
+        | Phase::Waiting(_)
+        | Phase::Ended(_) => Refusal::NotRunnable { state: job.state.name() }.into(),
     }
 }
 
@@ -152,19 +119,13 @@ pub(super) fn deliver(job: &Job, attempt_id: &AttemptId) -> Decision<JobFact> {
     if let Err(refusal) = ends::current(job, attempt_id) {
         return refusal.into();
     }
-    match job.state {
-        JobState::Dispatching => Decision::fact(JobFact::Delivered),
+    match job.state.phase() {
+        Phase::Held(Held::Dispatching) => Decision::fact(JobFact::Delivered),
         // The executor may have started before its acceptance was recorded.
-        JobState::Delivered | JobState::Running => Decision::Nothing,
-        JobState::Queued { .. }
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => ends::no_move(job, JobStateName::Delivered).into(),
+        Phase::Held(Held::Delivered | Held::Running) => Decision::Nothing,
+        Phase::Queued { .. } | Phase::Waiting(_) | Phase::Ended(_) => {
+            ends::no_move(job, JobStateName::Delivered).into()
+        }
     }
 }
 
@@ -173,69 +134,61 @@ pub(super) fn heartbeat(job: &Job, attempt_id: &AttemptId, by: &Reporter) -> Dec
     if let Err(refusal) = ends::handed_to(job, attempt_id, by).and_then(|()| ends::current(job, attempt_id)) {
         return refusal.into();
     }
-    match job.state {
-        JobState::Dispatching | JobState::Delivered => Decision::fact(JobFact::Started(Details::default())),
+    match job.state.phase() {
+        Phase::Held(Held::Dispatching | Held::Delivered) => {
+            Decision::fact(JobFact::Started(Details::default()))
+        }
         // Answered, it is handed out anew: to whoever pulls next.
-        JobState::Running if job.resume_pending && job.spec.executor.is_none() => {
+        Phase::Held(Held::Running) if job.resume_pending && job.spec.executor.is_none() => {
             Refusal::StaleAttempt.into()
         }
-        JobState::Running
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked => Decision::Nothing,
-        JobState::Queued { .. } => Refusal::StaleAttempt.into(),
-        JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => Refusal::Terminal { state: job.state.name() }.into(),
+        Phase::Held(Held::Running) | Phase::Waiting(_) => Decision::Nothing,
+        Phase::Queued { .. } => Refusal::StaleAttempt.into(),
+        Phase::Ended(_) => Refusal::Terminal { state: job.state.name() }.into(),
     }
 }
 
 pub(super) fn lose_lease(
     job: &Job,
     attempt_id: &AttemptId,
+    error: Option<BodyRef>,
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision<JobFact> {
-    match job.state {
-        JobState::Dispatching | JobState::Delivered | JobState::Running
-            if ends::current(job, attempt_id).is_ok() && !job.resume_pending =>
-        {
+    match job.state.phase() {
+        Phase::Held(_) if ends::current(job, attempt_id).is_ok() && !job.resume_pending => {
+            let result = ResultRefs { error, ..ResultRefs::default() };
             let never_again = job.intent.as_ref().is_some_and(|intent| intent.resubmit == Resubmit::Never);
             if job.cancel.is_some() {
-                ends::abandoning(job, cancelled(CancelCause::LeaseLost), SUBMIT_OUTCOME_UNKNOWN)
-            } else if job.may_retry_by_itself() && !never_again {
-                let wait = job.spec.retry.wait_micros(job.attempt_count, jitter);
+                let details = Details { result, ..Details::default() };
+                let end = JobFact::Cancelled(Conclusion { cause: CancelCause::LeaseLost, details });
+                ends::abandoning(job, end, SUBMIT_OUTCOME_UNKNOWN)
+            } else if job.may_follow_a_lost_worker() && !never_again {
+                let wait = job.retry_after_loss().wait_micros(job.attempt_count, jitter);
                 let due_at = now.plus_micros(wait);
-                let details = Details::default();
+                let details = Details { result, ..Details::default() };
                 Decision::fact(JobFact::Requeued { due_at, cause: RequeueCause::LeaseLost, details })
             } else {
                 // A second start that nobody asked for would be worse than none.
                 let end = match &job.intent {
                     // The same end as when whoever made the request says that nobody knows what came of it.
-                    Some(_) => JobFact::Failed(Details::because(SUBMIT_OUTCOME_UNKNOWN)),
+                    Some(_) => {
+                        JobFact::Failed(Details { result, ..Details::because(SUBMIT_OUTCOME_UNKNOWN) })
+                    }
                     None => JobFact::BecameUnavailable(Conclusion {
                         cause: Unavailability::LeaseLost,
-                        details: Details::default(),
+                        details: Details {
+                            attempts_used_up: job.used_its_last_worker(),
+                            result,
+                            ..Details::default()
+                        },
                     }),
                 };
                 ends::abandoning(job, end, SUBMIT_OUTCOME_UNKNOWN)
             }
         }
         // Another attempt is current, or nobody needs a lease here any more.
-        JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::Queued { .. }
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => Decision::Nothing,
+        Phase::Held(_) | Phase::Queued { .. } | Phase::Waiting(_) | Phase::Ended(_) => Decision::Nothing,
     }
 }
 
@@ -246,31 +199,30 @@ pub(super) fn time_out_attempt(
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision<JobFact> {
-    match job.state {
-        JobState::Dispatching | JobState::Delivered | JobState::Running
-            if ends::current(job, attempt_id).is_ok() =>
-        {
-            match job.attempt_ends_at() {
-                Some(limit) if limit <= now => {
-                    let details = Details::because("timed_out");
-                    Decision::fact(ends::failed_or_requeued(job, details, Retryable::Yes, jitter, now))
-                }
-                Some(due_at) => Refusal::NotDue { due_at }.into(),
-                None => Decision::Nothing,
+    match job.state.phase() {
+        Phase::Held(_) if ends::current(job, attempt_id).is_ok() => match job.attempt_ends_at() {
+            Some(limit) if limit <= now => {
+                let details =
+                    Details { limit: Some(Box::new(AttemptLimit::Job)), ..Details::because("timed_out") };
+                Decision::fact(ends::failed_or_requeued(job, details, Retryable::Yes, jitter, now))
             }
-        }
+            Some(due_at) => Refusal::NotDue { due_at }.into(),
+            None => Decision::Nothing,
+        },
         // Another attempt is current, or its time does not run any more.
-        JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::Queued { .. }
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => Decision::Nothing,
+        Phase::Held(_) | Phase::Queued { .. } | Phase::Waiting(_) | Phase::Ended(_) => Decision::Nothing,
+    }
+}
+
+/// What became of the executor of an attempt is written down once, also when the job is over or goes on with another attempt.
+pub(in crate::job) fn record_release(
+    job: &Job,
+    attempt_id: &AttemptId,
+    release: Release,
+) -> Decision<JobFact> {
+    let ours = job.attempts.iter().find(|attempt| attempt.id == *attempt_id);
+    match ours.filter(|attempt| attempt.holder == Holder::Daemon && attempt.release.is_none()) {
+        Some(attempt) => Decision::fact(JobFact::ExecutorReleased { attempt: attempt.number, release }),
+        None => Decision::Nothing,
     }
 }

@@ -1,13 +1,16 @@
 //! Work that goes on outside: how it begins, and what its end means for the job.
 
+use crate::job::attempt::Release;
 use crate::job::command::{LeftBy, OperationEnding, Retryable};
 use crate::job::details::Details;
-use crate::job::ends::{self, cancelled};
+use crate::job::ends;
 use crate::job::fact::{CancelCause, Conclusion, ExpiryCause, JobFact};
+use crate::job::phase::{Phase, Waiting};
 use crate::job::report;
-use crate::job::state::{AfterExternal, Job, JobState, JobStateName};
+use crate::job::state::{AfterExternal, Job, JobStateName};
 use crate::operation::{CancelOrigin, NewOperation, OperationCommand, PollError};
 use crate::planted::{Bug, planted};
+use crate::policy::{KindPolicy, Persistence};
 use crate::{AttemptId, Decision, Jitter, OperationId, Refusal, Timestamp};
 
 pub(super) fn defer(
@@ -31,17 +34,21 @@ pub(super) fn defer(
     if let Err(refusal) = ends::current(job, attempt_id) {
         return unwanted(refusal);
     }
-    match &job.state {
-        JobState::Dispatching | JobState::Delivered | JobState::Running => {
+    match job.state.phase() {
+        Phase::Held(_) => {
             let deferred = JobFact::Deferred { operation_id: operation_id.clone(), then };
             // It belongs to this job and this attempt, and the job's own end bounds it, whatever its executor says.
             let limit_at = job.expires_at().filter(|_| !planted(Bug::OperationOutlivesJob));
             let deadline_at = crate::time::earliest(operation.deadline_at, limit_at);
+            // What a worker outside has left there goes with no daemon.
+            let by_worker = job.last_attempt().is_some_and(|attempt| attempt.owner.outside_name().is_some());
+            let persistence = if by_worker { Persistence::Durable } else { operation.policy.persistence };
             let operation = NewOperation {
                 job_id: job.id.clone(),
                 circle: job.spec.circle.clone(),
                 attempt_id: attempt_id.clone(),
                 deadline_at,
+                policy: KindPolicy { persistence, ..operation.policy.clone() },
                 ..operation.clone()
             };
             let accept = OperationCommand::Accept(Box::new(operation));
@@ -65,16 +72,10 @@ pub(super) fn defer(
                 ),
             }
         }
-        JobState::AwaitingExternal { operation, .. } if operation == operation_id => Decision::Nothing,
-        JobState::Queued { .. }
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => unwanted(ends::no_move(job, JobStateName::AwaitingExternal)),
+        Phase::Waiting(Waiting::External { operation, .. }) if operation == operation_id => Decision::Nothing,
+        Phase::Queued { .. } | Phase::Waiting(_) | Phase::Ended(_) => {
+            unwanted(ends::no_move(job, JobStateName::AwaitingExternal))
+        }
     }
 }
 
@@ -120,49 +121,44 @@ pub(super) fn conclude_operation(
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision<JobFact> {
-    let then = match &job.state {
-        JobState::AwaitingExternal { operation, then } if operation == operation_id => *then,
-        JobState::AwaitingExternal { .. }
-        | JobState::Queued { .. }
-        | JobState::Dispatching
-        | JobState::Delivered
-        | JobState::Running
-        | JobState::AwaitingInput
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => return Decision::Nothing,
+    let then = match job.state.phase() {
+        Phase::Waiting(Waiting::External { operation, then }) if operation == operation_id => then,
+        Phase::Waiting(_) | Phase::Queued { .. } | Phase::Held(_) | Phase::Ended(_) => {
+            return Decision::Nothing;
+        }
     };
     match ending {
         OperationEnding::Completed(result) => {
             let details = Details { result: result.clone(), ..Details::default() };
             Decision::fact(match then {
-                AfterExternal::Finish => JobFact::Completed(details),
+                AfterExternal::Finish => JobFact::Completed(over_outside(details)),
                 // What went on outside is over and nobody goes on: the cancel is confirmed.
-                AfterExternal::Resume if job.cancel.is_some() => cancelled(CancelCause::Confirmed),
+                AfterExternal::Resume if job.cancel.is_some() => cancelled_outside(),
                 AfterExternal::Resume => JobFact::ExternalArrived(details),
             })
         }
         OperationEnding::Failed { reason, result, retryable } => {
             let details =
                 Details { reason: Some(reason.clone()), result: result.clone(), ..Details::default() };
-            Decision::fact(ends::failed_or_requeued(job, details, *retryable, jitter, now))
+            Decision::fact(ends::failed_or_requeued(job, over_outside(details), *retryable, jitter, now))
         }
-        OperationEnding::TimedOut => Decision::fact(ends::failed_or_requeued(
+        OperationEnding::GivenUp { reason, result } => {
+            let details =
+                Details { reason: Some(reason.clone()), result: result.clone(), ..Details::default() };
+            Decision::fact(ends::failed_or_requeued(job, details, Retryable::No, jitter, now))
+        }
+        OperationEnding::TimedOut(again) => Decision::fact(ends::failed_or_requeued(
             job,
-            Details::because("operation_timed_out"),
-            Retryable::Yes,
+            over_outside(Details::because("operation_timed_out")),
+            *again,
             jitter,
             now,
         )),
         OperationEnding::Unknown => Decision::fact(JobFact::Failed(Details::because("operation_unknown"))),
-        OperationEnding::Cancelled if job.cancel.is_some() => {
-            Decision::fact(cancelled(CancelCause::Confirmed))
-        }
+        OperationEnding::Cancelled if job.cancel.is_some() => Decision::fact(cancelled_outside()),
         OperationEnding::Cancelled => {
-            Decision::fact(JobFact::Failed(Details::because("operation_cancelled_outside")))
+            let details = Details::because("operation_cancelled_outside");
+            Decision::fact(JobFact::Failed(over_outside(details)))
         }
         OperationEnding::Expired { last_error } => {
             let note = last_error.as_ref().map(PollError::told);
@@ -170,4 +166,14 @@ pub(super) fn conclude_operation(
             Decision::fact(JobFact::Expired(Conclusion { cause: ExpiryCause::OperationExpired, details }))
         }
     }
+}
+
+/// The service has said that nothing of the work runs there any more.
+fn over_outside(details: Details) -> Details {
+    Details { release: Some(Release::Ended), ..details }
+}
+
+fn cancelled_outside() -> JobFact {
+    let details = over_outside(Details::default());
+    JobFact::Cancelled(Conclusion { cause: CancelCause::Confirmed, details })
 }

@@ -5,32 +5,25 @@ use crate::job::details::Details;
 use crate::job::ends::{self, SUBMIT_OUTCOME_UNKNOWN};
 use crate::job::fact::{JobFact, RequeueCause};
 use crate::job::intent::{Intent, Resubmit};
-use crate::job::state::{Job, JobState, JobStateName};
+use crate::job::phase::Phase;
+use crate::job::state::{Job, JobStateName};
 use crate::{AttemptId, Decision, Jitter, Refusal, Timestamp};
 
 pub(super) fn intend(job: &Job, attempt_id: &AttemptId, intent: &Intent) -> Decision<JobFact> {
     if let Err(refusal) = intent.check().and_then(|()| ends::current(job, attempt_id)) {
         return refusal.into();
     }
-    match &job.state {
+    match job.state.phase() {
         // Whoever asked to stop it must not find it started afterwards.
-        JobState::Dispatching | JobState::Delivered | JobState::Running if job.cancel.is_some() => {
-            Refusal::CancelPending.into()
-        }
-        JobState::Dispatching | JobState::Delivered | JobState::Running => match &job.intent {
+        Phase::Held(_) if job.cancel.is_some() => Refusal::CancelPending.into(),
+        Phase::Held(_) => match &job.intent {
             None => Decision::fact(JobFact::SubmitIntended(Box::new(intent.clone()))),
             Some(open) if open.operation_id == intent.operation_id => Decision::Nothing,
             Some(_) => Refusal::SubmitOpen.into(),
         },
-        JobState::Queued { .. }
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => ends::no_move(job, JobStateName::AwaitingExternal).into(),
+        Phase::Queued { .. } | Phase::Waiting(_) | Phase::Ended(_) => {
+            ends::no_move(job, JobStateName::AwaitingExternal).into()
+        }
     }
 }
 
@@ -47,8 +40,8 @@ pub(super) fn lose(
         return refusal.into();
     }
     let mut details = details.clone();
-    match &job.state {
-        JobState::Dispatching | JobState::Delivered | JobState::Running => {
+    match job.state.phase() {
+        Phase::Held(_) => {
             // Without an intent nothing was given to anyone: an ordinary failure.
             if job.intent.is_some() {
                 details.reason = Some(SUBMIT_OUTCOME_UNKNOWN.to_owned());
@@ -56,15 +49,9 @@ pub(super) fn lose(
             let failed = ends::failed_or_requeued(job, details, again, jitter, now);
             closing(job, failed, SubmitWord::Unsaid)
         }
-        JobState::Queued { .. }
-        | JobState::AwaitingInput
-        | JobState::AwaitingExternal { .. }
-        | JobState::Blocked
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::Expired
-        | JobState::Unavailable { .. } => ends::no_move(job, JobStateName::Failed).into(),
+        Phase::Queued { .. } | Phase::Waiting(_) | Phase::Ended(_) => {
+            ends::no_move(job, JobStateName::Failed).into()
+        }
     }
 }
 

@@ -1,19 +1,27 @@
 //! Cancels: a request first, an end only when confirmed or when its time is over.
 
 use super::*;
-use crate::limits::{KEPT_CANCEL_ANSWERS, MAX_LABEL_BYTES, MAX_NOTE_BYTES};
+use crate::limits::{KEPT_CANCEL_ANSWERS, KEPT_CANCEL_REPEATS, MAX_LABEL_BYTES, MAX_NOTE_BYTES};
 use crate::operation::{CancelOrigin, OperationCommand};
 
 fn requested_now() -> JobFact {
     JobFact::CancelRequested {
         by: Some("ada".to_owned()),
         reason: "not needed".to_owned(),
-        limit_at: NOW.plus_seconds(CANCEL_LIMIT_SECONDS),
+        limit_at: Some(NOW.plus_seconds(CANCEL_LIMIT_SECONDS)),
     }
 }
 
+fn repeated() -> JobFact {
+    JobFact::CancelRepeated { by: Some("ada".to_owned()), reason: "not needed".to_owned() }
+}
+
+fn tried(number: u32, tried: CancelTry) -> JobCommand {
+    JobCommand::RecordCancelTry { attempt_id: attempt(number), tried }
+}
+
 fn answers(number: u32, answer: CancelAnswer) -> JobCommand {
-    JobCommand::RecordCancelAnswer { attempt_id: attempt(number), answer }
+    JobCommand::RecordCancelAnswer { attempt_id: attempt(number), answer, release: None }
 }
 
 fn asked_by_the_job() -> OperationCommand {
@@ -74,29 +82,113 @@ fn a_cancel_of_dispatched_work_is_a_request_that_shows_until_it_is_confirmed() {
 
 #[test]
 fn a_cancel_of_unmanaged_work_in_progress_waits_for_its_doer() {
-    let job = check(&[created(), started()], request_cancel(), Decision::fact(requested_now())).unwrap();
-    assert_eq!(job.state, JobState::Running);
-    let given = [created(), started(), cancel_requested()];
-    let confirmed = Decision::fact(cancelled(CancelCause::Confirmed));
-    check(&given, patch(JobStateName::Cancelled), confirmed);
+    let requested = Decision::fact(late_cancel());
+    let job = check(&[created(), started()], request_cancel(), requested).unwrap();
+    assert_eq!((job.state.clone(), job.cancel_limit_at()), (JobState::Running, None));
+    // Also one that an older version gave a time limit.
+    for asked in [late_cancel(), cancel_requested()] {
+        let given = [created(), started(), asked];
+        let confirmed = Decision::fact(cancelled(CancelCause::Confirmed));
+        check(&given, patch(JobStateName::Cancelled), confirmed);
+        let never = Refusal::NotDue { due_at: Timestamp::from_micros(i64::MAX) };
+        let much_later = NOW.plus_seconds(86_400);
+        check_at(much_later, &given, JobCommand::TimeOutCancel, Decision::refuse(never));
+        let completed =
+            check_at(much_later, &given, patch(JobStateName::Completed), Decision::fact(completed()));
+        assert_eq!(completed.unwrap().state, JobState::Completed);
+    }
 }
 
 #[test]
-fn a_second_request_changes_nothing() {
-    for (_, given) in pending() {
+fn repeated_requests_are_kept_up_to_a_number_and_then_counted() {
+    let over = dispatched_and_over()
+        .into_iter()
+        .map(|(state, given)| (state, [given, vec![late_cancel()]].concat()));
+    for (state, mut given) in pending().into_iter().chain(over) {
+        let before = job(&given);
+        for _ in 0..KEPT_CANCEL_REPEATS {
+            let job = check(&given, request_cancel(), Decision::fact(repeated())).unwrap();
+            assert_eq!((job.state.name(), &job.state_reason), (state, &before.state_reason));
+            given.push(repeated());
+        }
+        assert!(job(&given).counts_cancel_repeat());
         check(&given, request_cancel(), Decision::Nothing);
+        let counted = Decision::fact(JobFact::CancelRepeatsCounted { count: 40 });
+        let job = check(&given, JobCommand::CountCancelRepeats { count: 40 }, counted).unwrap();
+        let (cancel, first) = (job.cancel.unwrap(), before.cancel.unwrap());
+        assert_eq!(cancel.repeats as usize, KEPT_CANCEL_REPEATS + 40);
+        assert_eq!((cancel.repeated.len(), cancel.requested_at), (KEPT_CANCEL_REPEATS, first.requested_at));
     }
+    check(&[created()], JobCommand::CountCancelRepeats { count: 1 }, Decision::Nothing);
 }
 
 // conforms: R72
 #[test]
-fn an_end_wins_over_a_late_cancel_which_gets_the_same_answer_every_time() {
+fn an_end_wins_over_a_late_cancel_which_is_kept() {
     for (state, given) in dispatched_and_over() {
-        let job = check(&given, request_cancel(), Decision::Nothing).unwrap();
-        assert_eq!((job.state.name(), job.cancel), (state, None));
+        for command in [request_cancel(), cancel_or_refuse()] {
+            let before = job(&given);
+            let job = check(&given, command, Decision::fact(late_cancel())).unwrap();
+            assert_eq!((job.state.name(), job.state_reason), (state, before.state_reason));
+            assert!(job.cancel.unwrap().is_late());
+        }
         check(&given, answers(1, CancelAnswer::Cancelled), Decision::Nothing);
         check(&given, JobCommand::TimeOutCancel, Decision::Nothing);
+        let late = [given, vec![late_cancel()]].concat();
+        check(&late, tried(1, CancelTry::sent_to(CancelRecipient::Service)), Decision::Nothing);
     }
+}
+
+#[test]
+fn what_was_sent_to_whom_is_kept_once_for_the_current_attempt() {
+    for (_, given) in pending() {
+        assert!(!job(&given).cancel.unwrap().was_sent(), "a request is not a word to anybody");
+        let told = CancelTry::sent_to(CancelRecipient::Worker);
+        let fact = JobFact::CancelTried(told.clone());
+        let job = check(&given, tried(1, told.clone()), Decision::fact(fact.clone())).unwrap();
+        assert!(job.cancel.unwrap().was_sent());
+        let given = [given, vec![fact]].concat();
+        check(&given, tried(1, told.clone()), Decision::Nothing);
+        check(&given, tried(1, CancelTry::sent_to(CancelRecipient::Process)), Decision::Nothing);
+        check(&given, tried(1, CancelTry::NotSent("no handle".to_owned())), Decision::Nothing);
+        check(&given, tried(2, CancelTry::NotCancelable("no stop".to_owned())), Decision::Nothing);
+        let confirmed = super::job(&[given, vec![cancelled(CancelCause::Confirmed)]].concat());
+        let CancelTry::Sent(sent) = confirmed.cancel.unwrap().tried.unwrap().tried else {
+            panic!("it was sent")
+        };
+        assert_eq!(sent.answer, Some(CancelAnswer::Cancelled));
+    }
+    for (_, given) in dispatched_and_open() {
+        check(&given, tried(1, CancelTry::sent_to(CancelRecipient::Worker)), Decision::Nothing);
+    }
+}
+
+#[test]
+fn work_that_cannot_be_stopped_goes_on_whatever_its_time_limit_was() {
+    let because = CancelTry::NotCancelable("printed in ink".to_owned());
+    let given: Vec<JobFact> = vec![created(), dispatched(1), deferred(), cancel_requested()];
+    let limited = job(&given).cancel_limit_at();
+    assert_eq!(limited, Some(BEFORE.plus_seconds(CANCEL_LIMIT_SECONDS)));
+    let then = Decision::fact(JobFact::CancelTried(because.clone()));
+    let job = check(&given, tried(1, because), then).unwrap();
+    assert_eq!(job.cancel_limit_at(), None);
+    let attention = job.attention(crate::attention::Retention::DEFAULT);
+    assert_eq!((attention.due_at, attention.limit_at), (None, None));
+    let known =
+        [given, vec![JobFact::CancelTried(CancelTry::NotCancelable("printed in ink".to_owned()))]].concat();
+    check(&known, tried(1, CancelTry::sent_to(CancelRecipient::Worker)), Decision::Nothing);
+    assert_eq!(job.cancel.unwrap().unavailable_because(), Some("printed in ink"));
+}
+
+#[test]
+fn a_caller_who_wants_to_know_is_passed_on_as_one() {
+    let given = [created(), dispatched(1), deferred()];
+    let request = OperationCommand::RequestCancel {
+        by: Some("ada".to_owned()),
+        reason: "not needed".to_owned(),
+        origin: CancelOrigin::Caller,
+    };
+    check(&given, cancel_or_refuse(), Decision::fact(requested_now()).then(operation_id(), request));
 }
 
 #[test]
@@ -117,7 +209,10 @@ fn an_answer_that_confirms_nothing_is_kept_and_the_cancel_stays_pending() {
             let then = Decision::fact(JobFact::CancelAnswered(answer.clone()));
             let job = check(&given, answers(1, answer.clone()), then).unwrap();
             assert_eq!((job.state.name(), job.state_reason.as_deref()), (state, Some("cancel_requested")));
-            assert_eq!(job.cancel.unwrap().answers, [KeptCancelAnswer { at: NOW, answer, told: None }]);
+            assert_eq!(
+                job.cancel.unwrap().answers,
+                [KeptCancelAnswer { at: NOW, answer, told: None, said: None }]
+            );
         }
     }
 }
@@ -230,4 +325,17 @@ fn what_is_said_with_a_cancel_has_limits() {
     let given = [created(), dispatched(1), cancel_requested()];
     let refusal = Refusal::TooLarge { what: "refusal of the cancel", limit: MAX_NOTE_BYTES };
     check(&given, answers(1, CancelAnswer::Refused(long)), Decision::refuse(refusal));
+}
+
+#[test]
+fn cancel_of_paused_work_that_cannot_be_stopped_ends_by_its_time() {
+    let because = JobFact::CancelTried(CancelTry::NotCancelable("printed in ink".to_owned()));
+    let begun = [created(), dispatched(1), started(), cancel_requested(), because];
+    // It goes on to its end, whatever the time; paused it would have none, because nobody answers it any more.
+    let limit = Decision::refuse(Refusal::NotDue { due_at: Timestamp::from_micros(i64::MAX) });
+    check(&begun, JobCommand::TimeOutCancel, limit);
+    for pause in [JobFact::InputAwaited(Details::default()), JobFact::Blocked(Details::default())] {
+        let given = [&begun[..], &[pause]].concat();
+        check(&given, JobCommand::TimeOutCancel, Decision::fact(cancelled(CancelCause::TimedOut)));
+    }
 }

@@ -150,12 +150,17 @@ fn what_was_added_after_the_end_stays_with_its_attempt_too() {
 }
 
 #[test]
-fn a_new_attempt_starts_without_the_cancel_of_the_one_before() {
-    let given = [created(), dispatched(1), cancel_requested(), failed()];
-    let job =
-        check(&given, dispatch(2, Trigger::Run), Decision::fact(dispatched_by(2, Trigger::Run))).unwrap();
-    assert_eq!(job.cancel, None);
-    assert_eq!(job.state_reason.as_deref(), Some("dispatching"));
+fn work_that_somebody_asked_to_stop_is_not_begun_again() {
+    let unavailable = || unavailable(Unavailability::Reported);
+    for given in [
+        [created(), dispatched(1), cancel_requested(), failed()],
+        [created(), dispatched(1), failed(), late_cancel()],
+        [created(), dispatched(1), unavailable(), late_cancel()],
+    ] {
+        for trigger in [Trigger::Run, Trigger::Retry] {
+            check(&given, dispatch(2, trigger), Decision::refuse(Refusal::CancelRequested));
+        }
+    }
 }
 
 #[test]

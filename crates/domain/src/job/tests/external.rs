@@ -1,8 +1,9 @@
 //! Work that goes on outside, under an operation.
 
 use super::*;
-use crate::limits::{KEPT_EVIDENCE, MAX_NOTE_BYTES};
-use crate::operation::{OperationCommand, PollError};
+use crate::limits::KEPT_EVIDENCE;
+use crate::operation::{Operation, OperationCommand, OperationFact, PollError};
+use crate::policy::{KindPolicy, Persistence};
 
 fn accepted(operation: NewOperation) -> Decision<JobFact> {
     Decision::fact(deferred()).then(operation_id(), OperationCommand::Accept(Box::new(operation)))
@@ -25,6 +26,11 @@ fn orphaned(operation: &str, refusal: Refusal) -> Decision<JobFact> {
         .then(OperationId::new(operation), orphan)
 }
 
+/// The service has said that the work is over.
+fn over_outside(details: Details) -> Details {
+    Details { release: Some(Release::Ended), ..details }
+}
+
 fn failed_outside(retryable: Retryable) -> OperationEnding {
     OperationEnding::Failed { reason: "no_paper".to_owned(), result: summary("empty"), retryable }
 }
@@ -36,6 +42,14 @@ fn waiting() -> [JobFact; 3] {
 fn waiting_to_go_on() -> [JobFact; 3] {
     let then = AfterExternal::Resume;
     [created(), dispatched(1), JobFact::Deferred { operation_id: operation_id(), then }]
+}
+
+#[test]
+fn work_that_is_given_up_is_not_released() {
+    let (reason, result) = ("volatile_lost".to_owned(), ResultRefs::default());
+    let ending = OperationEnding::GivenUp { reason: reason.clone(), result };
+    let failed = Details { reason: Some(reason), ..Details::default() };
+    check(&waiting(), conclude(ending), Decision::fact(JobFact::Failed(failed)));
 }
 
 #[test]
@@ -57,6 +71,29 @@ fn an_operation_never_outlives_its_job() {
         let bounded = NewOperation { deadline_at: Some(bound), ..new_operation() };
         check(&given, defer(1, new), accepted(bounded));
     }
+}
+
+// conforms: O130
+#[test]
+fn volatile_work_goes_with_the_daemon_of_its_attempt() {
+    let [volatile, durable] = [Persistence::Volatile, Persistence::Durable].map(|persistence| {
+        let policy = KindPolicy { persistence, ..KindPolicy::default() };
+        NewOperation { policy, ..new_operation() }
+    });
+    let mut by_daemon = dispatched(1);
+    let job = check(&[created(), by_daemon.clone()], defer(1, volatile.clone()), accepted(volatile.clone()));
+    let job = job.unwrap();
+    for (new, expected) in [(&volatile, Some(OwnerId::new("node-1"))), (&durable, None)] {
+        let accept = OperationCommand::Accept(Box::new(new.clone()));
+        let begun = crate::operation::decide_new(&operation_id(), &accept, NOW);
+        let Decision::Facts { facts, .. } = begun else { panic!("{begun:?}") };
+        let [OperationFact::Dispatched(begun)] = &facts[..] else { panic!("{facts:?}") };
+        assert_eq!(Operation::new(operation_id(), begun, NOW).ends_with(&job), expected.as_ref());
+    }
+    // A worker that pulls is no daemon: what it left there goes with none.
+    let JobFact::Dispatched { owner, .. } = &mut by_daemon else { unreachable!("it is one") };
+    *owner = OwnerId::outside("joan");
+    check(&[created(), by_daemon], defer(1, volatile), accepted(durable));
 }
 
 #[test]
@@ -137,7 +174,7 @@ fn work_left_outside_after_the_end_is_written_down() {
 #[test]
 fn the_result_of_the_operation_is_the_result_of_the_job() {
     let found = ResultRefs { data: Some(body(BodyName::Result, 5)), ..summary("12 pages") };
-    let then = Decision::fact(JobFact::Completed(result(found.clone())));
+    let then = Decision::fact(JobFact::Completed(over_outside(result(found.clone()))));
     let job = check(&waiting(), conclude(OperationEnding::Completed(found.clone())), then).unwrap();
     assert_eq!((job.state, job.result), (JobState::Completed, found));
 }
@@ -172,9 +209,10 @@ fn only_running_work_is_resumed() {
     }
 }
 
+// conforms: O32
 #[test]
 fn a_failure_outside_is_tried_again_while_attempts_are_left() {
-    let details = Details { reason: Some("no_paper".to_owned()), ..result(summary("empty")) };
+    let details = over_outside(Details { reason: Some("no_paper".to_owned()), ..result(summary("empty")) });
     let again = JobFact::Requeued {
         due_at: NOW.plus_seconds(5),
         cause: RequeueCause::AttemptFailed,
@@ -182,22 +220,27 @@ fn a_failure_outside_is_tried_again_while_attempts_are_left() {
     };
     check(&waiting(), conclude(failed_outside(Retryable::Yes)), Decision::fact(again));
     let once = [created_for_one_attempt(), dispatched(1), deferred()];
+    let used_up = JobFact::Failed(Details { attempts_used_up: true, ..details.clone() });
+    check(&once, conclude(failed_outside(Retryable::Yes)), Decision::fact(used_up));
     let over = Decision::fact(JobFact::Failed(details));
-    check(&once, conclude(failed_outside(Retryable::Yes)), over.clone());
     check(&waiting(), conclude(failed_outside(Retryable::No)), over);
 }
 
+// conforms: O33
 #[test]
-fn work_that_ran_out_of_its_own_time_is_tried_again_while_attempts_are_left() {
-    let details = Details::because("operation_timed_out");
+fn work_out_of_its_own_time_is_resubmitted_only_if_wanted() {
+    let details = over_outside(Details::because("operation_timed_out"));
+    let over = Decision::fact(JobFact::Failed(details.clone()));
+    check(&waiting(), conclude(OperationEnding::TimedOut(Retryable::No)), over);
     let again = JobFact::Requeued {
         due_at: NOW.plus_seconds(5),
         cause: RequeueCause::AttemptFailed,
         details: details.clone(),
     };
-    check(&waiting(), conclude(OperationEnding::TimedOut), Decision::fact(again));
+    check(&waiting(), conclude(OperationEnding::TimedOut(Retryable::Yes)), Decision::fact(again));
     let once = [created_for_one_attempt(), dispatched(1), deferred()];
-    check(&once, conclude(OperationEnding::TimedOut), Decision::fact(JobFact::Failed(details)));
+    let used_up = JobFact::Failed(Details { attempts_used_up: true, ..details });
+    check(&once, conclude(OperationEnding::TimedOut(Retryable::Yes)), Decision::fact(used_up));
 }
 
 #[test]
@@ -215,14 +258,17 @@ fn an_operation_whose_granted_life_is_over_expires_the_job() {
 
 #[test]
 fn a_job_whose_operation_expired_tells_what_the_last_poll_failed_with() {
-    let last_error =
-        PollError { code: "connect_failed".to_owned(), message: "\u{fc}".repeat(MAX_NOTE_BYTES) };
+    let last_error = PollError {
+        code: "connect_failed".to_owned(),
+        message: "no route to the patient".to_owned(),
+        status: Some(503),
+        ..PollError::default()
+    };
     let ending = conclude(OperationEnding::Expired { last_error: Some(last_error) });
     let Decision::Facts { facts, .. } = decide(&job(&waiting()), &ending, NOW) else { panic!("it ends") };
     let [JobFact::Expired(conclusion)] = &facts[..] else { panic!("{facts:?}") };
     let note = conclusion.details.note.as_deref().unwrap();
-    assert!(note.starts_with("the last poll failed: connect_failed: \u{fc}"), "{note}");
-    assert!(note.len() <= MAX_NOTE_BYTES && note.len() > MAX_NOTE_BYTES - 2);
+    assert_eq!(note, "the last poll failed: connect_failed: HTTP 503", "what was said is private");
     let ended = job(&[waiting().to_vec(), facts].concat());
     assert_eq!(ended.state_reason.as_deref(), Some("operation_expired"));
 }
@@ -230,9 +276,12 @@ fn a_job_whose_operation_expired_tells_what_the_last_poll_failed_with() {
 #[test]
 fn an_operation_stopped_on_our_request_confirms_the_cancel_and_otherwise_fails_the_job() {
     let asked = [&waiting()[..], &[cancel_requested()]].concat();
-    let confirmed = Decision::fact(cancelled(CancelCause::Confirmed));
+    let details = over_outside(Details::default());
+    let confirmed = JobFact::Cancelled(Conclusion { cause: CancelCause::Confirmed, details });
+    let confirmed = Decision::fact(confirmed);
     check(&asked, conclude(OperationEnding::Cancelled), confirmed);
-    let outside = Decision::fact(JobFact::Failed(Details::because("operation_cancelled_outside")));
+    let outside = over_outside(Details::because("operation_cancelled_outside"));
+    let outside = Decision::fact(JobFact::Failed(outside));
     check(&waiting(), conclude(OperationEnding::Cancelled), outside);
 }
 
@@ -240,7 +289,7 @@ fn an_operation_stopped_on_our_request_confirms_the_cancel_and_otherwise_fails_t
 fn a_job_that_waits_for_another_operation_takes_no_notice_of_the_end_of_this_one() {
     let other = JobFact::Deferred { operation_id: OperationId::new("op-2"), then: AfterExternal::Finish };
     let given = [created(), dispatched(1), other];
-    check(&given, conclude(OperationEnding::TimedOut), Decision::Nothing);
+    check(&given, conclude(OperationEnding::TimedOut(Retryable::No)), Decision::Nothing);
 }
 
 // conforms: L37

@@ -27,7 +27,9 @@ fn a_lost_lease_counts_as_an_attempt_and_the_work_is_tried_again_later() {
 #[test]
 fn a_lease_lost_on_the_last_attempt_makes_the_work_unavailable() {
     for given in lease_bound(&created_for_one_attempt()) {
-        let then = Decision::fact(unavailable(Unavailability::LeaseLost));
+        let details = Details { attempts_used_up: true, ..Details::default() };
+        let cause = Unavailability::LeaseLost;
+        let then = Decision::fact(JobFact::BecameUnavailable(Conclusion { cause, details }));
         let job = check(&given, lose_lease(1), then).unwrap();
         assert_eq!(job.state, JobState::Unavailable { lease_lost: true });
         assert_eq!(job.state_reason.as_deref(), Some("runner_interrupted"));

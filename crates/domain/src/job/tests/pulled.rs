@@ -30,7 +30,8 @@ fn pulled_work_that_is_run_or_tried_again_waits_for_whoever_pulls_next() {
         assert_eq!(job.attempts[0].end.as_ref().map(|end| end.state), Some(JobStateName::Failed));
     }
     let waiting = [pulled()];
-    check(&waiting, JobCommand::QueueAgain { trigger: Trigger::Run }, Decision::Nothing);
+    let run = JobCommand::QueueAgain { trigger: Trigger::Run };
+    check(&waiting, run, Decision::refuse(Refusal::WaitsForPuller));
     let refusal = Refusal::NotRetryable { state: JobStateName::Queued };
     check(&waiting, JobCommand::QueueAgain { trigger: Trigger::Retry }, Decision::refuse(refusal));
 }
@@ -50,7 +51,7 @@ fn attempt_before_the_one_that_was_asked_for_is_never_current_again() {
 }
 
 #[test]
-fn work_of_an_executor_does_not_wait_for_pullers_nor_does_run_of_what_names_nobody() {
+fn work_goes_back_to_pullers_if_it_names_them_or_is_tried_again() {
     let failed = |new: JobFact| [new, dispatched(1), JobFact::Failed(Details::default())];
     let refusal = Refusal::NotRunnable { state: JobStateName::Failed };
     let run = JobCommand::QueueAgain { trigger: Trigger::Run };
@@ -58,7 +59,8 @@ fn work_of_an_executor_does_not_wait_for_pullers_nor_does_run_of_what_names_nobo
     let nobodys = created_with(|new| new.spec.executor = None);
     check(&failed(nobodys.clone()), run, Decision::refuse(refusal.clone()));
     let retry = JobCommand::QueueAgain { trigger: Trigger::Retry };
-    check(&failed(nobodys.clone()), retry.clone(), Decision::refuse(refusal));
+    check(&failed(created()), retry.clone(), Decision::refuse(refusal));
+    check(&failed(nobodys.clone()), retry.clone(), Decision::fact(asked_again()));
     let (attempt_id, owner) = (attempt(1), OwnerId::outside("press-1"));
     let handed = JobFact::Dispatched {
         attempt_id,
@@ -68,7 +70,48 @@ fn work_of_an_executor_does_not_wait_for_pullers_nor_does_run_of_what_names_nobo
         holder: Holder::Daemon,
     };
     let had_it = [nobodys, handed, JobFact::Failed(Details::default())];
-    check(&had_it, retry, Decision::fact(asked_again()));
+    for again in [retry, JobCommand::QueueAgain { trigger: Trigger::Run }] {
+        check(&had_it, again, Decision::fact(asked_again()));
+    }
+}
+
+/// Tried once, as its creator says or as nobody says.
+fn once(requested: bool) -> JobFact {
+    created_with(|new| {
+        new.spec.executor = None;
+        new.spec.retry = RetryPolicy::ONCE;
+        new.spec.retry_requested = requested;
+    })
+}
+
+#[test]
+fn lost_worker_is_followed_by_two_more_by_default() {
+    let mut given = vec![once(false)];
+    for number in 1..=3 {
+        given.push(dispatched(number));
+        let Decision::Facts { facts, .. } = decide(&job(&given), &lose_lease(number), NOW) else { panic!() };
+        let handed_out_again =
+            matches!(facts[..], [JobFact::Requeued { cause: RequeueCause::LeaseLost, .. }]);
+        assert_eq!(handed_out_again, number < 3, "{number}: {facts:?}");
+        given.extend(facts);
+    }
+    let JobState::Unavailable { lease_lost: true } = job(&given).state else { panic!("{given:?}") };
+}
+
+#[test]
+fn worker_of_a_job_that_is_begun_once_is_followed_by_nobody() {
+    let given = [once(true), dispatched(1)];
+    // Its one attempt was the limit, and the record says so.
+    let details = Details { attempts_used_up: true, ..Details::default() };
+    let lost = JobFact::BecameUnavailable(Conclusion { cause: Unavailability::LeaseLost, details });
+    check(&given, lose_lease(1), Decision::fact(lost));
+}
+
+#[test]
+fn failure_that_a_worker_reports_is_final_if_nobody_says_how_often() {
+    let given = [once(false), dispatched(1)];
+    let failure = report(Some(attempt(1)), JobStateName::Failed, Details::default(), Retryable::Yes);
+    check(&given, failure, Decision::fact(failed()));
 }
 
 #[test]
@@ -96,7 +139,10 @@ fn attempt_of_a_puller_that_takes_too_long_fails_and_is_tried_again_while_tries_
     assert_eq!(held.due_command(Retention::DEFAULT, Jitter(0), limit), Some(time_out(1)));
     let Decision::Facts { facts, .. } = decide(&held, &time_out(1), limit) else { panic!() };
     let [JobFact::Requeued { details, .. }] = &facts[..] else { panic!("{facts:?}") };
-    assert_eq!(details.reason.as_deref(), Some("timed_out"));
+    assert_eq!(
+        (details.reason.as_deref(), details.limit.as_deref()),
+        (Some("timed_out"), Some(&AttemptLimit::Job))
+    );
     let stopping = job(&[&given[..], &[cancel_requested()]].concat());
     assert_eq!(stopping.due_command(Retention::DEFAULT, Jitter(0), limit), Some(JobCommand::TimeOutCancel));
 }

@@ -424,6 +424,7 @@ fn what_goes_on_outside_is_not_ended_by_a_report() {
     check(&given, reports(1, JobStateName::Completed), Decision::refuse(refusal));
 }
 
+// conforms: R59 R60
 #[test]
 fn every_limited_part_of_a_report_is_taken_at_its_limit_and_refused_over_it() {
     type Say = fn(usize) -> Details;

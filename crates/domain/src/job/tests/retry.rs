@@ -30,9 +30,9 @@ fn a_failure_that_the_executor_calls_final_is_final() {
 #[test]
 fn the_failure_of_the_last_attempt_is_final() {
     let once = [created_for_one_attempt(), dispatched(1), started()];
-    check(&once, fails(1, Retryable::Yes), Decision::fact(failed()));
+    check(&once, fails(1, Retryable::Yes), Decision::fact(used_up()));
     let third = [created(), dispatched(1), requeued(NOW), dispatched(2), requeued(NOW), dispatched(3)];
-    check(&third, fails(3, Retryable::Yes), Decision::fact(failed()));
+    check(&third, fails(3, Retryable::Yes), Decision::fact(used_up()));
 }
 
 #[test]
@@ -116,5 +116,11 @@ fn a_failure_that_names_a_time_is_tried_no_sooner_and_never_parked() {
     let ceiling = NOW.plus_seconds(u64::from(crate::policy::RETRY_AFTER_CEILING_SECONDS));
     check(&given, fails_until(Timestamp::from_micros(i64::MAX)), Decision::fact(requeued(ceiling)));
     let once = [created_for_one_attempt(), dispatched(1), started()];
-    check(&once, fails_until(later), Decision::fact(failed()));
+    check(&once, fails_until(later), Decision::fact(used_up()));
+}
+
+/// A failure after which another attempt would have followed if one were left.
+fn used_up() -> JobFact {
+    let JobFact::Failed(details) = failed() else { panic!("it is a failure") };
+    JobFact::Failed(Details { attempts_used_up: true, ..details })
 }

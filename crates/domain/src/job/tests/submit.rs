@@ -16,6 +16,7 @@ fn intent(resubmit: Resubmit) -> Intent {
         specialist: "render-farm".to_owned(),
         request: crate::Digest([9; 32]),
         resubmit,
+        not_cancelable: None,
     }
 }
 
@@ -122,6 +123,48 @@ fn a_cancel_of_queued_work_that_a_service_may_have_does_not_say_that_it_never_st
     let over = job(&[given.to_vec(), facts].concat());
     assert_eq!(over.state, JobState::Cancelled);
     assert_eq!(over.state_reason.as_deref(), Some("cancel_unconfirmed"));
+}
+
+/// A request to a service that could not stop the work, and that such work is asked to stop.
+fn unstoppable() -> [JobFact; 3] {
+    let not_cancelable = Some("it has no stop".to_owned());
+    let intent = Intent { not_cancelable, ..intent(Resubmit::SameKey) };
+    [created(), dispatched(1), JobFact::SubmitIntended(Box::new(intent))]
+}
+
+#[test]
+fn work_given_to_a_service_without_a_stop_is_never_timed_out() {
+    let given = unstoppable();
+    let tried = CancelTry::NotCancelable("it has no stop".to_owned());
+    let Decision::Facts { facts, consequences } = decide(&job(&given), &request_cancel(), NOW) else {
+        panic!("a request is always kept")
+    };
+    assert_eq!((facts.len(), facts.last(), consequences.len()), (2, Some(&JobFact::CancelTried(tried)), 0));
+    let pending = [given.to_vec(), facts].concat();
+    assert_eq!(job(&pending).cancel_limit_at(), None);
+    let never = Refusal::NotDue { due_at: Timestamp::from_micros(i64::MAX) };
+    check_at(NOW.plus_seconds(3_600), &pending, JobCommand::TimeOutCancel, Decision::refuse(never));
+    let refusal = Refusal::NotCancelable { reason: "it has no stop".to_owned() };
+    for given in [given.to_vec(), pending] {
+        check(&given, cancel_or_refuse(), Decision::refuse(refusal.clone()));
+    }
+}
+
+#[test]
+fn attempt_that_asked_no_service_says_that_it_never_started() {
+    let answer = JobCommand::RecordCancelAnswer {
+        attempt_id: attempt(1),
+        answer: CancelAnswer::NeverStarted,
+        release: None,
+    };
+    let given = [created(), dispatched(1), cancel_requested()];
+    let then = Decision::fact(cancelled(CancelCause::NeverStarted));
+    let over = check(&given, answer.clone(), then).unwrap();
+    assert_eq!(over.state_reason.as_deref(), Some("cancelled_before_start"));
+    // What an earlier attempt asked for may have arrived.
+    let open = [created(), dispatched(1), intended(Resubmit::SameKey), cancel_requested()];
+    let (facts, orphan) = orphans(&open, &answer);
+    assert_eq!((facts, orphan), (vec![cancelled(CancelCause::SubmitUnknown)], true));
 }
 
 #[test]

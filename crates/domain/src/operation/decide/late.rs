@@ -41,7 +41,7 @@ pub(super) fn record_error(
 
 /// What it means for a poll that the service does not know the work.
 pub(super) fn unknown() -> PollError {
-    PollError { code: "operation_unknown".to_owned(), message: String::new() }
+    PollError { code: "operation_unknown".to_owned(), ..PollError::default() }
 }
 
 /// Only the questions that the host asks count: a service that calls back uses up none of them.

@@ -10,7 +10,7 @@ use crate::operation::command::{Poll, PollAnswer, PollError, PollHints};
 use crate::operation::fact::{Ending, ExpiryCause, OperationFact, Polled, Settlement};
 use crate::operation::state::{Operation, OperationStatus, ReportedStatus, SPECIALIST_UNREGISTERED};
 use crate::planted::{Bug, planted};
-use crate::policy::{Clamped, Hint, TtlHints, UnknownPolicy};
+use crate::policy::{Clamped, Hint, TimedOutPolicy, TtlHints, UnknownPolicy};
 use crate::{Jitter, Json, Refusal, Timestamp};
 
 pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) -> Decision {
@@ -46,14 +46,21 @@ pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) ->
             },
             poll.jitter,
         ),
-        PollAnswer::TimedOut => resolve(operation, Ending::TimedOut, OperationEnding::TimedOut, poll.jitter),
+        PollAnswer::TimedOut => {
+            // Whoever runs out of time once will do so again, unless the operator says otherwise.
+            let again = match operation.policy.timed_out_policy {
+                TimedOutPolicy::Terminal => Retryable::No,
+                TimedOutPolicy::Resubmit => Retryable::Yes,
+            };
+            resolve(operation, Ending::TimedOut, OperationEnding::TimedOut(again), poll.jitter)
+        }
+        PollAnswer::Expired => resolve(operation, Ending::Expired, expired_after(operation), poll.jitter),
         PollAnswer::NobodyToAsk { result } => resolve(
             operation,
             Ending::NobodyToAsk,
-            OperationEnding::Failed {
+            OperationEnding::GivenUp {
                 reason: SPECIALIST_UNREGISTERED.to_owned(),
                 result: without_data(result),
-                retryable: Retryable::No,
             },
             poll.jitter,
         ),
@@ -102,6 +109,9 @@ fn still_open(
     let polled = Polled {
         status: progressed(operation.reported, reported),
         interval_seconds: changed(operation.interval_seconds, interval.seconds),
+        asked_retry_after_seconds: hints.retry_after.seconds().filter(|asked| {
+            *asked != operation.asked_retry_after_seconds.unwrap_or_else(|| i64::from(interval.seconds))
+        }),
         progress_hint: hints
             .progress_hint
             .clone()
@@ -143,11 +153,10 @@ pub(super) fn record_poll_error(
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision {
-    let checked = check_text("poll error code", &error.code, MAX_LABEL_BYTES)
-        .and_then(|()| check_text("poll error message", &error.message, MAX_NOTE_BYTES));
-    if let Err(refusal) = checked {
+    if let Err(refusal) = error.check() {
         return refusal.into();
     }
+    let error = &error.without_words();
     if operation.ended.is_some() {
         return late::record_error(operation, error, jitter, now);
     }
@@ -158,6 +167,7 @@ pub(super) fn record_poll_error(
     let polled = Polled {
         status: None,
         interval_seconds: None,
+        asked_retry_after_seconds: None,
         progress_hint: None,
         progress: None,
         expires_at: None,
@@ -221,6 +231,7 @@ const fn answered_status(answer: &PollAnswer) -> OperationStatus {
         PollAnswer::Failed { .. } | PollAnswer::NobodyToAsk { .. } => OperationStatus::Failed,
         PollAnswer::TimedOut => OperationStatus::TimedOut,
         PollAnswer::Cancelled => OperationStatus::Cancelled,
+        PollAnswer::Expired => OperationStatus::Expired,
         PollAnswer::Unknown => OperationStatus::Unknown,
     }
 }
@@ -243,7 +254,7 @@ fn check_answer(answer: &PollAnswer) -> Result<(), Refusal> {
             check_result(result)
         }
         PollAnswer::NobodyToAsk { result } => check_result(result),
-        PollAnswer::TimedOut | PollAnswer::Cancelled | PollAnswer::Unknown => Ok(()),
+        PollAnswer::TimedOut | PollAnswer::Cancelled | PollAnswer::Expired | PollAnswer::Unknown => Ok(()),
     }
 }
 

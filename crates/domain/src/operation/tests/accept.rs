@@ -27,7 +27,8 @@ fn accepted_work_is_linked_to_its_job_attempt_kind_and_specialist() {
 // conforms: L34
 #[test]
 fn nothing_that_happens_later_changes_what_an_operation_belongs_to() {
-    let new = operation(&[accepted()]);
+    let known = accepted_with(|accepted| accepted.external_job_id = Some("render-7".to_owned()));
+    let new = operation(&[known]);
     let mut later = vec![
         running(),
         poll_failed(),
@@ -35,15 +36,21 @@ fn nothing_that_happens_later_changes_what_an_operation_belongs_to() {
         OperationFact::CancelAnswered {
             answer: crate::job::CancelAnswer::Accepted,
             told: None,
+            said: None,
             next_try_at: None,
         },
         OperationFact::Contradicted { status: OperationStatus::Failed },
+        OperationFact::LatePolled(LatePolled { error: None, next_poll_at: None }),
+        OperationFact::Settled(Settlement::Stopped),
+        OperationFact::TimersMoved { by_micros: 1_000_000 },
+        OperationFact::Purged { handle_kept: true },
         OperationFact::Retired,
     ];
     later.extend(ends().into_iter().map(|(_, end)| end));
     for fact in later {
         let after = fold(Some(new.clone()), &[fact], NOW).unwrap();
         assert_eq!((&after.link, after.handle, after.dispatched_at), (&new.link, new.handle, BEFORE));
+        assert_eq!(after.external_job_id.as_deref(), Some("render-7"));
         assert_eq!((after.policy, after.cancelability), (new.policy.clone(), new.cancelability.clone()));
     }
 }
@@ -59,10 +66,17 @@ fn the_hints_of_the_service_are_clamped() {
         accepted.interval_seconds = 300;
         accepted.next_poll_at = NOW.plus_seconds(300);
         accepted.expires_at = NOW.plus_seconds(900);
+        accepted.asked_retry_after_seconds = Some(99_999);
+        accepted.asked_ttl_seconds = Some(99_999);
     });
-    check(&[], accept(new), Decision::fact(then));
+    let operation = check(&[], accept(new), Decision::fact(then)).unwrap();
+    let told =
+        operation.clamps().into_iter().map(|clamp| (clamp.limit, clamp.asked_seconds, clamp.granted_seconds));
+    let expected = [("max_retry_after_seconds", 99_999, 300), ("max_ttl_seconds", 99_999, 900)];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
 }
 
+// conforms: O39
 #[test]
 fn the_smallest_bound_on_its_life_counts() {
     let new = |fail_after, action_ttl, deadline_in| NewOperation {
@@ -71,10 +85,16 @@ fn the_smallest_bound_on_its_life_counts() {
         deadline_at: Some(NOW.plus_seconds(deadline_in)),
         ..new_operation()
     };
-    for (new, life) in [(new(1_800, 600, 120), 120), (new(60, 1_800, 400), 60), (new(90, 30, 400), 30)] {
+    for (new, life, limit) in [
+        (new(1_800, 600, 120), 120, LifeLimit::Job),
+        (new(60, 1_800, 400), 60, LifeLimit::FailAfter),
+        (new(90, 30, 400), 30, LifeLimit::ActionTtl),
+    ] {
         let then = accepted_with(|accepted| {
             accepted.next_poll_at = NOW.plus_seconds(5);
             accepted.expires_at = NOW.plus_seconds(life);
+            accepted.bounded_by = Some(limit);
+            accepted.asked_ttl_seconds = (limit == LifeLimit::Job).then_some(600);
         });
         check(&[], accept(new), Decision::fact(then));
     }
@@ -96,6 +116,7 @@ fn a_hint_that_makes_no_sense_is_replaced_and_leaves_a_diagnostic() {
             accepted.invalid_hint = true;
             accepted.next_poll_at = NOW.plus_seconds(1);
             accepted.expires_at = NOW.plus_seconds(900);
+            accepted.asked_retry_after_seconds = retry_after.seconds();
         });
         let new = NewOperation { retry_after, ..new_operation() };
         let operation = check(&[], accept(new), Decision::fact(then)).unwrap();
@@ -123,6 +144,7 @@ fn every_other_command_needs_an_operation() {
         OperationCommand::RecordCancelAnswer {
             answer: crate::job::CancelAnswer::Accepted,
             told: None,
+            said: None,
             jitter: Jitter(0),
         },
         OperationCommand::Expire,

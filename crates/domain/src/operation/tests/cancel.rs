@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::attention::Retention;
-use crate::job::CancelAnswer;
+use crate::job::{CancelAnswer, CancelRecipient, CancelSent, CancelTry};
 use crate::limits::{KEPT_CANCEL_ANSWERS, MAX_LABEL_BYTES, MAX_NOTE_BYTES};
 use crate::policy::CancelPolicy;
 
@@ -13,11 +13,23 @@ fn request_cancel(origin: CancelOrigin) -> OperationCommand {
 }
 
 fn answer(answer: CancelAnswer) -> OperationCommand {
-    OperationCommand::RecordCancelAnswer { answer, told: None, jitter: Jitter(0) }
+    OperationCommand::RecordCancelAnswer { answer, told: None, said: None, jitter: Jitter(0) }
 }
 
 fn answered(answer: CancelAnswer, next_try_at: Option<Timestamp>) -> OperationFact {
-    OperationFact::CancelAnswered { answer, told: None, next_try_at }
+    OperationFact::CancelAnswered { answer, told: None, said: None, next_try_at }
+}
+
+/// What the job is told of an answer of its service.
+pub(super) fn sent(answer: CancelAnswer, told: Option<&str>) -> CancelTry {
+    let (to, told) = (CancelRecipient::Service, told.map(str::to_owned));
+    CancelTry::Sent(CancelSent { to, answer: Some(answer), told })
+}
+
+/// The facts, and the word to the job of what came of its cancel.
+pub(super) fn telling(facts: impl Into<Vec<OperationFact>>, tried: CancelTry) -> Decision<OperationFact> {
+    let attempt_id = link().attempt_id;
+    Decision::facts(facts).then(job_id(), JobCommand::RecordCancelTry { attempt_id, tried })
 }
 
 /// Operations that cannot be stopped, and why.
@@ -93,9 +105,10 @@ fn the_cancel_of_a_job_is_recorded_although_its_operation_cannot_be_stopped() {
         let refused = OperationFact::CancelAnswered {
             answer: CancelAnswer::Refused(reason.to_owned()),
             told: Some("not asked".to_owned()),
+            said: None,
             next_try_at: None,
         };
-        let then = Decision::facts([cancel_requested(), refused]);
+        let then = telling([cancel_requested(), refused], CancelTry::NotCancelable(reason.to_owned()));
         let operation = check(&[given], request_cancel(CancelOrigin::ParentJob), then).unwrap();
         assert_eq!(operation.status(), OperationStatus::Pending);
         assert_eq!(operation.cancel.unwrap().next_try_at, None);
@@ -105,7 +118,10 @@ fn the_cancel_of_a_job_is_recorded_although_its_operation_cannot_be_stopped() {
 #[test]
 fn a_confirmed_cancel_ends_the_operation_and_tells_the_job() {
     let given = [accepted(), cancel_requested()];
-    let then = and_the_job([OperationFact::Cancelled], OperationEnding::Cancelled);
+    let ending = OperationEnding::Cancelled;
+    let conclude = JobCommand::ConcludeOperation { operation_id: id(), ending, jitter: Jitter(0) };
+    let then =
+        telling([OperationFact::Cancelled], sent(CancelAnswer::Cancelled, None)).then(job_id(), conclude);
     let operation = check(&given, answer(CancelAnswer::Cancelled), then).unwrap();
     assert_eq!((operation.status(), operation.orphan()), (OperationStatus::Cancelled, None));
 }
@@ -113,7 +129,7 @@ fn a_confirmed_cancel_ends_the_operation_and_tells_the_job() {
 #[test]
 fn a_service_that_answered_is_not_asked_again() {
     for said in [CancelAnswer::Accepted, CancelAnswer::Refused("too late".to_owned())] {
-        let then = Decision::fact(answered(said.clone(), None));
+        let then = telling([answered(said.clone(), None)], sent(said.clone(), None));
         let operation = check(&[accepted(), cancel_requested()], answer(said), then).unwrap();
         assert_eq!(operation.status(), OperationStatus::Pending);
         let cancel = operation.cancel.unwrap();
@@ -128,6 +144,7 @@ fn a_service_that_cannot_be_reached_is_asked_again_later_and_later() {
         let said = OperationCommand::RecordCancelAnswer {
             answer: CancelAnswer::Unreachable,
             told: None,
+            said: None,
             jitter: Jitter(u16::MAX),
         };
         let Decision::Facts { facts, .. } = decide(&operation(&given), &said, NOW) else {
@@ -151,10 +168,45 @@ fn only_the_newest_answers_are_kept() {
     for _ in 0..KEPT_CANCEL_ANSWERS + 3 {
         given.push(answered(CancelAnswer::Unreachable, Some(NOW)));
     }
-    let then = Decision::fact(answered(CancelAnswer::Accepted, None));
+    let then = telling([answered(CancelAnswer::Accepted, None)], sent(CancelAnswer::Accepted, None));
     let cancel = check(&given, answer(CancelAnswer::Accepted), then).unwrap().cancel.unwrap();
     assert_eq!(cancel.answers.len(), KEPT_CANCEL_ANSWERS);
     assert_eq!(cancel.answers.last().unwrap().answer, CancelAnswer::Accepted);
+}
+
+#[test]
+fn the_job_is_not_told_of_a_request_that_was_not_made() {
+    for (answer, told, tried) in [
+        (
+            CancelAnswer::Refused("no brake".to_owned()),
+            "not asked",
+            CancelTry::NotCancelable("no brake".to_owned()),
+        ),
+        (
+            CancelAnswer::Refused("no URL".to_owned()),
+            "not asked: request_not_rendered",
+            CancelTry::NotSent("request_not_rendered".to_owned()),
+        ),
+        (
+            CancelAnswer::Unreachable,
+            "specialist_unregistered",
+            CancelTry::NotSent("specialist_unregistered".to_owned()),
+        ),
+        (CancelAnswer::Unreachable, "timed_out", sent(CancelAnswer::Unreachable, Some("timed_out"))),
+    ] {
+        let when = OperationCommand::RecordCancelAnswer {
+            answer,
+            said: None,
+            told: Some(told.to_owned()),
+            jitter: Jitter(0),
+        };
+        let given = operation(&[accepted(), cancel_requested()]);
+        let Decision::Facts { consequences, .. } = decide(&given, &when, NOW) else { panic!("it is taken") };
+        let Decision::Facts { consequences: expected, .. } = telling([accepted()], tried) else {
+            unreachable!()
+        };
+        assert_eq!(consequences, expected, "{told}");
+    }
 }
 
 #[test]
@@ -206,4 +258,9 @@ fn a_refusal_to_stop_is_told_to_whoever_asks_why() {
     let operation = operation(&[accepted(), cancel_requested(), refused]);
     let told = crate::job::waiting_outside(&operation).detail;
     assert!(told.ends_with("; asked to stop it, it refused: already printing"), "{told}");
+    let own = crate::job::KeptCancelAnswer {
+        told: Some("not asked".to_owned()),
+        ..operation.cancel.unwrap().answers.pop().unwrap()
+    };
+    assert_eq!(crate::job::cancel_told(&own), "it was not asked to stop: already printing");
 }

@@ -20,7 +20,16 @@ fn last_answers() -> Vec<(PollAnswer, OperationFact, OperationEnding)> {
                 retryable: Retryable::Yes,
             },
         ),
-        (PollAnswer::TimedOut, OperationFact::Resolved(Ending::TimedOut), OperationEnding::TimedOut),
+        (
+            PollAnswer::TimedOut,
+            OperationFact::Resolved(Ending::TimedOut),
+            OperationEnding::TimedOut(Retryable::No),
+        ),
+        (
+            PollAnswer::Expired,
+            OperationFact::Resolved(Ending::Expired),
+            OperationEnding::Expired { last_error: None },
+        ),
         (PollAnswer::Unknown, OperationFact::Resolved(Ending::Unknown), OperationEnding::Unknown),
         (PollAnswer::Cancelled, OperationFact::Cancelled, OperationEnding::Cancelled),
     ]
@@ -69,12 +78,34 @@ fn a_completed_operation_keeps_its_result_and_hands_it_to_the_job() {
 // conforms: O33
 #[test]
 fn work_outside_that_ran_out_of_its_own_time_is_timed_out_and_not_expired() {
-    let then = and_the_job([OperationFact::Resolved(Ending::TimedOut)], OperationEnding::TimedOut);
+    let then =
+        and_the_job([OperationFact::Resolved(Ending::TimedOut)], OperationEnding::TimedOut(Retryable::No));
     let operation = check(&[accepted()], answers(PollAnswer::TimedOut), then).unwrap();
     assert_eq!(operation.status(), OperationStatus::TimedOut);
     assert_eq!(operation.orphan(), None);
 }
 
+#[test]
+fn operator_may_have_timed_out_work_submitted_again() {
+    let policy = KindPolicy { timed_out_policy: TimedOutPolicy::Resubmit, ..KindPolicy::default() };
+    let given = [accepted_with(|accepted| accepted.policy = policy)];
+    let then =
+        and_the_job([OperationFact::Resolved(Ending::TimedOut)], OperationEnding::TimedOut(Retryable::Yes));
+    check(&given, answers(PollAnswer::TimedOut), then);
+}
+
+// conforms: O127
+#[test]
+fn service_may_say_that_the_work_expired_there() {
+    let ended = OperationFact::Resolved(Ending::Expired);
+    let then = and_the_job([ended], OperationEnding::Expired { last_error: None });
+    let operation = check(&[accepted()], answers(PollAnswer::Expired), then).unwrap();
+    assert_eq!(operation.status(), OperationStatus::Expired);
+    // Its service says that it is over: nothing runs there.
+    assert_eq!(operation.orphan(), None);
+}
+
+// conforms: L17
 #[test]
 fn a_failure_without_a_code_still_has_a_reason() {
     let answer = PollAnswer::Failed {
@@ -96,7 +127,7 @@ fn a_failure_without_a_code_still_has_a_reason() {
     check(&[accepted()], answers(answer), and_the_job([fact], ending));
 }
 
-// conforms: L35 L36
+// conforms: L36
 #[test]
 fn the_status_is_derived_from_the_end_and_stored_nowhere() {
     let open = operation(&[accepted()]);
@@ -111,7 +142,7 @@ fn the_status_is_derived_from_the_end_and_stored_nowhere() {
     }
 }
 
-// conforms: L45 O46 O86
+// conforms: L45
 #[test]
 fn dispatched_polled_and_resolved_alone_take_an_operation_from_start_to_result() {
     let mut facts = Vec::new();
@@ -178,6 +209,7 @@ fn a_failure_is_told_once_and_is_final() {
     assert_eq!(completed.failure_detail(), None);
 }
 
+// conforms: O77
 #[test]
 fn the_first_end_wins_and_another_word_is_a_diagnostic() {
     for (first, end) in ends() {
@@ -207,6 +239,11 @@ fn the_first_end_wins_and_another_word_is_a_diagnostic() {
         check_at(soon, &given, still_pending(), Decision::Nothing);
         check_at(soon, &given, poll_error(unreachable_error()), Decision::Nothing);
     }
+    // Another result of what is completed is none.
+    let given = [accepted(), completed(summary("done"))];
+    let before = operation(&given);
+    let after = check(&given, answers(PollAnswer::Completed(summary("other"))), Decision::Nothing).unwrap();
+    assert_eq!((after.ended, after.diagnostics), (before.ended, vec![]));
 }
 
 #[test]
@@ -237,7 +274,9 @@ fn a_contradiction_is_kept_however_many_polls_failed_before() {
 #[test]
 fn what_may_still_run_outside_is_an_orphan_with_its_reason() {
     for (status, end) in ends() {
-        let expected = if status == OperationStatus::Expired {
+        let expected = if end == OperationFact::Resolved(Ending::Expired) {
+            None
+        } else if status == OperationStatus::Expired {
             Some(OrphanReason::ExpiredWhileOpen)
         } else if status == OperationStatus::Unknown {
             Some(OrphanReason::Unknown)

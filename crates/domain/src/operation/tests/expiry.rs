@@ -92,7 +92,6 @@ fn only_a_success_has_a_result_and_it_is_set_once() {
     assert_eq!(over.ended.map(|ended| ended.how), Some(How::Resolved(Ending::Completed { result })));
 }
 
-// conforms: O3 O37
 #[test]
 fn no_word_of_a_service_changes_what_the_host_owns() {
     let granted = operation(&[accepted()]).policy;

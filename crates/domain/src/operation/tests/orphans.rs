@@ -1,5 +1,6 @@
 //! What may still run outside after the host has given it up: asked to stop, looked at, settled.
 
+use super::cancel::{sent, telling};
 use super::*;
 use crate::attention::Retention;
 use crate::job::CancelAnswer;
@@ -36,11 +37,11 @@ fn stopped() -> OperationFact {
 }
 
 fn cancel_answer(answer: CancelAnswer) -> OperationCommand {
-    OperationCommand::RecordCancelAnswer { answer, told: None, jitter: Jitter(0) }
+    OperationCommand::RecordCancelAnswer { answer, told: None, said: None, jitter: Jitter(0) }
 }
 
 fn unreachable(next_try_at: Option<Timestamp>) -> OperationFact {
-    OperationFact::CancelAnswered { answer: CancelAnswer::Unreachable, told: None, next_try_at }
+    OperationFact::CancelAnswered { answer: CancelAnswer::Unreachable, told: None, said: None, next_try_at }
 }
 
 #[test]
@@ -56,8 +57,8 @@ fn what_is_given_up_is_asked_to_stop_and_due_for_it_at_once() {
 #[test]
 fn a_service_that_has_stopped_it_after_all_settles_it() {
     let given = [accepted(), expired(), cancel_requested()];
-    let operation =
-        check_at(later(), &given, cancel_answer(CancelAnswer::Cancelled), Decision::fact(stopped())).unwrap();
+    let then = telling([stopped()], sent(CancelAnswer::Cancelled, None));
+    let operation = check_at(later(), &given, cancel_answer(CancelAnswer::Cancelled), then).unwrap();
     assert_eq!((operation.orphan(), operation.status()), (None, OperationStatus::Expired));
 }
 
@@ -66,11 +67,11 @@ fn a_service_that_cannot_be_reached_is_asked_a_few_times_more_and_no_further() {
     let mut given = vec![accepted(), expired(), cancel_requested()];
     for tries in 1..10 {
         let next = KindPolicy::default().next_poll_after_error(tries, Jitter(0), later());
-        let then = Decision::fact(unreachable(Some(next)));
+        let then = telling([unreachable(Some(next))], sent(CancelAnswer::Unreachable, None));
         check_at(later(), &given, cancel_answer(CancelAnswer::Unreachable), then);
         given.push(unreachable(Some(later())));
     }
-    let then = Decision::fact(unreachable(None));
+    let then = telling([unreachable(None)], sent(CancelAnswer::Unreachable, None));
     check_at(later(), &given, cancel_answer(CancelAnswer::Unreachable), then);
 }
 
@@ -122,6 +123,7 @@ fn a_handle_that_comes_after_all_is_kept_once() {
     let learned = OperationFact::HandleLearned {
         handle: body(BodyName::Handle, 7),
         cancelability: Cancelability::Cancelable,
+        external_job_id: None,
     };
     let handle = Some(body(BodyName::Handle, 7));
     let operation =
@@ -215,7 +217,8 @@ fn a_service_that_says_that_it_ended_takes_it_off_the_list_and_changes_nothing_e
 #[test]
 fn a_service_that_does_not_know_it_settles_nothing() {
     let next = operation(&orphan()).late_poll_after(Jitter(0), later());
-    let unknown = PollError { code: "operation_unknown".to_owned(), message: String::new() };
+    let unknown =
+        PollError { code: "operation_unknown".to_owned(), message: String::new(), ..PollError::default() };
     let then = Decision::fact(late_polled(Some(unknown), next));
     let operation = check_at(later(), &orphan(), answers(PollAnswer::Unknown), then).unwrap();
     assert_eq!(operation.orphan(), Some(OrphanReason::ExpiredWhileOpen));
@@ -260,6 +263,7 @@ fn every_try_to_stop_it_counts_and_keeps_how_it_was_answered() {
     let tried = |told: &str| OperationFact::CancelAnswered {
         answer: CancelAnswer::Unreachable,
         told: Some(told.to_owned()),
+        said: None,
         next_try_at: None,
     };
     let given =
@@ -271,12 +275,15 @@ fn every_try_to_stop_it_counts_and_keeps_how_it_was_answered() {
     let answer = OperationCommand::RecordCancelAnswer {
         answer: CancelAnswer::Refused("no".to_owned()),
         told: Some("HTTP 409".to_owned()),
+        said: None,
         jitter: Jitter(0),
     };
     let then = OperationFact::CancelAnswered {
         answer: CancelAnswer::Refused("no".to_owned()),
         told: Some("HTTP 409".to_owned()),
+        said: None,
         next_try_at: None,
     };
-    check_at(later(), &given, answer, Decision::fact(then));
+    let refused = sent(CancelAnswer::Refused("no".to_owned()), Some("HTTP 409"));
+    check_at(later(), &given, answer, telling([then], refused));
 }

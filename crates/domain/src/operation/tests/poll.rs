@@ -84,6 +84,7 @@ fn a_hint_of_a_poll_is_clamped() {
     for (asked, granted) in [(0, 1), (-3, 1), (99_999, 300), (i64::MAX, 300), (i64::MIN, 1)] {
         let then = Polled {
             interval_seconds: Some(granted),
+            asked_retry_after_seconds: Some(asked),
             invalid_hint: asked < 0,
             ..polled_again_in(u64::from(granted))
         };
@@ -225,13 +226,18 @@ fn only_the_newest_diagnostics_are_kept_and_each_is_cut() {
     let policy = KindPolicy { diagnostics_max_items: 3, diagnostics_max_bytes: 10, ..KindPolicy::default() };
     let mut given = vec![accepted_with(|accepted| accepted.policy = policy)];
     given.extend((0..5).map(|number| {
-        let error = PollError { code: number.to_string(), message: "schön und gut".to_owned() };
+        let error = PollError {
+            code: number.to_string(),
+            message: "schön und gut".to_owned(),
+            status: Some(503),
+            said: Some(body(BodyName::Error, 1)),
+        };
         OperationFact::Polled(Polled { error: Some(error), ..polled_again_in(5) })
     }));
     let kept = operation(&given).diagnostics;
     let codes: Vec<&str> = kept.iter().map(|diagnostic| diagnostic.code.as_str()).collect();
     assert_eq!(codes, ["2", "3", "4"]);
-    assert_eq!(kept[0].message, "schön und");
+    assert_eq!(kept[0].message, "HTTP 503, ");
 }
 
 // conforms: O35
@@ -244,7 +250,8 @@ fn a_service_that_does_not_know_the_work_ends_it_unless_the_policy_says_to_ask_a
 
     let policy = KindPolicy { unknown_policy: UnknownPolicy::RetryUntilExpiry, ..KindPolicy::default() };
     let given = [accepted_with(|accepted| accepted.policy = policy)];
-    let error = PollError { code: "operation_unknown".to_owned(), message: String::new() };
+    let error =
+        PollError { code: "operation_unknown".to_owned(), message: String::new(), ..PollError::default() };
     let then = Polled { error: Some(error), ..polled_again_in(1) };
     let operation = check(&given, answers(PollAnswer::Unknown), polled(then)).unwrap();
     assert_eq!((operation.status(), operation.errors_in_row), (OperationStatus::Pending, 1));
@@ -312,7 +319,7 @@ fn every_limited_part_of_a_poll_is_taken_at_its_limit_and_refused_over_it() {
             answers(PollAnswer::Completed(ResultRefs { data, ..ResultRefs::default() }))
         }),
         ("poll error code", MAX_LABEL_BYTES, |n| {
-            poll_error(PollError { code: "x".repeat(n), message: String::new() })
+            poll_error(PollError { code: "x".repeat(n), message: String::new(), ..PollError::default() })
         }),
     ];
     for (what, limit, say) in fields {
@@ -320,7 +327,8 @@ fn every_limited_part_of_a_poll_is_taken_at_its_limit_and_refused_over_it() {
         assert!(matches!(taken, Decision::Facts { .. }), "{what}");
         check(&[accepted()], say(limit + 1), Decision::refuse(Refusal::TooLarge { what, limit }));
     }
-    let long = PollError { code: String::new(), message: "x".repeat(MAX_NOTE_BYTES + 1) };
+    let long =
+        PollError { code: String::new(), message: "x".repeat(MAX_NOTE_BYTES + 1), ..PollError::default() };
     let refusal = Refusal::TooLarge { what: "poll error message", limit: MAX_NOTE_BYTES };
     check(&[accepted()], poll_error(long), Decision::refuse(refusal));
 }
@@ -328,7 +336,7 @@ fn every_limited_part_of_a_poll_is_taken_at_its_limit_and_refused_over_it() {
 #[test]
 fn last_poll_tells_whether_the_service_hung() {
     let failed = |code: &str| {
-        let error = Some(PollError { code: code.to_owned(), message: String::new() });
+        let error = Some(PollError { code: code.to_owned(), message: String::new(), ..PollError::default() });
         OperationFact::Polled(Polled { error, ..polled_again_in(5) })
     };
     let history = |facts: &[OperationFact]| operation(facts).poll_history();

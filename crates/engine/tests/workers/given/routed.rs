@@ -6,8 +6,9 @@ use domain::event::{Disposition, Event, NewEvent, Origin};
 use domain::job::Job;
 use domain::run::{Run, RunState};
 use domain::{BodyName, EventId, Record, RecordId, RunId};
-use engine::pipelines::{Routes, parse};
-use engine::{Emitted, Executor, Failure, Ids, Output, Produced, RandomIds, Router};
+use engine::{Emitted, Executor, Failure, Ids, Output, Produced, RandomIds};
+use pipelines::Router;
+use pipelines::{Routes, parse};
 use serde_json::{Value, json};
 use store::{Store, body_ref};
 
@@ -77,7 +78,7 @@ impl World {
         let seen = Seen::default();
         let loaded = parse(&[("test.yaml", yaml)]);
         assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
-        given.daemon.router().replace(Routes::new(loaded.pipelines));
+        given.pipelines.replace(Routes::new(loaded.pipelines));
         Self { given, seen }
     }
 
@@ -147,11 +148,13 @@ impl World {
 
     pub fn jobs(&self) -> Vec<Job> {
         let tables = self.given.store.inner.inspect(|tables| tables.views.clone());
-        let jobs = tables.values().filter_map(|record| match &**record {
-            Record::Job(job) => Some((**job).clone()),
-            Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
-        });
-        jobs.collect()
+        tables.values().filter_map(|record| record.as_job().cloned()).collect()
+    }
+
+    pub fn events(&self, kind: &str) -> Vec<Event> {
+        let views = self.given.store.inner.inspect(|tables| tables.views.clone());
+        let events = views.values().filter_map(|record| record.as_event());
+        events.filter(|event| event.said.kind == kind).cloned().collect()
     }
 
     pub fn seen(&self) -> Vec<(String, Value)> {

@@ -53,9 +53,12 @@ pub struct Create {
     /// What whoever pulls it must have; for jobs without an executor and a lane
     #[arg(long)]
     label: Option<String>,
-    /// Attempts in all; as the executor says if left out
+    /// Attempts in all; as the executor says if left out. Without an executor it is handed out up to 3 times when workers are lost
     #[arg(long, value_name = "NUMBER")]
     max_attempts: Option<u32>,
+    /// Begin it once only, even if its worker is lost
+    #[arg(long, conflicts_with = "max_attempts")]
+    once: bool,
     /// The wait before the second attempt, doubled before each further one; as the executor says if left out
     #[arg(long, value_name = "TIME", value_parser = duration)]
     backoff: Option<std::time::Duration>,
@@ -156,7 +159,7 @@ fn warn_of_stranger(client: &Client, executor: &str) {
     if !names.contains(&executor) {
         eprintln!(
             "warning: no executor is named {executor:?}{}; known: {}; the job fails unless one comes",
-            engine::hint(executor, &names),
+            config_file::hint(executor, &names),
             names.join(", ")
         );
     }
@@ -186,6 +189,7 @@ fn sent(create: Create) -> Result<CreateJob> {
         lane: create.lane,
         label: create.label,
         retry,
+        repeatable: create.once.then_some(false),
         timeout_seconds: create.timeout.map(|timeout| timeout.as_secs()),
         tags: create.tags,
         created_by_peer_id: create.created_by,

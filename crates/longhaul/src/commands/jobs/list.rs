@@ -38,6 +38,12 @@ pub struct List {
     /// Only jobs of this circle
     #[arg(long, short, value_name = "NAME")]
     circle: Option<String>,
+    /// Only jobs with this tag
+    #[arg(long, value_name = "LABEL")]
+    tag: Option<String>,
+    /// Only jobs whose work a service knows by this id
+    #[arg(long, value_name = "ID")]
+    external_job_id: Option<String>,
     /// The most jobs to show
     #[arg(long, default_value_t = 100, value_name = "NUMBER")]
     limit: usize,
@@ -99,6 +105,8 @@ fn read(client: &Client, list: &List) -> Result<RawList> {
         ("created_by_peer_id", &list.created_by),
         ("repowire_session_id", &list.session),
         ("circle", &list.circle),
+        ("tag", &list.tag),
+        ("external_job_id", &list.external_job_id),
     ] {
         if let Some(value) = value {
             filter = format!("{filter}&{name}={}", segment(value));

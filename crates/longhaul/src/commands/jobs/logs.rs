@@ -21,10 +21,11 @@ use crate::exit::{FAILED, Failed};
 const EXAMPLES: &str = "Examples:
   longhaul jobs logs work-0123
   longhaul jobs logs work-0123 --follow               until the job is over
-  longhaul jobs logs work-0123 --stderr | tail
+  longhaul jobs logs work-0123 --stderr | tail        standard error alone
   longhaul jobs logs work-0123 --attempt attempt-4567 of an earlier one: `jobs show --json`
 
-Only commands have output; it is kept up to the executor's limit, until the job is purged or its retention is over. Where the job is \
+What it said on standard output goes to standard output, and what it said on standard error follows on standard error, under a line that \
+says so. Only commands and plugins have output; it is kept up to the executor's limit, until the job is purged or its retention is over. Where the job is \
 over and what is left of it is not what its result recorded, that is said, and the exit code is 1.";
 
 #[derive(Args)]
@@ -36,7 +37,7 @@ pub struct Logs {
     /// Go on until the job is over
     #[arg(long, short)]
     follow: bool,
-    /// Standard error instead of standard output
+    /// Standard error alone, on standard output
     #[arg(long)]
     stderr: bool,
     /// Of this attempt; of the last if left out
@@ -45,13 +46,14 @@ pub struct Logs {
 }
 
 pub fn run(connection: &Connection, logs: &Logs) -> Result<ExitCode> {
-    let stream = if logs.stderr { Stream::Stderr } else { Stream::Stdout };
+    let streams = if logs.stderr { vec![Stream::Stderr] } else { vec![Stream::Stdout, Stream::Stderr] };
     let client = connection.client()?;
     let answer: StatusAnswer<'static> = client
         .call(Call::get(&job_path(&logs.id, "")))
         .map_err(|error| Failed::job("read the output of", &logs.id, &error))?;
     if logs.follow {
-        let output = OutputFollower::start(connection.clone(), logs.id.clone(), vec![stream], Printed::new());
+        let printed = Printed::of(&streams);
+        let output = OutputFollower::start(connection.clone(), logs.id.clone(), streams, printed);
         let followed = follow(connection, &logs.id, None, &mut |status| {
             if let Some(attempt) = attempt(status) {
                 output.attempt(attempt);
@@ -66,22 +68,25 @@ pub fn run(connection: &Connection, logs: &Logs) -> Result<ExitCode> {
         eprintln!("longhaul: the job has not been tried yet");
         return Ok(ExitCode::SUCCESS);
     };
-    let (mut printed, mut offset, mut hash) = (Printed::new(), 0, Sha256::new());
-    loop {
-        let bytes = client
-            .output(&logs.id, &attempt_id, stream, offset)
-            .map_err(|error| Failed::job("read the output of", &logs.id, &error))?;
-        if bytes.is_empty() {
-            break;
+    let mut printed = Printed::of(&streams);
+    for stream in streams {
+        let (mut offset, mut hash) = (0, Sha256::new());
+        loop {
+            let bytes = client
+                .output(&logs.id, &attempt_id, stream, offset)
+                .map_err(|error| Failed::job("read the output of", &logs.id, &error))?;
+            if bytes.is_empty() {
+                break;
+            }
+            offset += bytes.len() as u64;
+            hash.update(&bytes);
+            printed.take(stream, &bytes);
         }
-        offset += bytes.len() as u64;
-        hash.update(&bytes);
-        printed.take(stream, &bytes);
-    }
-    if ENDS.contains(&&*answer.status.state)
-        && let Some(recorded) = recorded(&client, &logs.id, &attempt_id, stream)?
-    {
-        recorded.check(offset, Digest(hash.finalize().into()))?;
+        if ENDS.contains(&&*answer.status.state)
+            && let Some(recorded) = recorded(&client, &logs.id, &attempt_id, stream)?
+        {
+            recorded.check(offset, Digest(hash.finalize().into()))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -122,22 +127,35 @@ fn recorded(client: &Client, id: &str, attempt_id: &str, stream: Stream) -> Resu
     Ok(recorded.find(is_asked_for))
 }
 
-/// Standard output: every byte for a file or a pipe; a terminal is not steered by other people's text.
+/// Every byte for a file or a pipe; a terminal is not steered by other people's text.
 struct Printed {
-    terminal: bool,
+    /// One stream goes to standard output, whichever it is; of both each goes to its own.
+    alone: bool,
+    last: Option<Stream>,
 }
 
 impl Printed {
-    fn new() -> Self {
-        Self { terminal: std::io::stdout().is_terminal() }
+    fn of(streams: &[Stream]) -> Self {
+        Self { alone: streams.len() == 1, last: None }
     }
 }
 
 impl Sink for Printed {
-    fn take(&mut self, _: Stream, bytes: &[u8]) {
-        let shown = if self.terminal { unsteered(bytes).into_bytes() } else { bytes.to_vec() };
-        let mut stdout = std::io::stdout();
-        if stdout.write_all(&shown).and_then(|()| stdout.flush()).is_err() {
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        let apart = !self.alone && stream == Stream::Stderr;
+        if apart && self.last != Some(stream) {
+            eprintln!("longhaul: standard error:");
+        }
+        self.last = Some(stream);
+        let terminal = if apart { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
+        let shown = if terminal { unsteered(bytes).into_bytes() } else { bytes.to_vec() };
+        let written = if apart {
+            std::io::stderr().write_all(&shown)
+        } else {
+            let mut stdout = std::io::stdout();
+            stdout.write_all(&shown).and_then(|()| stdout.flush())
+        };
+        if written.is_err() {
             // `| head` has seen enough.
             std::process::exit(0);
         }

@@ -3,29 +3,31 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use api::{FactList, JobResult, Why};
+use api::{FactList, JobResult, StatusAnswer, Why};
 
 use super::{One, steer};
-use crate::client::{Call, Connection, ENDS, job_path, segment};
+use crate::client::{Call, Connection, ENDS, Stream, job_path, segment};
+use crate::commands::run::attempt;
 use crate::exit::{FAILED, Failed};
-use crate::show::{self, Table, plain, say};
+use crate::show::{self, Table, plain, say, say_limit};
 
 const PAGE: usize = api::limits::MAX_PAGE;
 
 pub fn show(connection: &Connection, one: &One) -> Result<ExitCode> {
     let code = steer(connection, "show", &one.id, one.json, Call::get(&job_path(&one.id, "")))?;
     if !one.json {
-        print_question(connection, &one.id)?;
+        print_why(connection, &one.id)?;
     }
     Ok(code)
 }
 
-/// What it waits to be answered, and how to.
-fn print_question(connection: &Connection, id: &str) -> Result<()> {
+/// The limits that ended it or that bound it, and what it waits to be answered and how to.
+fn print_why(connection: &Connection, id: &str) -> Result<()> {
     let why: Why = connection
         .client()?
         .call(Call::get(&job_path(id, "/why")))
         .map_err(|error| Failed::job("explain", id, &error))?;
+    why.limits.iter().for_each(say_limit);
     if let Some(question) = why.question {
         say(format_args!("  question: {}", plain(question.get())));
         say(format_args!("  answer it: longhaul jobs answer {} --text '…'", plain(id)));
@@ -86,6 +88,9 @@ pub fn why(connection: &Connection, one: &One) -> Result<ExitCode> {
     if let Some(question) = &why.question {
         say(format_args!("  question: {}", plain(question.get())));
     }
+    if let Some(line) = last_word(connection, &why) {
+        say(format_args!("  its last line on standard error: {line}"));
+    }
     match why.earliest_at {
         _ if ENDS.contains(&why.state.as_str()) => {}
         Some(at) => say(format_args!("  It can move by itself at {at}.")),
@@ -93,6 +98,17 @@ pub fn why(connection: &Connection, one: &One) -> Result<ExitCode> {
         None => say(format_args!("  It waits for someone.")),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the last attempt of a job said last on its standard error, if the job waits or is over because that attempt failed.
+fn last_word(connection: &Connection, why: &Why) -> Option<String> {
+    if !matches!(why.state.as_str(), "queued" | "failed" | "unavailable") {
+        return None;
+    }
+    let client = connection.client().ok()?;
+    let answer: StatusAnswer<'static> = client.call(Call::get(&job_path(&why.job_id, ""))).ok()?;
+    let last = attempt(&answer.status).filter(|last| last.because.is_some())?;
+    client.last_lines(&why.job_id, &last.id, Stream::Stderr, 1).ok()?.pop()
 }
 
 pub fn facts(connection: &Connection, one: &One) -> Result<ExitCode> {

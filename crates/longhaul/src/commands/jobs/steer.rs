@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use api::{CancelJob, RunJob, StatusAnswer, UpdateJob};
+use api::{CancelJob, JobResult, JobStatus, RunJob, StatusAnswer, UpdateJob};
 use clap::Args;
+use serde_json::Value;
 
-use super::{One, steer};
+use super::{One, steer, told};
 use crate::client::{Call, Connection, ENDS, job_path};
-use crate::exit::Failed;
+use crate::exit::{FAILED, Failed};
+use crate::show::plain;
 
 const UPDATE_EXAMPLES: &str = "Examples:
   longhaul jobs update work-0123 --state running --attempt-id attempt-4567 --note 'half way'
@@ -71,7 +73,29 @@ pub struct Cancel {
 
 pub fn run_now(connection: &Connection, one: &One, verb: &str) -> Result<ExitCode> {
     let path = job_path(&one.id, &format!("/{verb}"));
-    steer(connection, verb, &one.id, one.json, Call::post(&path, &RunJob::default()))
+    let status = told(connection, verb, &one.id, one.json, Call::post(&path, &RunJob::default()))?;
+    if status.state != "unavailable" {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (why, id) = (why_unavailable(connection, &status), plain(&one.id));
+    let message =
+        format!("Failed to {verb} job: nothing here can do it: {why}; `longhaul jobs why {id}` says more");
+    Err(Failed { code: FAILED, message }.into())
+}
+
+/// What the result of a job says about that, else its short reason.
+fn why_unavailable(connection: &Connection, status: &JobStatus<'_>) -> String {
+    let reason = plain(status.state_reason.as_deref().unwrap_or("unavailable"));
+    let result = connection.client().and_then(|client| Ok(client.result(&status.job_id)?));
+    let error = match result {
+        Ok((_, JobResult::End(end))) => end.error,
+        Ok((_, JobResult::NotReady(_))) | Err(_) => None,
+    };
+    let error = error.and_then(|error| serde_json::from_str::<Value>(error.get()).ok());
+    match error.as_ref().and_then(|error| error["message"].as_str()) {
+        Some(message) => format!("{} ({reason})", plain(message)),
+        None => reason,
+    }
 }
 
 pub fn update(connection: &Connection, update: Update) -> Result<ExitCode> {
@@ -94,7 +118,7 @@ pub fn cancel(connection: &Connection, cancel: Cancel) -> Result<ExitCode> {
         .call(Call::get(&job_path(&cancel.id, "")))
         .map_err(|error| Failed::job("cancel", &cancel.id, &error))?;
     if ENDS.contains(&&*before.status.state) {
-        eprintln!("longhaul: the job was over already; nothing was changed");
+        eprintln!("longhaul: the job was over already and stays as it ended; the request is on its record");
     }
     steer(connection, "cancel", &cancel.id, cancel.json, Call::post(&path, &sent))
 }

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use engine::plugin::{MANIFEST, is_plugin_name};
+use executors::plugin::{MANIFEST, is_plugin_name};
 
 use crate::builtin;
 use crate::config::TAKEN;

@@ -6,24 +6,28 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use api::ductile::PluginDetail;
-use api::{CreateJob, JobCreated};
+use api::{CreateJob, JobCreated, JobStatus, Retry, Why};
 use clap::Args;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::client::{Call, Connection, Followed, follow, segment};
+use crate::client::{Attempt, Call, Connection, Followed, Stream, follow, job_path, segment};
 use crate::commands::jobs::{end_code, json_argument};
-use crate::commands::run::print_end;
+use crate::commands::run::{attempt, print_end};
 use crate::exit::{Failed, TIMED_OUT};
-use crate::show::say;
+use crate::show::{in_words, plain, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul plugin run greet                                  its command poll
   longhaul plugin run greet --command handle --payload '{\"name\": \"you\"}'
   longhaul plugin run greet --payload-file payload.json --json | jq .data.events
 
-`handle` is given the payload as an event of the type `api.trigger`. What the plugin writes to its standard error is kept: \
-`longhaul jobs logs ID --stderr`.";
+`handle` is given the payload as an event of the type `api.trigger`. It is tried once: --retry tries again what fails, after the \
+waits of the configuration. The last lines of its standard error are shown for each attempt that fails; all of it: \
+`longhaul jobs logs ID`.";
+
+/// Lines of standard error that are shown of an attempt that failed.
+const MAX_LAST_LINES: usize = 20;
 
 /// Run one command of a plugin as a job and follow it to its end
 #[derive(Args)]
@@ -42,6 +46,9 @@ pub struct Run {
     /// A file with what it is given
     #[arg(long, value_name = "FILE")]
     payload_file: Option<PathBuf>,
+    /// Try it again up to so many times when it fails
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    retry: u32,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -55,15 +62,27 @@ pub fn run(run: &Run) -> Result<ExitCode> {
         executor: Some(run.name.clone()),
         source_kind: Some("cli".to_owned()),
         input: Some(input(run)?),
+        retry: Some(Retry { max_attempts: Some(run.retry.saturating_add(1)), ..Retry::default() }),
         ..CreateJob::titled(format!("{} {}", run.name, run.command))
     };
     let created: JobCreated<'static> =
         client.call(Call::post("/jobs", &sent)).map_err(|error| Failed::job("create", "", &error))?;
     let id = &created.job_id;
     eprintln!("longhaul: job {id}");
-    match follow(&run.connection, id, None, &mut |_| ControlFlow::Continue(()))? {
+    let mut told = 0;
+    let followed = follow(&run.connection, id, None, &mut |status| {
+        if let Some(failed) = attempt(status).filter(|one| status.state == "queued" && one.number > told) {
+            told = failed.number;
+            tell_failed(&run.connection, status, &failed);
+        }
+        ControlFlow::Continue(())
+    })?;
+    match followed {
         Followed::TimeOver => Ok(ExitCode::from(TIMED_OUT)),
         Followed::Over(status) => {
+            if let Some(last) = attempt(&status).filter(|_| status.state != "completed") {
+                tell_last_lines(&run.connection, id, &last);
+            }
             if run.json {
                 let (text, _) = client
                     .result(id)
@@ -74,6 +93,29 @@ pub fn run(run: &Run) -> Result<ExitCode> {
             }
             Ok(end_code(&status))
         }
+    }
+}
+
+/// An attempt that failed and is made again: why, its last words, and when.
+fn tell_failed(connection: &Connection, status: &JobStatus<'_>, failed: &Attempt) {
+    tell_last_lines(connection, &status.job_id, failed);
+    let because = in_words(failed.because.as_deref().unwrap_or("it failed"));
+    let why = connection
+        .client()
+        .ok()
+        .and_then(|client| client.call::<Why>(Call::get(&job_path(&status.job_id, "/why"))).ok());
+    let next = why.and_then(|why| why.earliest_at).map(|at| format!(" at {at}")).unwrap_or_default();
+    eprintln!("longhaul: attempt {} failed: {}; the next one is due{next}", failed.number, plain(&because));
+}
+
+/// What an attempt said last on its standard error. What cannot be read now is not worth the end of following.
+fn tell_last_lines(connection: &Connection, id: &str, attempt: &Attempt) {
+    let lines = connection
+        .client()
+        .ok()
+        .and_then(|client| client.last_lines(id, &attempt.id, Stream::Stderr, MAX_LAST_LINES).ok());
+    for line in lines.unwrap_or_default() {
+        eprintln!("  {line}");
     }
 }
 

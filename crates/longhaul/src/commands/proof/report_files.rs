@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::exit::Failed;
+use crate::show::say_if_read;
 
 /// FILE.json and FILE.html; an earlier report stays in them until this one is written.
 pub struct ReportFiles {
@@ -37,7 +38,7 @@ impl ReportFiles {
     pub fn write(mut self, json: &str, page: &str) -> Result<()> {
         self.json.write(json)?;
         self.page.write(page)?;
-        println!("report: {0}.json, {0}.html", self.name.display());
+        say_if_read(format_args!("report: {0}.json, {0}.html", self.name.display()));
         Ok(())
     }
 }

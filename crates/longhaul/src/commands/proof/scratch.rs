@@ -2,8 +2,13 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::exit::Failed;
+
+/// A process of a command that is just ending may write while its directory is taken away.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A directory of the proof's own.
 pub struct Scratch {
@@ -48,8 +53,17 @@ impl Drop for Scratch {
         if self.kept {
             return;
         }
-        if let Err(error) = std::fs::remove_dir_all(&self.path) {
-            eprintln!("longhaul: {} is left: {error}", self.path.display());
+        for tries_left in (0..TRIES).rev() {
+            match std::fs::remove_dir_all(&self.path) {
+                Ok(()) => return,
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && tries_left > 0 => {
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => {
+                    eprintln!("longhaul: {} is left: {error}", self.path.display());
+                    return;
+                }
+            }
         }
     }
 }

@@ -60,6 +60,10 @@ leak sqlite python3 -c "import sqlite3,sys; print(sqlite3.connect('file:$data/lo
 rm "$data/admin.token" 2>/dev/null && echo LEAK removed
 # A rename and its undoing. Not mv: between two file systems it copies everything, and removes it.
 python3 -c 'import os, sys; os.rename(*sys.argv[1:3]); os.rename(*sys.argv[2:0:-1])' "$data" "$data.moved" 2>/dev/null && echo LEAK moved
+above=$(dirname "$data")
+for directory in "$above" "$(dirname "$above")"; do
+    python3 -c 'import os, sys; os.rename(*sys.argv[1:3]); os.rename(*sys.argv[2:0:-1])' "$directory" "$directory.moved" 2>/dev/null && echo LEAK moved_above
+done
 kill -TERM "$daemon" 2>/dev/null && echo LEAK daemon_signalled
 kill -TERM "$supervisor" 2>/dev/null && echo LEAK supervisor_signalled
 

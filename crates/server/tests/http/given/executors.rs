@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::job::CancelAnswer;
+use domain::job::{AttemptLimit, CancelAnswer, Resubmit};
 use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
 use domain::policy::Hint;
-use domain::{Json, Timestamp};
+use domain::{Digest, Json, Timestamp};
 use engine::{
-    Approval, Assignment, CancelReply, Contract, Deferral, Failure, ForeignWork, Gated, Link, ModeSupport,
-    Modes, Output, Outside, Polled, Produced, Schema, SignedWebhook, Specialist, verify_webhook,
+    Approval, Assignment, CancelReply, Contract, Deferral, Failure, ForeignWork, Gated, InputSchema, Intent,
+    Link, ModeSupport, Modes, Output, Outside, Polled, Produced, SignedWebhook, Specialist,
 };
+use executors::{Schema, verify_webhook};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
     vec![
@@ -38,15 +40,22 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
         ("render.cover", Arc::new(Defers)),
         ("boasts", Arc::new(Defers)),
         ("modest", Arc::new(Defers)),
+        ("submits", Arc::new(Submits { brake: Brake::Fitted })),
+        ("brakeless", Arc::new(Submits { brake: Brake::Missing })),
+        ("slow", Arc::new(Slow { command: None })),
+        ("slow_plugin", Arc::new(Slow { command: Some("handle") })),
+        ("says_timeout", Arc::new(SaysTimeout)),
     ]
 }
 
 /// How each may be invoked.
 pub fn modes(name: &str) -> Modes {
     let support = match name {
-        "never_taken" | "echo_either" | "stays_either" | "defers" | "press" => ModeSupport::Either,
+        "never_taken" | "echo_either" | "stays_either" | "defers" | "press" | "submits" | "brakeless" => {
+            ModeSupport::Either
+        }
         "defers_only" | "Shouts" | "render.cover" | "asks_operators" => ModeSupport::AsyncOnly,
-        _ => ModeSupport::SyncOnly,
+        _ => ModeSupport::default(),
     };
     let wishes = |retry_after: i64, max_ttl: i64| Modes {
         support: ModeSupport::Either,
@@ -68,8 +77,12 @@ pub fn contract(name: &str) -> Contract {
         "asks_operators" => return Contract { approval: Approval::Operator, ..Contract::default() },
         _ => return Contract::default(),
     };
-    let parameters = Some(Schema::read(&schema).expect("it is a schema"));
-    Contract { description: Some(format!("the action {name}")), parameters, ..Contract::default() }
+    let parameters: Arc<dyn InputSchema> = Arc::new(Schema::read(&schema).expect("it is a schema"));
+    Contract {
+        description: Some(format!("the action {name}")),
+        parameters: Some(parameters),
+        ..Contract::default()
+    }
 }
 
 type Outcome<'a> = Pin<Box<dyn Future<Output = Produced> + Send + 'a>>;
@@ -93,8 +106,8 @@ impl Specialist for NeverTaken {
         Box::pin(async { Produced::Failed(Failure::transient("service_busy", "come back later")) })
     }
 
-    fn begins_outside(&self) -> bool {
-        true
+    fn traits(&self) -> engine::ExecutorTraits {
+        engine::ExecutorTraits { begins_outside: true, ..engine::ExecutorTraits::default() }
     }
 }
 
@@ -104,6 +117,29 @@ struct Fails;
 impl Specialist for Fails {
     fn produce(&self, _: Assignment, _: Link) -> Outcome<'_> {
         Box::pin(async { Produced::Failed(Failure::permanent("out_of_paper", "there is no paper")) })
+    }
+}
+
+/// Takes longer than it may: two seconds, for all its jobs or for those of one command.
+struct Slow {
+    command: Option<&'static str>,
+}
+
+impl Specialist for Slow {
+    fn produce(&self, _: Assignment, _: Link) -> Outcome<'_> {
+        let command = self.command.map(str::to_owned);
+        let limit = AttemptLimit::Executor { seconds: 2, command };
+        let failure = Failure::permanent("timed_out", "it was too slow").limited_by(limit);
+        Box::pin(async move { Produced::Failed(failure) })
+    }
+}
+
+/// Fails with a code that only sounds like a limit of ours.
+struct SaysTimeout;
+
+impl Specialist for SaysTimeout {
+    fn produce(&self, _: Assignment, _: Link) -> Outcome<'_> {
+        Box::pin(async { Produced::Failed(Failure::permanent("timeout", "the press has timed out")) })
     }
 }
 
@@ -130,12 +166,16 @@ impl Specialist for Asks {
     }
 }
 
-/// Works until it is told to stop.
+/// Works until it is told to stop, and says when it begins.
 struct Stays;
+
+/// Works that have begun.
+pub static BEGUN: Semaphore = Semaphore::const_new(0);
 
 impl Specialist for Stays {
     fn produce(&self, _: Assignment, mut link: Link) -> Outcome<'_> {
         Box::pin(async move {
+            BEGUN.add_permits(1);
             link.stopped().await;
             Produced::Stopped
         })
@@ -143,13 +183,15 @@ impl Specialist for Stays {
 }
 
 /// Leaves the work outside. Its input says what happens there: after so many `polls` it is over as `ends` says (completed if left
-/// out, never if it is not one of ours); `cancel` is what the service answers: cancelled, refused, `refused_to_the_host`, or there is none.
+/// out, never if it is not one of ours), `pending` of them find it not begun and `lost` of them unknown; `cancel` is what the service answers: cancelled, refused, `refused_to_the_host`, or there is none.
 struct Defers;
 
 impl Specialist for Defers {
     fn produce(&self, assignment: Assignment, _: Link) -> Outcome<'_> {
         let mut deferral = Deferral::new(assignment.input);
         let script: Value = serde_json::from_slice(&deferral.handle).unwrap_or_default();
+        deferral.external_job_id = script["external_id"].as_str().map(str::to_owned);
+        deferral.fail_after = script["fail_after"].as_i64().map_or(Hint::Absent, Hint::Seconds);
         if script["cancel"].is_null() {
             deferral.cancelability = Cancelability::NotCancelable("the press has no brake".to_owned());
         }
@@ -165,16 +207,22 @@ impl Specialist for Defers {
         let over = u64::from(outside.operation.polls) >= script["polls"].as_u64().unwrap_or(0);
         let result =
             || Output { data: Some(json!({ "pages": 12 }).to_string().into_bytes()), ..Output::default() };
+        let is_within = |name: &str| u64::from(outside.operation.polls) < script[name].as_u64().unwrap_or(0);
         let answer = match (over, script["ends"].as_str()) {
+            _ if is_within("lost") => Polled::Unknown,
+            _ if is_within("pending") => Polled::Open(ReportedStatus::Pending, hints(&script, &outside)),
             (true, None | Some("completed")) => Polled::Completed(result()),
             (true, Some("failed")) => Polled::Failed(Failure::permanent("out_of_ink", "there is no ink")),
             (true, Some("timed_out")) => Polled::TimedOut,
+            (true, Some("expired")) => Polled::Expired,
             (true, Some("unknown")) => Polled::Unknown,
             (true, Some(_)) | (false, _) => Polled::Open(ReportedStatus::Running, hints(&script, &outside)),
         };
-        let error = script["error"]
-            .as_str()
-            .map(|message| PollError { code: "press_asleep".to_owned(), message: message.to_owned() });
+        let error = script["error"].as_str().map(|message| PollError {
+            code: "press_asleep".to_owned(),
+            message: message.to_owned(),
+            ..PollError::default()
+        });
         Box::pin(std::future::ready(error.map_or(Ok(answer), Err)))
     }
 
@@ -192,13 +240,64 @@ impl Specialist for Defers {
     }
 }
 
-/// What the service says beside its state: `hint` with the number of the question, and `progress`.
+/// What the service says beside its state: with `hint` the number of the question, and `progress`.
 fn hints(script: &Value, outside: &Outside) -> PollHints {
     let page = outside.operation.polls + 1;
     PollHints {
-        progress_hint: script["hint"].as_str().map(|hint| format!("{hint} {page}")),
+        progress_hint: (script["hint"] == true).then(|| format!("page {page}")),
         progress: script.get("progress").and_then(|progress| Json::parse(&progress.to_string()).ok()),
         ..PollHints::default()
+    }
+}
+
+/// Whether a press can be stopped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Brake {
+    Fitted,
+    Missing,
+}
+
+/// Gives the work to a service under an intent. With `slowly` in its input the service takes it once the test says so.
+struct Submits {
+    brake: Brake,
+}
+
+/// What the test lets services take.
+pub static TAKEN: Semaphore = Semaphore::const_new(0);
+/// A request is on its way to a service.
+pub static UNDER_WAY: Semaphore = Semaphore::const_new(0);
+
+impl Specialist for Submits {
+    fn produce(&self, assignment: Assignment, link: Link) -> Outcome<'_> {
+        Box::pin(async move {
+            let script: Value = serde_json::from_slice(&assignment.input).unwrap_or_default();
+            let intent = Intent { request_sha256: Digest([3; 32]), resubmit: Resubmit::SameKey };
+            if link.intend(intent).await.is_err() {
+                return Produced::Stopped;
+            }
+            if script["slowly"] == true {
+                UNDER_WAY.add_permits(1);
+                TAKEN.acquire().await.expect("it is never closed").forget();
+            }
+            let mut deferral = Deferral::new(assignment.input);
+            deferral.cancelability = match self.not_cancelable_because() {
+                Some(why) => Cancelability::NotCancelable(why),
+                None => Cancelability::Cancelable,
+            };
+            Produced::Deferred(deferral)
+        })
+    }
+
+    fn poll(&self, outside: Outside) -> Pin<Box<dyn Future<Output = Result<Polled, PollError>> + Send + '_>> {
+        Defers.poll(outside)
+    }
+
+    fn cancel(&self, outside: Outside) -> Pin<Box<dyn Future<Output = CancelReply> + Send + '_>> {
+        Defers.cancel(outside)
+    }
+
+    fn not_cancelable_because(&self) -> Option<String> {
+        (self.brake == Brake::Missing).then(|| "the press has no brake".to_owned())
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::breaker::BreakerPolicy;
-use engine::plugin::{Discovered, Found, Manifest, PluginSettings, Plugins};
+use executors::plugin::{Discovered, Found, Manifest, PluginSettings, Plugins};
 use server::{Endpoint, SignedTime, Webhooks};
 
 /// What webhooks are signed with.

@@ -31,12 +31,7 @@ pub(super) async fn judge<'a>(
     let mut plugins: HashSet<&str> = HashSet::new();
     let states = requests.iter().flat_map(|request| match request {
         Request::Commit(prepared) => &prepared.commit.plugin_states[..],
-        Request::Claim(_)
-        | Request::Token(_)
-        | Request::Node(_)
-        | Request::Peer(_)
-        | Request::Ask(_)
-        | Request::Clock(_) => &[],
+        Request::Claim(_) | Request::Write(_) => &[],
     });
     let versions = plugin_state::versions(session, states).await?;
     for (place, request) in requests.iter().enumerate() {

@@ -48,8 +48,7 @@ pub(super) async fn read(session: &Session, requests: &[&Request]) -> Result<Rea
             Request::Claim(request) => {
                 rows.extend(claims::record_of(request).map(|id| (id.clone(), Held::default())));
             }
-            Request::Token(_) | Request::Node(_) | Request::Peer(_) | Request::Ask(_) | Request::Clock(_) => {
-            }
+            Request::Write(_) => {}
         }
     }
     let [lock_rows, kept_keys, store_time] = [

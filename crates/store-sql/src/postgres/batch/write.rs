@@ -10,9 +10,9 @@ use super::super::failure::PostgresError;
 use super::super::session::Session;
 use super::super::statements::{
     CLOSE_ASKS, FORGET_KEYS, INSERT_AGENDA, INSERT_ASKS, INSERT_BODIES, INSERT_JOBS, INSERT_KEYS,
-    INSERT_OPERATIONS, INSERT_ROUTING, MARK_KEYS, REMOVE_AGENDA, REMOVE_BODIES, REMOVE_CHUNKS, REMOVE_JOBS,
-    REMOVE_KEYS, REMOVE_OPERATIONS, REMOVE_ROUTING, UPDATE_AGENDA, UPDATE_JOBS, UPDATE_OPERATIONS,
-    UPDATE_ROUTING,
+    INSERT_OPERATIONS, INSERT_RECORDS, MARK_KEYS, REMOVE_AGENDA, REMOVE_BODIES, REMOVE_CHUNKS, REMOVE_ERRORS,
+    REMOVE_JOBS, REMOVE_KEYS, REMOVE_OPERATIONS, REMOVE_RECORDS, UPDATE_AGENDA, UPDATE_JOBS,
+    UPDATE_OPERATIONS, UPDATE_RECORDS,
 };
 use super::super::tally::Before;
 use super::together::{Sent, Writes};
@@ -30,11 +30,12 @@ pub(super) async fn write(
 ) -> Result<Before, Undone> {
     let (mut new_jobs, mut jobs) = (Columnar::new(), Columnar::new());
     let (mut new_operations, mut operations) = (Columnar::new(), Columnar::new());
-    let (mut new_routing, mut routing) = (Columnar::new(), Columnar::new());
+    let (mut new_records, mut records) = (Columnar::new(), Columnar::new());
     let (mut new_agenda, mut agenda) = (Columnar::new(), Columnar::new());
     let (mut bodies, mut keys, mut gone_keys) =
         (Columnar::<4>::new(), Columnar::<7>::new(), Columnar::<2>::new());
     let (mut purged, mut gone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let mut errors: Vec<&str> = Vec::new();
     let (mut asks, mut closings) = (Columnar::<16>::new(), Columnar::<6>::new());
     let mut asked_at = i64::MIN;
     let mut named: Vec<&KeptKey> = Vec::new();
@@ -47,6 +48,7 @@ pub(super) async fn write(
             match change.removal {
                 Removal::Nothing => {}
                 Removal::Bodies => purged.push(id),
+                Removal::Errors => errors.push(id),
                 Removal::Record => {
                     gone_keys.push([id.into(), commit.commit.at.micros().into()]);
                     purged.push(id);
@@ -59,9 +61,9 @@ pub(super) async fn write(
                 ViewValues::Operation(values) if !was_there => new_operations.push(values),
                 ViewValues::Job(values) if !text.facts.is_empty() => jobs.push(values),
                 ViewValues::Operation(values) if !text.facts.is_empty() => operations.push(values),
-                ViewValues::Routing(values) if !was_there => new_routing.push(values),
-                ViewValues::Routing(values) if !text.facts.is_empty() => routing.push(values),
-                ViewValues::Job(_) | ViewValues::Operation(_) | ViewValues::Routing(_) => {}
+                ViewValues::Record(values) if !was_there => new_records.push(values),
+                ViewValues::Record(values) if !text.facts.is_empty() => records.push(values),
+                ViewValues::Job(_) | ViewValues::Operation(_) | ViewValues::Record(_) => {}
             }
             if change.removal == Removal::Nothing {
                 for new in &change.bodies {
@@ -114,16 +116,19 @@ pub(super) async fn write(
     writes.all(UPDATE_JOBS, &jobs).await?;
     writes.all(INSERT_OPERATIONS, &new_operations).await?;
     writes.all(UPDATE_OPERATIONS, &operations).await?;
-    writes.all(INSERT_ROUTING, &new_routing).await?;
-    writes.all(UPDATE_ROUTING, &routing).await?;
+    writes.all(INSERT_RECORDS, &new_records).await?;
+    writes.all(UPDATE_RECORDS, &records).await?;
     writes.all(UPDATE_AGENDA, &agenda).await?;
     if !purged.is_empty() {
         writes.one(REMOVE_BODIES, vec![&purged]).await?;
         writes.one(REMOVE_CHUNKS, vec![&purged]).await?;
     }
+    if !errors.is_empty() {
+        writes.one(REMOVE_ERRORS, vec![&errors]).await?;
+    }
     writes.all(INSERT_BODIES, &bodies).await?;
     if !gone.is_empty() {
-        for statement in [REMOVE_JOBS, REMOVE_OPERATIONS, REMOVE_ROUTING, REMOVE_AGENDA] {
+        for statement in [REMOVE_JOBS, REMOVE_OPERATIONS, REMOVE_RECORDS, REMOVE_AGENDA] {
             writes.one(statement, vec![&gone]).await?;
         }
         writes.all(REMOVE_KEYS, &gone_keys).await?;

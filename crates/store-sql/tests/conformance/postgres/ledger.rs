@@ -8,6 +8,7 @@ use store::{Removal, Store};
 use super::database::Database;
 use crate::given::*;
 
+// conforms: O105
 #[tokio::test]
 async fn fact_can_be_neither_changed_nor_deleted() {
     let database = Database::lived_in().await;
@@ -59,6 +60,33 @@ async fn facts_go_with_their_retirement_and_their_positions_are_not_given_again(
 }
 
 #[tokio::test]
+async fn stream_of_any_kind_goes_after_a_fact_called_retired_and_no_other() {
+    let database = Database::lived_in().await;
+    let raw = database.raw().await;
+    for (number, (kind, goes)) in [
+        ("toy.retired/1", true),
+        ("toy.retired/12", true),
+        ("toy.made/1", false),
+        ("toy.unretired/1", false),
+        ("toy.retired", false),
+        ("toy.retired/", false),
+        ("retired/1", false),
+        ("TOY.RETIRED/1", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let stream = format!("toy-{number}");
+        let insert = "INSERT INTO facts (position, stream, version, fact_id, kind, at, actor, payload, checksum) \
+                      VALUES (nextval('fact_positions'), $1, 1, '\\x00', $2, 0, 'tester', '{}', '\\x00')";
+        raw.execute(insert, &[&stream, &kind]).await.unwrap();
+        let gone = raw.execute("DELETE FROM facts WHERE stream = $1", &[&stream]).await;
+        assert_eq!(gone.is_ok(), goes, "{kind}");
+    }
+}
+
+// conforms: L46 L73
+#[tokio::test]
 async fn state_of_a_job_and_status_of_an_operation_are_held_by_the_database() {
     let database = Database::lived_in().await;
     let raw = database.raw().await;
@@ -79,4 +107,9 @@ async fn state_of_a_job_and_status_of_an_operation_are_held_by_the_database() {
             );
         }
     }
+    // The kind of a fact is held by nothing but the code that reads it.
+    let unheard_of = "INSERT INTO facts (position, stream, version, fact_id, kind, at, actor, payload, checksum) \
+                      SELECT position + 1000, 'work-x', 1, '\\x00'::bytea, 'unheard.of/9', at, actor, payload, checksum \
+                      FROM facts ORDER BY position DESC LIMIT 1";
+    assert_eq!(raw.execute(unheard_of, &[]).await.unwrap(), 1);
 }

@@ -251,28 +251,34 @@ fn node(id: &str) -> Node {
 }
 
 #[tokio::test]
-async fn heartbeat_is_the_databases_time_tells_what_comes_next_and_forgets_nodes_after_an_hour() {
+async fn heartbeat_is_its_nodes_time_and_forgets_nodes_after_an_hour() {
     let database = Database::missing().await;
     let store = database.open().await;
-    let first = store.beat(node("a")).await.unwrap();
+    let base = store.pulse("a").await.unwrap().time.plus_micros(-20_000_000_000);
+    let heard = |id: &str, seconds| Node { heartbeat_at: base.plus_seconds(seconds), ..node(id) };
+    let first = store.beat(heard("a", 10_000)).await.unwrap();
     assert_eq!((first.ready, first.taking), (Ready::None, Some(Taking::Takes)));
-    store.beat(node("b")).await.unwrap();
-    let raw = database.raw().await;
-    raw.batch_execute("UPDATE nodes SET heartbeat_at = heartbeat_at - 3599000000 WHERE id = 'b'")
-        .await
-        .unwrap();
+    store.beat(heard("b", 6_402)).await.unwrap();
     assert_eq!(store.tell_node("a", Taking::Drains).await, Ok(true));
     write(&store, &job("a"), vec![created()], at(1)).await;
-    let second = store.beat(node("a")).await.unwrap();
+    let second = store.beat(heard("a", 10_001)).await.unwrap();
     assert!(second.time > first.time);
     assert_eq!((second.ready, second.taking), (Ready::Some, Some(Taking::Drains)));
     let nodes = store.nodes().await.unwrap();
-    assert_eq!(nodes.len(), 2, "{nodes:?}");
-    let later = store.pulse("a").await.unwrap().time;
-    assert!((first.time..=later).contains(&nodes[0].heartbeat_at), "{nodes:?}");
-    raw.batch_execute("UPDATE nodes SET heartbeat_at = heartbeat_at - 2000000 WHERE id = 'b'").await.unwrap();
-    store.beat(node("a")).await.unwrap();
+    let heartbeats: BTreeSet<_> = nodes.iter().map(|node| node.heartbeat_at).collect();
+    assert_eq!(
+        heartbeats,
+        BTreeSet::from([base.plus_seconds(6_402), base.plus_seconds(10_001)]),
+        "the server's clock says something else"
+    );
+    store.beat(heard("a", 10_003)).await.unwrap();
     assert_eq!(store.nodes().await.unwrap().len(), 1);
+    // A node that is ahead of the server's clock forgets nobody.
+    let ahead = Node { heartbeat_at: second.time.plus_seconds(7_200), ..node("c") };
+    let now = Node { heartbeat_at: second.time, ..node("a") };
+    store.beat(now).await.unwrap();
+    store.beat(ahead).await.unwrap();
+    assert_eq!(store.nodes().await.unwrap().len(), 2);
 }
 
 #[tokio::test]

@@ -66,7 +66,7 @@ async fn take_without_a_sync_is_lost_with_the_server_or_stands_with_the_commit_a
     let cluster = Cluster::start();
     let database = Database { schema: Schema::on(&cluster.address()).await };
     let store = database.open().await;
-    hold_back_the_log(&database).await;
+    cluster.stop_log_writer();
     let (lost, stands) = (job("lost"), job("stands"));
     write(&store, &lost, vec![created()], at(0)).await;
     write(&store, &stands, vec![created()], at(0)).await;
@@ -92,18 +92,11 @@ async fn server_that_is_set_not_to_wait_for_its_disk_loses_nothing_that_was_ackn
     let raw = database.raw().await;
     raw.batch_execute("ALTER DATABASE postgres SET synchronous_commit = off").await.unwrap();
     let store = database.open().await;
-    hold_back_the_log(&database).await;
+    cluster.stop_log_writer();
     let kept = job("kept");
     write(&store, &kept, vec![created()], at(0)).await;
     tokio::task::block_in_place(|| cluster.crash_and_restart());
     assert!(store.load(&kept).await.unwrap().is_some());
-}
-
-/// Nothing is written out behind our back.
-async fn hold_back_the_log(database: &Database) {
-    let raw = database.raw().await;
-    raw.batch_execute("ALTER SYSTEM SET wal_writer_delay = '10s'").await.unwrap();
-    raw.batch_execute("SELECT pg_reload_conf()").await.unwrap();
 }
 
 async fn under(store: &PostgresStore, id: &RecordId, fence: Fence, fact: Fact) -> Result<(), StoreError> {

@@ -1,6 +1,6 @@
 //! Versions of the schema: up, down and up again, by many nodes at once, and what is newer is left alone.
 
-use store::VIEW_FORMAT;
+use store::{PeerQuery, Store as _, VIEW_FORMAT};
 use store_sql::{
     PostgresAddress, PostgresLedger, PostgresOptions, PostgresStore, SCHEMA_VERSION, migrate_postgres_to,
 };
@@ -8,6 +8,7 @@ use store_sql::{
 use super::database::Database;
 use super::proxy::Proxy;
 use crate::given::{live_in, sight};
+use crate::peers::peer;
 
 /// Tables with their columns, indexes, functions, triggers, sequences: whatever a migration makes.
 async fn schema(database: &Database) -> Vec<String> {
@@ -23,6 +24,7 @@ async fn schema(database: &Database) -> Vec<String> {
     raw.query(statement, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
 }
 
+// conforms: L72
 #[tokio::test]
 async fn migrations_lead_up_down_and_up_again_to_the_same_schema() {
     let database = Database::lived_in().await;
@@ -47,6 +49,32 @@ async fn store_of_any_older_schema_is_brought_up_to_date_with_everything_in_it()
         assert_eq!(sight(&database.open().await).await, before);
         assert!(database.verified().await.differences.is_empty());
     }
+}
+
+#[tokio::test]
+async fn peers_migrate_both_ways_unless_two_circles_share_an_id() {
+    const BEFORE_CIRCLES: i64 = 14;
+    let database = Database::missing().await;
+    let all = || PeerQuery { limit: 9, ..PeerQuery::default() };
+    let [ada, press, bindery] = [("ada", None), ("joan", Some("press")), ("joan", Some("bindery"))]
+        .map(|(id, circle)| peer(id, id, circle));
+    let store = database.open().await;
+    for one in [&ada, &press] {
+        store.keep_peer(one.clone()).await.unwrap();
+    }
+    drop(store);
+    migrate_postgres_to(&database.address(), BEFORE_CIRCLES).await.unwrap();
+    let store = database.open().await;
+    assert_eq!(store.peers(all()).await.unwrap().peers, [ada.clone(), press.clone()]);
+    store.keep_peer(bindery.clone()).await.unwrap();
+    drop(store);
+    assert!(migrate_postgres_to(&database.address(), BEFORE_CIRCLES).await.is_err());
+    let store = database.open().await;
+    assert_eq!(store.peers(all()).await.unwrap().peers, [ada, bindery.clone(), press]);
+    assert_eq!(store.forget_peer(&bindery.key(), 1).await, Ok(true));
+    drop(store);
+    migrate_postgres_to(&database.address(), BEFORE_CIRCLES).await.unwrap();
+    assert_eq!(database.rows("peers").await.len(), 2);
 }
 
 #[tokio::test]

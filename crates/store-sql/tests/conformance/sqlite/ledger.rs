@@ -18,6 +18,7 @@ fn facts(raw: &Connection) -> Vec<(i64, String, String)> {
         .unwrap()
 }
 
+// conforms: O105
 #[tokio::test]
 async fn fact_can_be_neither_changed_nor_deleted() {
     let file = File::lived_in().await;
@@ -65,6 +66,35 @@ async fn facts_go_with_their_retirement_and_only_those_of_their_stream() {
     };
     for (table, column) in [("jobs", "id"), ("agenda", "record_id"), ("bodies", "record_id")] {
         assert_eq!(rows(table, column), 0, "{table}");
+    }
+}
+
+#[tokio::test]
+async fn stream_of_any_kind_goes_after_a_fact_called_retired_and_no_other() {
+    let file = File::lived_in().await;
+    let raw = file.raw();
+    for (number, (kind, goes)) in [
+        ("toy.retired/1", true),
+        ("toy.retired/12", true),
+        ("toy.made/1", false),
+        ("toy.unretired/1", false),
+        ("toy.retired", false),
+        ("toy.retired/", false),
+        ("retired/1", false),
+        ("TOY.RETIRED/1", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let stream = format!("toy-{number}");
+        raw.execute(
+            "INSERT INTO facts (position, stream, version, fact_id, kind, at, actor, payload, checksum) \
+             SELECT max(position) + 1, ?1, 1, x'00', ?2, 0, 'tester', '{}', x'00' FROM facts",
+            [stream.as_str(), kind],
+        )
+        .unwrap();
+        let gone = raw.execute("DELETE FROM facts WHERE stream = ?1", [&stream]);
+        assert_eq!(gone.is_ok(), goes, "{kind}");
     }
 }
 

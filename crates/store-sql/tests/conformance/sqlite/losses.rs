@@ -68,12 +68,9 @@ type Records = BTreeMap<RecordId, Acknowledged>;
 async fn read(store: &SqliteStore, id: &RecordId) -> Result<Option<Acknowledged>, StoreError> {
     let Some(loaded) = store.load(id).await? else { return Ok(None) };
     let facts = store.facts_of(id, 0, 1_000).await?;
-    let body = match &*loaded.record {
-        Record::Job(job) => match job.bodies.first() {
-            Some(body) => store.body(id, *body).await?,
-            None => None,
-        },
-        Record::Operation(_) | Record::Event(_) | Record::Run(_) => None,
+    let body = match loaded.record.as_job().and_then(|job| job.bodies.first()) {
+        Some(body) => store.body(id, *body).await?,
+        None => None,
     };
     Ok(Some(Acknowledged { record: loaded.record, head: loaded.head, facts, body }))
 }

@@ -33,8 +33,9 @@ fn rebuilt(file: &File) -> Result<store_sql::Rebuilt, StoreError> {
 #[tokio::test]
 async fn views_that_were_wiped_come_back_from_the_facts_byte_for_byte() {
     let file = File::lived_in().await;
-    let before = views(&file);
-    assert_eq!(before.each_ref().map(Vec::len), [6, 1]);
+    let productions = || rows(&file.raw(), "external_production_records_view");
+    let (before, shown) = (views(&file), productions());
+    assert_eq!((before.each_ref().map(Vec::len), shown.len()), ([6, 1], 1));
     for wipe in [
         "DELETE FROM jobs; DELETE FROM operations",
         "UPDATE jobs SET view = '{}', state = 'x', circle = NULL, updated_at = 0; UPDATE operations SET view = ''",
@@ -44,7 +45,7 @@ async fn views_that_were_wiped_come_back_from_the_facts_byte_for_byte() {
         assert_ne!(views(&file), before, "{wipe}");
         let done = rebuilt(&file).unwrap();
         assert_eq!((done.records, done.facts), (7, 19));
-        assert_eq!(views(&file), before, "{wipe}");
+        assert_eq!((views(&file), productions()), (before.clone(), shown.clone()), "{wipe}");
         assert_eq!(file.verified().differences, []);
     }
 }

@@ -1,13 +1,14 @@
 //! Versions of the file: schema and views go up, schema goes down, and what is newer is left alone.
 
 use rusqlite::Connection;
-use store::VIEW_FORMAT;
+use store::{PeerQuery, Store as _, VIEW_FORMAT};
 use store_sql::{
     OpenError, SCHEMA_VERSION, SqliteOptions, SqliteStore, migrate_to, open_for_reading, open_for_rebuilding,
 };
 
 use super::file::File;
 use crate::given::sight;
+use crate::peers::peer;
 
 fn schema(connection: &Connection) -> Vec<(String, String, String, Option<String>)> {
     connection
@@ -53,6 +54,7 @@ async fn migrations_lead_up_down_and_up_again_to_the_same_schema() {
     file.open();
 }
 
+// conforms: L3
 #[tokio::test]
 async fn file_of_any_older_schema_is_brought_up_to_date_with_everything_in_it() {
     let file = File::lived_in().await;
@@ -64,6 +66,34 @@ async fn file_of_any_older_schema_is_brought_up_to_date_with_everything_in_it() 
         assert_eq!(schema_number(&file.raw()), SCHEMA_VERSION);
         assert!(file.verified().differences.is_empty());
     }
+}
+
+#[tokio::test]
+async fn peers_migrate_both_ways_unless_two_circles_share_an_id() {
+    const BEFORE_CIRCLES: i64 = 14;
+    let file = File::missing();
+    let all = || PeerQuery { limit: 9, ..PeerQuery::default() };
+    let [ada, press, bindery] = [("ada", None), ("joan", Some("press")), ("joan", Some("bindery"))]
+        .map(|(id, circle)| peer(id, id, circle));
+    let store = file.open();
+    for one in [&ada, &press] {
+        store.keep_peer(one.clone()).await.unwrap();
+    }
+    drop(store);
+    migrate_to(&mut file.raw(), BEFORE_CIRCLES).unwrap();
+    let store = file.open();
+    assert_eq!(store.peers(all()).await.unwrap().peers, [ada.clone(), press.clone()]);
+    store.keep_peer(bindery.clone()).await.unwrap();
+    drop(store);
+    assert!(migrate_to(&mut file.raw(), BEFORE_CIRCLES).is_err());
+    assert_eq!(schema_number(&file.raw()), BEFORE_CIRCLES + 1);
+    let store = file.open();
+    assert_eq!(store.peers(all()).await.unwrap().peers, [ada, bindery.clone(), press]);
+    assert_eq!(store.forget_peer(&bindery.key(), 1).await, Ok(true));
+    drop(store);
+    migrate_to(&mut file.raw(), BEFORE_CIRCLES).unwrap();
+    let peers: i64 = file.raw().query_row("SELECT count(*) FROM peers", [], |row| row.get(0)).unwrap();
+    assert_eq!(peers, 2);
 }
 
 #[test]

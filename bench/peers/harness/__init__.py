@@ -1,1 +1,0 @@
-"""What `bench/peers/run` is made of."""

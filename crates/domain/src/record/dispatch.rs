@@ -1,0 +1,348 @@
+//! What is written from the list of the kinds of record: the enums, their conversions and accessors, and every function that is one for all
+//! kinds and calls that of the kind. The list itself stands in `record.rs`.
+
+/// One line per kind: `Type ("word in tables and messages", "prefix of its ids", accessor)`.
+macro_rules! records {
+    ($($(#[$doc:meta])* $Name:ident ($word:literal, $prefix:literal, $as_kind:ident),)+) => {
+        /// The kinds of record that have a stream of facts.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum RecordKind {
+            $($(#[$doc])* $Name,)+
+        }
+
+        /// The id of any record; its text is the name of the record's stream.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum RecordId {
+            $(#[doc = concat!("Of the kind `", $word, "`.")] $Name(<$Name as Kind>::Id),)+
+        }
+
+        /// The state of one record, folded from its stream. It is written as its kind writes it.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+        #[serde(untagged)]
+        pub enum Record {
+            $($(#[$doc])* $Name(Box<$Name>),)+
+        }
+
+        /// What may be ordered.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Command {
+            $(#[doc = concat!("Of the kind `", $word, "`.")] $Name(<$Name as Kind>::Command),)+
+        }
+
+        /// What happened to a record. It is written as its kind writes it.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+        #[serde(untagged)]
+        pub enum Fact {
+            $(#[doc = concat!("Of the kind `", $word, "`.")] $Name(<$Name as Kind>::Fact),)+
+        }
+
+        /// Decides a command on the record with this id, present or not.
+        pub fn decide(
+            state: Option<&Record>,
+            id: &RecordId,
+            command: &Command,
+            now: Timestamp,
+        ) -> Decision<Fact> {
+            match (command, id, state) {
+                $(
+                    (Command::$Name(command), RecordId::$Name(id), None) => {
+                        <$Name as Kind>::decide_new(id, command, now).map(Fact::$Name)
+                    }
+                    (Command::$Name(command), RecordId::$Name(_), Some(Record::$Name(record))) => {
+                        <$Name as Kind>::decide(record, command, now).map(Fact::$Name)
+                    }
+                )+
+                (_, _, _) => Decision::refuse(Refusal::WrongRecordKind),
+            }
+        }
+
+        /// Folds one fact, recorded at this time, into the record.
+        pub fn apply(
+            state: &mut Option<Record>,
+            id: &RecordId,
+            fact: &Fact,
+            at: Timestamp,
+        ) -> Result<(), Misfold> {
+            match (state, fact, id) {
+                $(
+                    (Some(Record::$Name(record)), Fact::$Name(fact), RecordId::$Name(_)) => {
+                        <$Name as Kind>::apply(record, fact, at)
+                    }
+                    (state @ None, Fact::$Name(fact), RecordId::$Name(id)) => {
+                        *state = Some(<$Name as Kind>::begin(id, fact, at).ok_or(NO_BEGINNING)?.into());
+                        Ok(())
+                    }
+                )+
+                (None, _, _) => Err(NO_BEGINNING),
+                (Some(_), _, _) => Err(OTHER_KIND),
+            }
+        }
+
+        impl RecordKind {
+            /// Every kind, for walks over all of them.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$Name),+];
+
+            /// The word of this kind in tables and messages.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$Name => $word,)+
+                }
+            }
+
+            /// How the ids of this kind begin.
+            pub const fn id_prefix(self) -> &'static str {
+                match self {
+                    $(Self::$Name => $prefix,)+
+                }
+            }
+
+            /// The kind of which a fact under this name is.
+            pub fn of_fact(name: &str) -> Option<Self> {
+                let has = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+                $(if has(<$Name as Kind>::FACT_PREFIXES) {
+                    return Some(Self::$Name);
+                })+
+                None
+            }
+        }
+
+        impl RecordId {
+            /// Reads a record id by its prefix.
+            pub fn parse(text: &str) -> Result<Self, Refusal> {
+                if text.len() > MAX_ID_BYTES {
+                    return Err(Refusal::TooLarge { what: "id", limit: MAX_ID_BYTES });
+                }
+                $(if text.starts_with($prefix) {
+                    return Ok(Self::$Name(<$Name as Kind>::Id::new(text)));
+                })+
+                Err(Refusal::UnknownIdForm)
+            }
+
+            /// The kind of record that this id names.
+            pub const fn kind(&self) -> RecordKind {
+                match self {
+                    $(Self::$Name(_) => RecordKind::$Name,)+
+                }
+            }
+
+            /// The text of the id.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$Name(id) => id.as_str(),)+
+                }
+            }
+        }
+
+        impl Record {
+            /// Reads the record with this id as its kind wrote it.
+            pub fn read<'de, D: Deserializer<'de>>(id: &RecordId, from: D) -> Result<Self, D::Error> {
+                match id {
+                    $(RecordId::$Name(id) => {
+                        let mut record = Box::<$Name>::deserialize(from)?;
+                        record.set_id(id.clone());
+                        Ok(Self::$Name(record))
+                    })+
+                }
+            }
+
+            /// The record's id.
+            pub fn id(&self) -> RecordId {
+                match self {
+                    $(Self::$Name(record) => <$Name as Kind>::id(record).clone().into(),)+
+                }
+            }
+
+            /// What kind of record it is.
+            pub const fn kind(&self) -> RecordKind {
+                match self {
+                    $(Self::$Name(_) => RecordKind::$Name,)+
+                }
+            }
+
+            /// When anything last happened to it.
+            pub fn updated_at(&self) -> Timestamp {
+                match self {
+                    $(Self::$Name(record) => <$Name as Kind>::updated_at(record),)+
+                }
+            }
+
+            /// Whether it has reached its end.
+            pub fn is_over(&self) -> bool {
+                match self {
+                    $(Self::$Name(record) => <$Name as Kind>::is_over(record),)+
+                }
+            }
+
+            /// What the agenda must know of it.
+            pub fn schedule(&self, retention: Retention) -> Attention {
+                match self {
+                    $(Self::$Name(record) => <$Name as Kind>::schedule(record, retention),)+
+                }
+            }
+
+            /// What time alone brings about, for whoever took it because it was due.
+            pub fn due_command(
+                &self,
+                retention: Retention,
+                jitter: impl FnOnce() -> Jitter,
+                now: Timestamp,
+            ) -> Option<Command> {
+                match self {
+                    $(Self::$Name(record) => {
+                        <$Name as Kind>::due_command(record, retention, jitter, now).map(Command::$Name)
+                    })+
+                }
+            }
+
+            /// Whether it holds times that measure time that passed.
+            pub fn has_timers(&self) -> bool {
+                match self {
+                    $(Self::$Name(record) => <$Name as Kind>::has_timers(record),)+
+                }
+            }
+
+            /// Whether time still brings something about for it other than its retirement.
+            pub fn waits_for_time(&self) -> bool {
+                match self {
+                    $(Self::$Name(record) => <$Name as Kind>::waits_for_time(record),)+
+                }
+            }
+
+            /// The command that moves its timers.
+            pub fn move_timers(&self, by_micros: i64) -> Command {
+                match self {
+                    $(Self::$Name(_) => Command::$Name(<$Name as Kind>::move_timers(by_micros)),)+
+                }
+            }
+
+            /// The bodies that its state names, newest of each name. A purge takes the names away too.
+            pub fn named_bodies(&self) -> Vec<BodyRef> {
+                match self {
+                    $(Self::$Name(record) => <$Name as Kind>::named_bodies(record),)+
+                }
+            }
+
+            /// Whether this body must be stored with it. A purge removes the bodies, and leaves the digests in results.
+            pub fn stores_body(&self, body: BodyRef) -> bool {
+                match self {
+                    $(Self::$Name(record) => <$Name as Kind>::stores_body(record, body),)+
+                }
+            }
+
+            /// What it is listed and filtered by.
+            pub fn summary(&self) -> Summary<'_> {
+                match self {
+                    $(Self::$Name(record) => <$Name as Kind>::summary(record),)+
+                }
+            }
+        }
+
+        impl Command {
+            /// Whether it asks for a new record: refused first when too much waits.
+            pub fn is_new_work(&self) -> bool {
+                match self {
+                    $(Self::$Name(command) => <$Name as Kind>::is_new_work(command),)+
+                }
+            }
+
+            /// Whether only the holder of the claim may order it.
+            pub fn needs_claim(&self) -> bool {
+                match self {
+                    $(Self::$Name(command) => <$Name as Kind>::needs_claim(command),)+
+                }
+            }
+
+            /// Whether it moves the timers of a record.
+            pub fn is_move(&self) -> bool {
+                match self {
+                    $(Self::$Name(command) => <$Name as Kind>::is_move(command),)+
+                }
+            }
+        }
+
+        impl Fact {
+            /// Reads a fact of this kind of record as that kind wrote it.
+            pub fn read<'de, D: Deserializer<'de>>(kind: RecordKind, from: D) -> Result<Self, D::Error> {
+                match kind {
+                    $(RecordKind::$Name => <$Name as Kind>::Fact::deserialize(from).map(Self::$Name),)+
+                }
+            }
+
+            /// The name and version under which it is stored.
+            pub fn kind_name(&self) -> &'static str {
+                match self {
+                    $(Self::$Name(fact) => <$Name as Kind>::fact_kind(fact),)+
+                }
+            }
+
+            /// By how much it moved the timers of its record, if it did.
+            pub fn moved_by(&self) -> Option<i64> {
+                match self {
+                    $(Self::$Name(fact) => <$Name as Kind>::moved_by(fact),)+
+                }
+            }
+
+            /// What it takes away.
+            pub fn removal(&self) -> Removal {
+                match self {
+                    $(Self::$Name(fact) => <$Name as Kind>::removal(fact),)+
+                }
+            }
+        }
+
+        $(
+            impl Record {
+                #[doc = concat!("The state, if it is of the kind `", $word, "`.")]
+                pub fn $as_kind(&self) -> Option<&$Name> {
+                    if let Self::$Name(record) = self { Some(record) } else { None }
+                }
+            }
+
+            impl RecordId {
+                #[doc = concat!("The id, if it is of the kind `", $word, "`.")]
+                pub fn $as_kind(&self) -> Option<&<$Name as Kind>::Id> {
+                    if let Self::$Name(id) = self { Some(id) } else { None }
+                }
+            }
+
+            impl Command {
+                #[doc = concat!("The order, if it is to the kind `", $word, "`.")]
+                pub fn $as_kind(&self) -> Option<&<$Name as Kind>::Command> {
+                    if let Self::$Name(command) = self { Some(command) } else { None }
+                }
+            }
+
+            impl Fact {
+                #[doc = concat!("The fact, if it is of the kind `", $word, "`.")]
+                pub fn $as_kind(&self) -> Option<&<$Name as Kind>::Fact> {
+                    if let Self::$Name(fact) = self { Some(fact) } else { None }
+                }
+            }
+
+            impl From<$Name> for Record {
+                fn from(record: $Name) -> Self {
+                    Self::$Name(Box::new(record))
+                }
+            }
+
+            impl From<<$Name as Kind>::Id> for RecordId {
+                fn from(id: <$Name as Kind>::Id) -> Self {
+                    Self::$Name(id)
+                }
+            }
+
+            impl From<<$Name as Kind>::Command> for Command {
+                fn from(command: <$Name as Kind>::Command) -> Self {
+                    Self::$Name(command)
+                }
+            }
+
+            impl From<<$Name as Kind>::Fact> for Fact {
+                fn from(fact: <$Name as Kind>::Fact) -> Self {
+                    Self::$Name(fact)
+                }
+            }
+        )+
+    };
+}
+pub(super) use records;

@@ -1,0 +1,300 @@
+//! `/claims`: leases on resources as a protocol of its own (Azolla). A claim is the agenda row of a job or of an event that waits, and nothing more: it
+//! makes no attempt and leaves no fact. Whoever holds one reports the end under it (`claim` in `PATCH /jobs/{id}`), and nobody else
+//! reports meanwhile; a report that is not an end gives the claim back.
+
+mod event;
+mod settle;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{AcquireClaim, ClaimAnswer, ClaimRecord, Problem, ProblemCode, SwapClaim};
+use domain::job::Pull;
+use domain::{Claim, Fence, Lease, OwnerId, RecordId, Refusal, Timestamp};
+use engine::{EngineError, Held, PulledLane};
+use store::{StoreError, Taken};
+use tokio::time::Instant;
+
+use crate::access::authorise;
+use crate::clock_text;
+use crate::jobs::visible_named;
+use crate::problem::{at_field, of_engine, of_store};
+use crate::reply::Reply;
+use crate::request_context::RequestContext;
+use crate::server::Server;
+use crate::wait::MAX_WAIT_SECONDS;
+
+pub(crate) use event::MAX_TYPES;
+pub(crate) use settle::{SETTLED_STATES, settle};
+
+/// Characters of an owner's id.
+pub(crate) const MAX_OWNER_CHARS: usize = 64;
+
+/// How long a claim that is waited for goes without a look.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+const WORKORDER: &str = "WORKORDER";
+const EVENT: &str = "EVENT";
+/// What a claim may name.
+pub(crate) const RESOURCE_TYPES: [&str; 2] = [EVENT, WORKORDER];
+
+/// What can be claimed.
+enum Resource {
+    /// Azolla's name for a job.
+    Workorder,
+    /// An event that waits: whoever holds it keeps it from the router.
+    Event,
+}
+
+impl Resource {
+    fn parse(word: &str) -> Result<Self, Problem> {
+        match word {
+            WORKORDER => Ok(Self::Workorder),
+            EVENT => Ok(Self::Event),
+            _ => Err(at_field(
+                "resource_type",
+                "invalid_value",
+                "resource_type must be one of: EVENT, WORKORDER",
+            )),
+        }
+    }
+}
+
+pub(crate) async fn acquire(server: &Server, mut asked: RequestContext) -> Result<Reply, Problem> {
+    let slot = asked.slot.take();
+    let sent: AcquireClaim = asked.read()?;
+    let (owner, lease) = (owner("owner_id", &sent.owner_id)?, lease(server, sent.lease_seconds)?);
+    let taken = match (Resource::parse(&sent.resource_type)?, &sent.resource_id) {
+        (Resource::Workorder, Some(id)) => {
+            drop(slot);
+            let visible = visible_named(server, &asked, id).await?.steered_by(server, &asked, None)?;
+            Some(acquire_named(server, &asked, visible.id(), owner, lease, within(&sent)).await?)
+        }
+        (Resource::Workorder, None) => {
+            drop(slot);
+            acquire_oldest(server, &asked, &sent, owner, lease).await?
+        }
+        (Resource::Event, Some(id)) => {
+            drop(slot);
+            let id = event::visible(server, &asked, id).await?;
+            Some(acquire_named(server, &asked, &id, owner, lease, within(&sent)).await?)
+        }
+        (Resource::Event, None) => {
+            let circle = authorise::circle_of_new(&asked.principal, sent.circle.clone())?;
+            drop(slot);
+            let within = within(&sent);
+            if let Some(lanes) = event::lanes(server, &sent.event_types, circle.as_deref())? {
+                let claim = acquire_from(server, &asked, &sent, lanes, owner, lease).await?;
+                return Ok(Reply::json(&ClaimAnswer {
+                    claim: claim.map(|taken| record(&taken.id, &taken.claim)),
+                }));
+            }
+            let taken = event::next(server, circle, &owner, lease, within).await?;
+            let held = taken.map(|taken| server.daemon.pulls().held(taken));
+            if !within.is_zero() {
+                server.check_still_admits(&asked.principal).await?;
+            }
+            held.map(Held::keep)
+        }
+    };
+    let claim = taken.map(|taken| record(&taken.id, &taken.claim));
+    Ok(Reply::json(&ClaimAnswer { claim }))
+}
+
+/// One by its id, if it waits for someone and nobody holds it.
+async fn acquire_named(
+    server: &Server,
+    asked: &RequestContext,
+    id: &RecordId,
+    owner: OwnerId,
+    lease: Lease,
+    within: Duration,
+) -> Result<Taken, Problem> {
+    let over_at = Instant::now() + within;
+    let mut closing = server.closing.subscribe();
+    let taken = loop {
+        let mut watched = server.daemon.changes().watch(id);
+        let error = match server.daemon.pulls().take_named(id, owner.clone(), lease).await {
+            Ok(taken) => break taken,
+            Err(error) => error,
+        };
+        // A claim ends without a fact when it is given back, or when its time is over: it is looked for again and again.
+        let is_held = matches!(
+            error,
+            EngineError::Store(StoreError::ClaimHeld) | EngineError::Refused(Refusal::ClaimHeld)
+        );
+        if !is_held || over_at <= Instant::now() || *closing.borrow() {
+            return Err(of_engine_claim(&error, id.as_str()));
+        }
+        tokio::select! {
+            _ = watched.next() => {}
+            () = tokio::time::sleep_until(over_at.min(Instant::now() + LOOK_EVERY)) => {}
+            _ = closing.wait_for(|closing| *closing) => {}
+        }
+    };
+    if within.is_zero() {
+        return Ok(taken);
+    }
+    // Given back if the token was revoked meanwhile.
+    let held = server.daemon.pulls().held(taken);
+    server.check_still_admits(&asked.principal).await?;
+    Ok(held.keep())
+}
+
+/// How long a caller waits for a claim.
+fn within(sent: &AcquireClaim) -> Duration {
+    Duration::from_secs(sent.wait_seconds.unwrap_or_default().min(MAX_WAIT_SECONDS))
+}
+
+fn of_engine_claim(error: &EngineError, id: &str) -> Problem {
+    match error {
+        EngineError::Store(error) => of_claim(error),
+        EngineError::Refused(Refusal::NotRunnable { state }) => ProblemCode::Refused.because(format!(
+            "it is {state}, or its executor does it: only what waits for someone to pull it can be claimed"
+        )),
+        EngineError::Refused(_)
+        | EngineError::KeyTaken(_)
+        | EngineError::Contended
+        | EngineError::TooManyConsequences => of_engine(error, id),
+    }
+}
+
+async fn acquire_oldest(
+    server: &Server,
+    asked: &RequestContext,
+    sent: &AcquireClaim,
+    owner: OwnerId,
+    lease: Lease,
+) -> Result<Option<Taken>, Problem> {
+    let circle = authorise::circle_of_new(&asked.principal, sent.circle.clone())?;
+    let pulls = server.daemon.pulls();
+    let pull = sent.lane.as_deref().map_or(Pull::Anyone, Pull::Lane);
+    let limit = sent.lane.as_deref().and_then(|lane| pulls.limit_of(lane));
+    let lanes = vec![PulledLane { name: Arc::from(pull.lane(circle.as_deref())), limit }];
+    acquire_from(server, asked, sent, lanes, owner, lease).await
+}
+
+/// The oldest of these lanes, as soon as there is one.
+async fn acquire_from(
+    server: &Server,
+    asked: &RequestContext,
+    sent: &AcquireClaim,
+    lanes: Vec<PulledLane>,
+    owner: OwnerId,
+    lease: Lease,
+) -> Result<Option<Taken>, Problem> {
+    let pulls = server.daemon.pulls();
+    let within = within(sent);
+    let taken = if within.is_zero() {
+        pulls.take_now(&owner, &lanes).await
+    } else {
+        let mut closing = server.closing.subscribe();
+        tokio::select! {
+            taken = pulls.take(owner, lanes) => taken.map(Some),
+            () = tokio::time::sleep(within) => Ok(None),
+            _ = closing.wait_for(|closing| *closing) => Ok(None),
+        }
+    };
+    let taken = taken.map_err(|error: EngineError| of_engine(&error, ""))?;
+    // Given back if the token was revoked meanwhile.
+    let held = taken.map(|taken| pulls.held(taken));
+    if !within.is_zero() {
+        server.check_still_admits(&asked.principal).await?;
+    }
+    let Some(taken) = held.map(Held::keep) else { return Ok(None) };
+    if lease == pulls.lease() {
+        return Ok(Some(taken));
+    }
+    let renewed = pulls.renew(&taken.id, taken.claim.fence(), lease).await;
+    let claim = renewed.map_err(|error| of_claim(&error))?;
+    Ok(Some(Taken { claim, ..taken }))
+}
+
+pub(crate) async fn renew(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+    let sent: SwapClaim = asked.read()?;
+    let id = named(server, &asked).await?;
+    let lease = lease(server, sent.lease_seconds)?;
+    let renewed = server.daemon.pulls().renew(&id, fence(&sent)?, lease).await;
+    let renewed = renewed.map_err(|error| of_claim(&error))?;
+    Ok(Reply::json(&ClaimAnswer { claim: Some(record(&id, &renewed)) }))
+}
+
+pub(crate) async fn release(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+    let sent: SwapClaim = asked.read()?;
+    let id = named(server, &asked).await?;
+    // It changes nothing here, but what cannot be a lease is a mistake of its sender.
+    lease(server, sent.lease_seconds)?;
+    let released = server.daemon.pulls().release(&id, fence(&sent)?).await;
+    released.map_err(|error| of_claim(&error))?;
+    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
+    let claim = loaded.and_then(|loaded| loaded.claim).map(|claim| record(&id, &claim));
+    Ok(Reply::json(&ClaimAnswer { claim }))
+}
+
+/// The resource that the path names, if its caller may change it.
+async fn named(server: &Server, asked: &RequestContext) -> Result<RecordId, Problem> {
+    match Resource::parse(&asked.id)? {
+        Resource::Workorder => {
+            let visible = visible_named(server, asked, &asked.name).await?.steered_by(server, asked, None)?;
+            Ok(visible.id().clone())
+        }
+        Resource::Event => event::visible(server, asked, &asked.name).await,
+    }
+}
+
+fn fence(sent: &SwapClaim) -> Result<Fence, Problem> {
+    Ok(Fence { owner: owner("owner_id", &sent.owner_id)?, claim_version: sent.claim_version })
+}
+
+/// The owner of a claim from outside, as the store knows it.
+pub(crate) fn owner(field: &'static str, id: &str) -> Result<OwnerId, Problem> {
+    if id.is_empty() || id.chars().count() > MAX_OWNER_CHARS {
+        return Err(at_field(
+            field,
+            "invalid_value",
+            format!("an owner's id has 1 to {MAX_OWNER_CHARS} characters"),
+        ));
+    }
+    Ok(OwnerId::outside(id))
+}
+
+/// Refuses a report beside a claim that someone holds on work that was never dispatched.
+pub(crate) fn check_unclaimed(claim: Option<&Claim>, now: Timestamp) -> Result<(), Problem> {
+    match claim.filter(|claim| claim.is_live(now)).and_then(|claim| claim.owner.outside_name()) {
+        Some(holder) => {
+            Err(ProblemCode::LeaseHeld.because(format!("{holder} has claimed it; report under the claim")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn lease(server: &Server, seconds: Option<u32>) -> Result<Lease, Problem> {
+    let Some(seconds) = seconds else { return Ok(server.daemon.pulls().lease()) };
+    Lease::new(seconds, (seconds / 3).max(1)).map_err(|_| {
+        let (shortest, longest) = Lease::BOUNDS_SECONDS;
+        at_field("lease_seconds", "invalid_value", format!("a lease has {shortest} to {longest} seconds"))
+    })
+}
+
+fn record(id: &RecordId, claim: &Claim) -> ClaimRecord {
+    ClaimRecord {
+        resource_type: if id.as_event().is_some() { EVENT } else { WORKORDER }.to_owned(),
+        resource_id: id.as_str().to_owned(),
+        owner_id: claim.owner.outside_name().unwrap_or(claim.owner.as_str()).to_owned(),
+        lease_expires_at: clock_text::text(claim.lease_expires_at),
+        heartbeat_at: clock_text::text(claim.heartbeat_at),
+        claim_version: claim.claim_version,
+    }
+}
+
+/// Whoever came too late, or holds another version, is told so; nothing was changed.
+fn of_claim(error: &StoreError) -> Problem {
+    if *error == StoreError::ClaimHeld {
+        return ProblemCode::LeaseHeld.because("someone else holds it; go on with the next");
+    }
+    if *error == StoreError::Fenced {
+        let told = "the claim is not this owner's any more, or has another version";
+        return ProblemCode::ClaimLost.because(told);
+    }
+    of_store(error)
+}

@@ -1,0 +1,3 @@
+DROP VIEW external_production_records_view;
+DROP INDEX operations_by_external_job_id;
+DROP INDEX operations_unresolved;

@@ -1,0 +1,1 @@
+"""What `proof/bench/peers/run` is made of."""
