@@ -20,6 +20,8 @@ pub enum Weather {
     Mixed,
     /// A little of everything, and nodes with work in their hands stand still past their leases again and again.
     Pauses,
+    /// A little of everything, and services that leave most polls without an answer.
+    Hangs,
 }
 
 /// Which nodes stand still, and for how long.
@@ -115,8 +117,8 @@ impl Faults {
     }
 
     /// What goes wrong in some seeds only, and only with the engine's own workers: they alone have slots for polls and read all bodies.
-    pub fn draw_rare(&mut self, rare: &mut Rng, setting: &Setting) {
-        let (hangs, damages) = (rare.chance(300), rare.chance(300));
+    pub fn draw_rare(&mut self, rare: &mut Rng, weather: Weather, setting: &Setting) {
+        let (hangs, damages) = (rare.chance(300) || weather == Weather::Hangs, rare.chance(300));
         self.hangs = if hangs { 800 } else { 0 };
         // A damaged handle is read again every second, in a slot: where the store takes seconds for it, the others come late.
         let is_quick = setting.latency < SECOND;
@@ -127,7 +129,7 @@ impl Faults {
     pub fn draw(rng: &mut Rng, weather: Weather) -> Self {
         let mixed = Self::draw_mixed(rng);
         match weather {
-            Weather::Mixed => mixed,
+            Weather::Mixed | Weather::Hangs => mixed,
             Weather::Pauses => {
                 let pause_every = Some(rng.within(6, 15) * SECOND);
                 Self { pause_every, pausing: Pausing::WhoeverHasWork, ..mixed }

@@ -130,7 +130,7 @@ impl Sim {
         let mut faults = Faults::draw(&mut rng, weather);
         let mut rare = Rng::seeded(!seed);
         if setting.workers == WhoseWorkers::Engine {
-            faults.draw_rare(&mut rare, &setting);
+            faults.draw_rare(&mut rare, weather, &setting);
         }
         let check = Checker::new(setting.retention, setting.policy());
         Self(Arc::new(Mutex::new(World {
