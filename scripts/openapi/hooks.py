@@ -156,8 +156,12 @@ def excuse(error, sent):
 
 
 def is_any_json(sent, field):
-    """Whether the member `field` of a body is an object or an array; a schema limits a string."""
-    return isinstance(sent, dict) and len(field) == 1 and isinstance(sent.get(field[0]), dict | list)
+    """Whether the member `field` of a body, or of its `request`, is an object or an array; a schema limits a string."""
+    if not isinstance(sent, dict) or len(field) != 1:
+        return False
+    inner = sent.get("request")
+    places = [sent, inner if isinstance(inner, dict) else {}]
+    return any(isinstance(place.get(field[0]), dict | list) for place in places)
 
 
 def common(reasons):
