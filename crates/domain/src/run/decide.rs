@@ -136,11 +136,12 @@ fn request_cancel(run: &Run, by: Option<&str>, reason: &str, now: Timestamp) -> 
     if let Err(refusal) = check_text("reason", reason, MAX_NOTE_BYTES) {
         return refusal.into();
     }
-    if run.end.is_some() || run.cancel.is_some() {
+    if run.cancel.is_some() {
         return Decision::Nothing;
     }
     let (by, reason) = (by.map(str::to_owned), reason.to_owned());
-    let (first, next) = cut_off(run.open_jobs());
+    // One that has ended keeps its end, and none of its steps is tried again: see `may_reopen`.
+    let (first, next) = cut_off(run.open_jobs().filter(|_| run.end.is_none()));
     let mut after = Following::of(run, now);
     after.fact(RunFact::CancelRequested { by: by.clone(), reason: reason.clone(), next });
     after.cancel(first, by.as_ref(), &reason);

@@ -235,6 +235,22 @@ fn cancel_stops_what_goes_on_and_begins_nothing_more() {
 }
 
 #[test]
+fn late_cancel_keeps_the_end_and_no_step_is_tried_again() {
+    let mut run = begun(vec![step("a", None)]);
+    advanced(&mut run);
+    ended(&mut run, 0, failed());
+    let cancel = RunCommand::RequestCancel { by: Some("ada".to_owned()), reason: "enough".to_owned() };
+    let Decision::Facts { facts, consequences } = decide(&run, &cancel, at(1)) else { panic!("it is kept") };
+    assert_eq!((facts.len(), consequences.len()), (1, 0));
+    after(&mut run, &cancel);
+    assert_eq!(run.state(), RunState::Failed);
+    assert_eq!(run.cancel.as_ref().map(|cancel| &*cancel.reason), Some("enough"));
+    let reopen = RunCommand::ReopenStep { visit: 0, job_id: job_of(0) };
+    assert_eq!(decide(&run, &reopen, at(2)), Decision::refuse(Refusal::StepMovedOn));
+    assert_eq!(decide(&run, &cancel, at(2)), Decision::Nothing);
+}
+
+#[test]
 fn step_that_failed_is_done_again_as_long_as_nothing_was_made_of_its_failure() {
     let shape = || vec![group("all", &[1], Some(2)), step("x", None), step("z", None)];
     let mut run = begun(shape());

@@ -112,6 +112,19 @@ async fn cancel_stops_all_that_a_run_began_and_another_circle_sees_nothing_of_it
     assert_eq!(world.post(&format!("{path}/cancel"), long).send().await.status, 413);
 }
 
+#[tokio::test]
+async fn late_cancel_of_a_run_is_kept_and_it_is_not_retried() {
+    let world = working_world().await;
+    world.pipelines("pipelines:\n  - { name: broken, on: tide.changed, steps: [{ uses: fails }] }\n");
+    let id = world.begun("broken").await;
+    world.run_until(&id, |run| run["state"] == "failed").await;
+    let cancel = || world.post(&format!("/runs/{id}/cancel"), json!({ "reason": "enough" })).send();
+    assert_eq!(cancel().await.ok()["run"]["state"], "failed");
+    cancel().await.ok();
+    let retry = world.post(&format!("/runs/{id}/retry"), json!({})).send().await;
+    retry.problem(409, "step_moved_on");
+}
+
 /// A commit asks few of them, and the worker that would ask the rest does nothing on a drained node.
 #[tokio::test]
 async fn cancel_of_a_wide_run_asks_every_job_on_a_drained_node() {
