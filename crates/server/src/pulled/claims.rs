@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::access::authorise;
 use crate::clock_text;
-use crate::jobs::visible_named;
+use crate::jobs::{job_of, visible_named};
 use crate::problem::{at_field, of_engine, of_store};
 use crate::reply::Reply;
 use crate::request_context::RequestContext;
@@ -212,34 +212,57 @@ async fn acquire_from(
 
 pub(crate) async fn renew(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let sent: SwapClaim = asked.read()?;
-    let id = named(server, &asked).await?;
+    let fence = fence(&sent)?;
+    let id = named(server, &asked, &fence).await?;
     let lease = lease(server, sent.lease_seconds)?;
-    let renewed = server.daemon.pulls().renew(&id, fence(&sent)?, lease).await;
+    let renewed = server.daemon.pulls().renew(&id, fence, lease).await;
     let renewed = renewed.map_err(|error| of_claim(&error))?;
     Ok(Reply::json(&ClaimAnswer { claim: Some(record(&id, &renewed)) }))
 }
 
 pub(crate) async fn release(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let sent: SwapClaim = asked.read()?;
-    let id = named(server, &asked).await?;
+    let fence = fence(&sent)?;
+    let id = named(server, &asked, &fence).await?;
     // It changes nothing here, but what cannot be a lease is a mistake of its sender.
     lease(server, sent.lease_seconds)?;
-    let released = server.daemon.pulls().release(&id, fence(&sent)?).await;
+    let released = server.daemon.pulls().release(&id, fence).await;
     released.map_err(|error| of_claim(&error))?;
     let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
     let claim = loaded.and_then(|loaded| loaded.claim).map(|claim| record(&id, &claim));
     Ok(Reply::json(&ClaimAnswer { claim }))
 }
 
-/// The resource that the path names, if its caller may change it.
-async fn named(server: &Server, asked: &RequestContext) -> Result<RecordId, Problem> {
+/// The resource that the path names, if its caller may change it, or holds this claim on it.
+async fn named(server: &Server, asked: &RequestContext, fence: &Fence) -> Result<RecordId, Problem> {
     match Resource::parse(&asked.id)? {
         Resource::Workorder => {
+            if let Some(id) = held_private_job(server, asked, fence).await? {
+                return Ok(id);
+            }
             let visible = visible_named(server, asked, &asked.name).await?.steered_by(server, asked, None)?;
             Ok(visible.id().clone())
         }
         Resource::Event => event::visible(server, asked, &asked.name).await,
     }
+}
+
+/// A private job that the path names and the caller claimed: a claim of the next job of a lane may lead to one of somebody else.
+async fn held_private_job(
+    server: &Server,
+    asked: &RequestContext,
+    fence: &Fence,
+) -> Result<Option<RecordId>, Problem> {
+    let Ok(id @ RecordId::Job(_)) = RecordId::parse(&asked.name) else { return Ok(None) };
+    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
+    let is_held = loaded.is_some_and(|loaded| {
+        let claim = loaded.claim.filter(|claim| claim.is_live(server.now()));
+        let job = job_of(&loaded.record);
+        job.spec.is_private()
+            && authorise::sees(&asked.principal, job.spec.circle.as_deref())
+            && claim.is_some_and(|claim| claim.fence() == *fence)
+    });
+    Ok(is_held.then_some(id))
 }
 
 fn fence(sent: &SwapClaim) -> Result<Fence, Problem> {

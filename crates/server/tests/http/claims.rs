@@ -44,6 +44,30 @@ async fn oldest_is_claimed_first_and_every_claim_is_as_its_schema_says() {
     assert_eq!(world.claim(by("runner-1")).await.ok()["claim"], json!(null), "nothing is left");
 }
 
+/// A claim of the next job of a lane leads to whatever waits there: its holder must be able to end it.
+#[tokio::test]
+async fn holder_of_a_claimed_private_job_renews_and_settles_it() {
+    let world = world().await;
+    let holder = world.token(Role::Agent, json!({ "circle": "press" })).await;
+    let private = json!({ "visibility": "private", "circle": "press" });
+    let id = world.create(private).await;
+    let claim = world.post("/claims", by("runner-1")).bearer(&holder).send().await.ok()["claim"].clone();
+    assert_eq!(claim["resource_id"], json!(id));
+    let send = async |what: &str, version: u64, owner: &str| {
+        let body = json!({ "owner_id": owner, "claim_version": version, "reason": "done" });
+        let body =
+            if what == "settle" { body } else { json!({ "owner_id": owner, "claim_version": version }) };
+        world.post(&format!("/claims/WORKORDER/{id}/{what}"), body).bearer(&holder).send().await
+    };
+    send("renew", 7, "runner-1").await.problem(404, "not_found");
+    send("renew", 0, "runner-2").await.problem(404, "not_found");
+    assert_eq!(send("renew", 0, "runner-1").await.ok()["claim"]["claim_version"], 1);
+    world.get(&format!("/jobs/{id}")).bearer(&holder).send().await.problem(404, "not_found");
+    send("settle", 1, "runner-1").await.ok();
+    assert_eq!(world.status(&id).await["state"], "completed");
+    send("release", 2, "runner-1").await.problem(404, "not_found");
+}
+
 // conforms: A24 A28
 #[tokio::test]
 async fn claim_is_renewed_by_compare_and_swap_and_taken_over_when_its_lease_has_ended() {

@@ -25,7 +25,7 @@ pub(crate) async fn settle(server: &Server, asked: RequestContext) -> Result<Rep
         let told = format!("a reason has 1 to {MAX_LABEL_BYTES} characters");
         return Err(at_field("reason", "invalid_value", told));
     }
-    let id = named(server, &asked).await?;
+    let id = named(server, &asked, &fence).await?;
     let command: Command = if id.as_event().is_some() {
         processed(&sent)?.into()
     } else {
