@@ -47,6 +47,7 @@ mod plugin_run;
 mod plugins;
 mod poison;
 mod postgres;
+mod private_events;
 mod proof;
 mod reached_limits;
 mod readme;

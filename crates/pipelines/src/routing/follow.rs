@@ -2,7 +2,7 @@
 //! or of work outside that was asked about.
 
 use domain::event::{EventCommand, NewEvent, Origin, Settler};
-use domain::job::Job;
+use domain::job::{Job, JobCommand};
 use domain::limit::{LimitOwner, LimitValue, NamedLimit};
 use domain::planted::{Bug, planted};
 use domain::run::{Cause, Left, Run, RunCommand, StepEnd};
@@ -34,8 +34,13 @@ impl Router {
         now: Timestamp,
         order: &mut Order,
     ) -> Result<Option<Failure>, EngineError> {
-        let emitted = &finished.emitted;
         let is_last = finished.stage == Stage::Last;
+        let emitted = if job.spec.is_private() {
+            note_unpublished(order, finished.emitted.len());
+            &[][..]
+        } else {
+            &finished.emitted[..]
+        };
         if emitted.is_empty() && (job.spec.step.is_none() || !is_last) {
             return Ok(None);
         }
@@ -164,6 +169,16 @@ pub(super) fn moves(run: &Run, job: &Job, ordinal: u32) -> Moves {
             || run.joins_later(step.visit)
     });
     if goes_on { Moves::ItsRun } else { Moves::Nothing }
+}
+
+/// Everybody in the circle of a private job reads its events: what the job emitted is not published, and its history says so.
+fn note_unpublished(order: &mut Order, count: usize) {
+    if let (1.., Command::Job(JobCommand::Report(report))) = (count, &mut order.command) {
+        let note = format!(
+            "events not published: {count} (the job is private, and everybody in its circle reads events)"
+        );
+        report.details.note.get_or_insert(note);
+    }
 }
 
 /// The job has failed after all: its run does not go on with its events.
