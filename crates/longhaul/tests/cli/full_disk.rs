@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::clock_steps::send;
 use crate::disk::Disk;
 use crate::full_database::fill;
-use crate::given::{Daemon, binary, create, expect, longhaul, stderr, verify, within};
+use crate::given::{Daemon, binary, create, expect, json as json_of, longhaul, stderr, verify, within};
 use crate::whose::schema;
 
 const SIZE: &str = "24m";
@@ -65,6 +65,25 @@ fn start_on_a_full_disk_after_a_stop_serves_reads_and_resumes() {
         daemon.signal(Signal::TERM);
         assert_eq!(daemon.wait().code(), Some(0));
     });
+    verify(&dir);
+}
+
+#[test]
+fn full_disk_holds_queued_work_until_there_is_room() {
+    let disk = Disk::mount(SIZE);
+    let dir = data_on(&disk);
+    let daemon = Daemon::start_with(&dir, &["--no-dispatch"]);
+    let id = create(&dir, &["queued", "--executor", "noop", "--input", "{}"]);
+    daemon.kill();
+    let filler = fill(&disk);
+    let daemon = Daemon::start(&dir);
+    let (_, ready) = send(&dir, &daemon, "GET", "/readyz", &Value::Null);
+    assert!(ready["detail"].as_str().is_some_and(|detail| detail.contains("is full")), "{ready}");
+    let state = || json_of(&dir, &["jobs", "show", &id])["state"].clone();
+    assert_eq!(state(), "queued");
+    std::fs::remove_file(filler).expect("it is set up");
+    within("the job runs by itself", || (state() == "completed").then_some(()));
+    drop(daemon);
     verify(&dir);
 }
 
