@@ -2,9 +2,23 @@
 //!
 //! Without the feature `planted-bugs` every exhibit is compiled away.
 
-/// One planted defect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bug {
+/// One line per planted defect: what goes wrong, and its name.
+macro_rules! bugs {
+    ($($(#[$doc:meta])* $Bug:ident,)+) => {
+        /// One planted defect.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Bug {
+            $($(#[$doc])* $Bug,)+
+        }
+
+        impl Bug {
+            /// Every exhibit.
+            pub const ALL: [Self; [$(stringify!($Bug)),+].len()] = [$(Self::$Bug),+];
+        }
+    };
+}
+
+bugs! {
     /// A report is taken from any attempt.
     AttemptNotChecked,
     /// A report is accepted from someone to whom the attempt was not handed.
@@ -155,87 +169,6 @@ pub enum Bug {
     OddClockNotFollowed,
     /// Nodes that all see different steps wait for each other for ever.
     DisagreementNotEnded,
-}
-
-impl Bug {
-    /// Every exhibit.
-    pub const ALL: [Self; 75] = [
-        Self::AttemptNotChecked,
-        Self::ReportOfAnotherAccepted,
-        Self::GatePassedByReport,
-        Self::AttemptNumberReused,
-        Self::CancelOverwritesTerminal,
-        Self::DispatchFromAnyState,
-        Self::HintNotClamped,
-        Self::ExpiryRearmed,
-        Self::LastAnswerWins,
-        Self::LiveLeaseTaken,
-        Self::FenceNotChecked,
-        Self::KeyNotUnique,
-        Self::VersionNotChecked,
-        Self::ViewSkippedOnExpiry,
-        Self::AckWithoutApply,
-        Self::UnknownOutcomeDecidedAnew,
-        Self::AgendaNotUpdated,
-        Self::IntentForgotten,
-        Self::AttemptsUnbounded,
-        Self::ReportedFailureHandedOutAgain,
-        Self::RouterSettlesForClaimants,
-        Self::DispatchedEarly,
-        Self::RetriedAfterCancel,
-        Self::CancelTimedOutEarly,
-        Self::CancelSaidToBeSent,
-        Self::UncancelableTimedOut,
-        Self::UnmanagedCancelTimedOut,
-        Self::RetriedAfterLateCancel,
-        Self::LateReportReplacesFailure,
-        Self::PurgedDoneAgain,
-        Self::CancelNotPassedOn,
-        Self::OperationNotAbandoned,
-        Self::EndNotTold,
-        Self::OperationOutlivesJob,
-        Self::PollsUnbounded,
-        Self::ErrorPolledAgainAtOnce,
-        Self::ClaimVersionReused,
-        Self::YoungestFirst,
-        Self::KeyGoesWithRecord,
-        Self::PositionGivenTwice,
-        Self::CommitNotWhole,
-        Self::BodiesForgotten,
-        Self::TimeGoesBack,
-        Self::WakeLost,
-        Self::RunNotStarted,
-        Self::DedupeForgotten,
-        Self::RunNamedAfterItsEvent,
-        Self::EndNotPublished,
-        Self::WaitingEventForgotten,
-        Self::StepEndNotTold,
-        Self::EndOfEndNotTold,
-        Self::PollHandsNothingOver,
-        Self::SiblingEndNotTold,
-        Self::StepEndedTwice,
-        Self::StepBegunAfterCancel,
-        Self::CancelCursorForgotten,
-        Self::JoinDoesNotWait,
-        Self::FailureOverlooked,
-        Self::HandledStepReopened,
-        Self::RoutingWakeLost,
-        Self::StepBelievedAtOnce,
-        Self::StepNotAdopted,
-        Self::LeasesNotMoved,
-        Self::LivesNotMoved,
-        Self::TimeBeforeStepBackBelieved,
-        Self::GlitchRemembered,
-        Self::SuspendNotCounted,
-        Self::TimersNotMovedBack,
-        Self::TimeOfDayMoved,
-        Self::BodyNotChecked,
-        Self::HungCountsAsAnswered,
-        Self::StaleReportNotCounted,
-        Self::CorrectedWithoutMajority,
-        Self::OddClockNotFollowed,
-        Self::DisagreementNotEnded,
-    ];
 }
 
 #[cfg(feature = "planted-bugs")]
