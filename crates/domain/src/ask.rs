@@ -5,6 +5,7 @@
 
 use crate::job::{Attempt, Holder, Job, Trigger};
 use crate::limits::{MAX_ID_BYTES, MAX_LABEL_BYTES, check_optional, check_text};
+use crate::words::words;
 use crate::{Digest, JobId, Refusal, Timestamp};
 
 /// What one ask may say.
@@ -66,19 +67,21 @@ pub struct Closing {
     pub by: Option<String>,
 }
 
-/// Why an ask was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseReason {
-    /// Received.
-    Ack,
-    /// Received, and answered.
-    AckWithMessage,
-    /// Answered by an ask.
-    ReplyTo,
-    /// The attempt that it told of is over.
-    FireCompleted,
-    /// Its time was over.
-    Expired,
+words! {
+    /// Why an ask was closed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CloseReason {
+        /// Received.
+        Ack = "ack",
+        /// Received, and answered.
+        AckWithMessage = "ack_with_msg",
+        /// Answered by an ask.
+        ReplyTo = "reply_to",
+        /// The attempt that it told of is over.
+        FireCompleted = "fire_completed",
+        /// Its time was over.
+        Expired = "expired",
+    }
 }
 
 /// What happens to an ask together with other things.
@@ -184,27 +187,5 @@ impl Closing {
     pub fn check(&self) -> Result<(), Refusal> {
         check_optional("message", self.message.as_deref(), MAX_ASK_BYTES)?;
         check_optional("by", self.by.as_deref(), MAX_LABEL_BYTES)
-    }
-}
-
-impl CloseReason {
-    /// Every reason.
-    pub const ALL: [Self; 5] =
-        [Self::Ack, Self::AckWithMessage, Self::ReplyTo, Self::FireCompleted, Self::Expired];
-
-    /// The word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ack => "ack",
-            Self::AckWithMessage => "ack_with_msg",
-            Self::ReplyTo => "reply_to",
-            Self::FireCompleted => "fire_completed",
-            Self::Expired => "expired",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
     }
 }

@@ -9,74 +9,39 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Refusal;
 use crate::limits::MAX_BODY_BYTES;
+use crate::words::words;
 
-/// What a body is to its record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BodyName {
-    /// The caller's request object.
-    Request,
-    /// The prompt for an agent.
-    Prompt,
-    /// The executor's input.
-    Input,
-    /// Where the job came from, as its creator says.
-    Provenance,
-    /// The question that an executor waits on.
-    Question,
-    /// The answer to it.
-    Answer,
-    /// The result's data.
-    Result,
-    /// The error object.
-    Error,
-    /// The list of artifacts.
-    Artifacts,
-    /// The handle on work outside: private.
-    Handle,
-    /// What an event says.
-    Payload,
-    /// What the steps of a run do.
-    Plan,
-    /// What a step of a run inherits from the steps before it.
-    Context,
-}
-
-impl BodyName {
-    /// Every name, for readers of stored rows.
-    pub const ALL: [Self; 13] = [
-        Self::Request,
-        Self::Prompt,
-        Self::Input,
-        Self::Provenance,
-        Self::Question,
-        Self::Answer,
-        Self::Result,
-        Self::Error,
-        Self::Artifacts,
-        Self::Handle,
-        Self::Payload,
-        Self::Plan,
-        Self::Context,
-    ];
-
-    /// The word in tables and on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Request => "request",
-            Self::Prompt => "prompt",
-            Self::Input => "input",
-            Self::Provenance => "provenance",
-            Self::Question => "question",
-            Self::Answer => "answer",
-            Self::Result => "result",
-            Self::Error => "error",
-            Self::Artifacts => "artifacts",
-            Self::Handle => "handle",
-            Self::Payload => "payload",
-            Self::Plan => "plan",
-            Self::Context => "context",
-        }
+words! {
+    /// What a body is to its record.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum BodyName {
+        /// The caller's request object.
+        Request = "request",
+        /// The prompt for an agent.
+        Prompt = "prompt",
+        /// The executor's input.
+        Input = "input",
+        /// Where the job came from, as its creator says.
+        Provenance = "provenance",
+        /// The question that an executor waits on.
+        Question = "question",
+        /// The answer to it.
+        Answer = "answer",
+        /// The result's data.
+        Result = "result",
+        /// The error object.
+        Error = "error",
+        /// The list of artifacts.
+        Artifacts = "artifacts",
+        /// The handle on work outside: private.
+        Handle = "handle",
+        /// What an event says.
+        Payload = "payload",
+        /// What the steps of a run do.
+        Plan = "plan",
+        /// What a step of a run inherits from the steps before it.
+        Context = "context",
     }
 }
 

@@ -42,7 +42,6 @@ pub use lane::{
 pub use phase::{Ended, Held, Phase, Waiting};
 pub use spec::{CallerWait, JobSpec, MAX_PRIORITY, NewJob, VISIBLE_TO_CIRCLE, VISIBLE_TO_OWN};
 pub use state::{AfterExternal, Job, JobState, JobStateName};
-pub(crate) use state::{is_false, is_zero};
 #[cfg(test)]
 pub(crate) use why::waiting_outside;
 pub use why::{ExecutorHere, Explanation, LaneHere, PeerHere, Reason, Surroundings, cancel_told, why};

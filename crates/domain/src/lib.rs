@@ -25,6 +25,7 @@ pub mod record;
 pub mod retry;
 pub mod run;
 pub mod time;
+mod words;
 pub use limits::limit;
 pub use record::{attention, decision, kind, refusal};
 pub use time::{duration, timeline, timers};
@@ -44,3 +45,8 @@ pub use refusal::Refusal;
 pub use retry::{Jitter, MAX_ATTEMPTS, MAX_BACKOFF_SECONDS, PULLED_ATTEMPTS, RetryPolicy};
 pub use run::RunId;
 pub use time::Timestamp;
+
+/// For serde: whether a field is left out of what is stored, because it is read so where there is none.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

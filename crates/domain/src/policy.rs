@@ -1,6 +1,7 @@
 //! What the host grants to work outside: every bound is the host's, every word of a connector only a hint.
 
 mod clamp;
+mod kind;
 pub(crate) mod stored;
 #[cfg(test)]
 mod tests;
@@ -10,9 +11,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use clamp::{Clamped, Hint, LifeLimit, TtlHints};
+pub use kind::{KindOverride, KindPolicy};
 
 use crate::Refusal;
 use crate::duration::written;
+use crate::words::words;
 
 /// The host's policy: the defaults, and what differs per kind of operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,96 +38,6 @@ fn limit_seconds<'de, D: serde::Deserializer<'de>, const DEFAULT: u32>(
     deserializer: D,
 ) -> Result<Limit<DEFAULT>, D::Error> {
     written::seconds(deserializer).map(Limit)
-}
-
-/// What the host grants to one kind of operation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct KindPolicy {
-    /// No poll sooner.
-    pub min_retry_after_seconds: u32,
-    /// No poll later.
-    pub max_retry_after_seconds: u32,
-    /// When the connector gives no hint.
-    pub default_retry_after_seconds: u32,
-    /// The longest life of one operation.
-    pub max_ttl_seconds: u64,
-    /// Status polls per operation; the last one ends it. Where nobody sets it and the life is longer than usual, it is as many as that
-    /// life has room for.
-    pub max_attempts: u32,
-    /// The largest payload taken from a connector.
-    pub max_response_bytes: u64,
-    /// The time for the initial call.
-    pub invoke_timeout_ms: u32,
-    /// The time for one status call.
-    pub status_timeout_ms: u32,
-    /// What it means when the connector does not know the operation.
-    pub unknown_policy: UnknownPolicy,
-    /// What it means when the work ran out of its own time.
-    pub timed_out_policy: TimedOutPolicy,
-    /// Whether a cancel is passed on.
-    pub cancel_policy: CancelPolicy,
-    /// Whether the operation outlives the daemon.
-    pub persistence: Persistence,
-    /// Open operations of one module.
-    pub max_open_per_module: u32,
-    /// Polls under way at one module.
-    pub max_concurrent_polls_per_module: u32,
-    /// How much later than clamped a poll may be, in parts of a thousand; never later than the longest wait.
-    pub jitter_permille: u16,
-    /// The wait after a failed poll: first, and at most.
-    pub poll_error_backoff_seconds: u32,
-    /// The longest wait after failed polls.
-    pub max_poll_error_backoff_seconds: u32,
-    /// Diagnostics kept on one operation.
-    pub diagnostics_max_items: u16,
-    /// Bytes of one diagnostic.
-    pub diagnostics_max_bytes: u32,
-}
-
-/// What differs from the defaults for one kind; absent fields are inherited.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[allow(missing_docs, reason = "the fields of `KindPolicy`")]
-pub struct KindOverride {
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds")]
-    pub min_retry_after_seconds: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds")]
-    pub max_retry_after_seconds: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds")]
-    pub default_retry_after_seconds: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds")]
-    pub max_ttl_seconds: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_attempts: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_response_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_milliseconds")]
-    pub invoke_timeout_ms: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_milliseconds")]
-    pub status_timeout_ms: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unknown_policy: Option<UnknownPolicy>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timed_out_policy: Option<TimedOutPolicy>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cancel_policy: Option<CancelPolicy>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub persistence: Option<Persistence>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_open_per_module: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_concurrent_polls_per_module: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub jitter_permille: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds")]
-    pub poll_error_backoff_seconds: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds")]
-    pub max_poll_error_backoff_seconds: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diagnostics_max_items: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diagnostics_max_bytes: Option<u32>,
 }
 
 /// What it means when a connector does not know the operation.
@@ -160,24 +73,16 @@ pub enum CancelPolicy {
     Deny,
 }
 
-/// Whether an operation outlives the daemon.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Persistence {
-    /// It does.
-    #[default]
-    Durable,
-    /// It ends with the daemon that left it outside.
-    Volatile,
-}
-
-impl Persistence {
-    /// The word of the configuration and of the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Durable => "durable",
-            Self::Volatile => "volatile",
-        }
+words! {
+    /// Whether an operation outlives the daemon.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Persistence {
+        /// It does.
+        #[default]
+        Durable = "durable",
+        /// It ends with the daemon that left it outside.
+        Volatile = "volatile",
     }
 }
 
@@ -210,32 +115,6 @@ impl<const DEFAULT: u32> Default for Limit<DEFAULT> {
 pub const RETRY_AFTER_CEILING_SECONDS: u32 = 3_600;
 /// No operation may live longer than this: a year.
 pub const TTL_CEILING_SECONDS: u64 = 366 * 86_400;
-
-impl Default for KindPolicy {
-    fn default() -> Self {
-        Self {
-            min_retry_after_seconds: 1,
-            max_retry_after_seconds: 300,
-            default_retry_after_seconds: 5,
-            max_ttl_seconds: 900,
-            max_attempts: 720,
-            max_response_bytes: 65_536,
-            invoke_timeout_ms: 5_000,
-            status_timeout_ms: 5_000,
-            unknown_policy: UnknownPolicy::Terminal,
-            timed_out_policy: TimedOutPolicy::Terminal,
-            cancel_policy: CancelPolicy::Provider,
-            persistence: Persistence::Durable,
-            max_open_per_module: 64,
-            max_concurrent_polls_per_module: 4,
-            jitter_permille: 100,
-            poll_error_backoff_seconds: 1,
-            max_poll_error_backoff_seconds: 60,
-            diagnostics_max_items: 32,
-            diagnostics_max_bytes: 8_192,
-        }
-    }
-}
 
 /// The limit of open operations that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,18 +204,17 @@ impl HostPolicy {
 
     /// Refuses a policy whose bounds cannot be held.
     pub fn check(&self) -> Result<(), Refusal> {
-        if self.job_ttl_seconds.0 == 0 || u64::from(self.job_ttl_seconds.0) > TTL_CEILING_SECONDS {
-            return Err(Refusal::InvalidPolicy { field: "job_ttl_seconds" });
-        }
-        if self.max_open_total.0 == 0 {
-            return Err(Refusal::InvalidPolicy { field: "max_open_total" });
-        }
-        if self.max_concurrent_polls_total.0 == 0 {
-            return Err(Refusal::InvalidPolicy { field: "max_concurrent_polls_total" });
-        }
+        let job_ttl_seconds = u64::from(self.job_ttl_seconds.0);
+        fits((1..=TTL_CEILING_SECONDS).contains(&job_ttl_seconds), "job_ttl_seconds")?;
+        fits(self.max_open_total.0 >= 1, "max_open_total")?;
+        fits(self.max_concurrent_polls_total.0 >= 1, "max_concurrent_polls_total")?;
         self.for_all().check()?;
         self.kind_overrides.keys().try_for_each(|kind| self.for_kind(kind).check())
     }
+}
+
+fn fits(fits: bool, field: &'static str) -> Result<(), Refusal> {
+    if fits { Ok(()) } else { Err(Refusal::InvalidPolicy { field }) }
 }
 
 impl KindPolicy {
@@ -359,7 +237,6 @@ impl KindPolicy {
 
     /// Refuses bounds that contradict each other or the host's ceilings.
     pub fn check(&self) -> Result<(), Refusal> {
-        let fits = |fits: bool, field| if fits { Ok(()) } else { Err(Refusal::InvalidPolicy { field }) };
         let (min, max) = (self.min_retry_after_seconds, self.max_retry_after_seconds);
         fits(min >= 1, "min_retry_after_seconds")?;
         fits((min..=RETRY_AFTER_CEILING_SECONDS).contains(&max), "max_retry_after_seconds")?;
@@ -378,39 +255,5 @@ impl KindPolicy {
                 .contains(&self.max_poll_error_backoff_seconds),
             "max_poll_error_backoff_seconds",
         )
-    }
-}
-
-impl KindOverride {
-    fn over(&self, base: &KindPolicy) -> KindPolicy {
-        KindPolicy {
-            min_retry_after_seconds: self.min_retry_after_seconds.unwrap_or(base.min_retry_after_seconds),
-            max_retry_after_seconds: self.max_retry_after_seconds.unwrap_or(base.max_retry_after_seconds),
-            default_retry_after_seconds: self
-                .default_retry_after_seconds
-                .unwrap_or(base.default_retry_after_seconds),
-            max_ttl_seconds: self.max_ttl_seconds.unwrap_or(base.max_ttl_seconds),
-            max_attempts: self.max_attempts.unwrap_or(base.max_attempts),
-            max_response_bytes: self.max_response_bytes.unwrap_or(base.max_response_bytes),
-            invoke_timeout_ms: self.invoke_timeout_ms.unwrap_or(base.invoke_timeout_ms),
-            status_timeout_ms: self.status_timeout_ms.unwrap_or(base.status_timeout_ms),
-            unknown_policy: self.unknown_policy.unwrap_or(base.unknown_policy),
-            timed_out_policy: self.timed_out_policy.unwrap_or(base.timed_out_policy),
-            cancel_policy: self.cancel_policy.unwrap_or(base.cancel_policy),
-            persistence: self.persistence.unwrap_or(base.persistence),
-            max_open_per_module: self.max_open_per_module.unwrap_or(base.max_open_per_module),
-            max_concurrent_polls_per_module: self
-                .max_concurrent_polls_per_module
-                .unwrap_or(base.max_concurrent_polls_per_module),
-            jitter_permille: self.jitter_permille.unwrap_or(base.jitter_permille),
-            poll_error_backoff_seconds: self
-                .poll_error_backoff_seconds
-                .unwrap_or(base.poll_error_backoff_seconds),
-            max_poll_error_backoff_seconds: self
-                .max_poll_error_backoff_seconds
-                .unwrap_or(base.max_poll_error_backoff_seconds),
-            diagnostics_max_items: self.diagnostics_max_items.unwrap_or(base.diagnostics_max_items),
-            diagnostics_max_bytes: self.diagnostics_max_bytes.unwrap_or(base.diagnostics_max_bytes),
-        }
     }
 }

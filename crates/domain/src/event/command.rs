@@ -57,7 +57,7 @@ pub struct NewEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circle: Option<String>,
     /// How many events led to it: 0 for one that came from outside.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub depth: u32,
     /// How deep its chain may go; as far as it likes if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ pub struct NewEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation: Option<Json>,
     /// Who settles it.
-    #[serde(default, skip_serializing_if = "Settler::is_router")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub settled_by: Settler,
 }
 
@@ -79,13 +79,6 @@ pub enum Settler {
     Router,
     /// Whoever claims it from outside. No pipeline listens to it.
     Claimants,
-}
-
-impl Settler {
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-    fn is_router(&self) -> bool {
-        *self == Self::Router
-    }
 }
 
 /// What the holder of a claim has made of an event.
@@ -225,9 +218,4 @@ impl NewEvent {
     pub fn is_too_deep(&self) -> bool {
         self.max_depth.is_some_and(|most| self.depth > most)
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-const fn is_zero(depth: &u32) -> bool {
-    *depth == 0
 }

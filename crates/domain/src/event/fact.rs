@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{NewEvent, Processed};
 use crate::RunId;
-use crate::job::is_false;
 
 /// One thing that happened to an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +29,7 @@ pub struct Settlement {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Routed>,
     /// The run of the job that emitted it went on with it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub moved_its_run: bool,
     /// What its claimant made of it, if one settled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::command::NewEvent;
 use super::fact::{Disposition, Settlement};
+use crate::words::words;
 use crate::{EventId, Refusal, Timestamp};
 
 /// An event, folded from its facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Its id.
-    #[serde(skip, default = "no_id")]
+    #[serde(skip)]
     pub id: EventId,
     /// What was published.
     pub said: NewEvent,
@@ -33,19 +34,21 @@ pub struct Settled {
     pub settlement: Settlement,
 }
 
-/// Where an event is, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EventStatus {
-    /// Nobody has looked at it yet.
-    Waiting,
-    /// It started or moved something.
-    Routed,
-    /// Every pipeline that listens had a reason not to begin.
-    Declined,
-    /// No pipeline listens to it.
-    NoRoute,
-    /// Whoever had claimed it has settled it.
-    Processed,
+words! {
+    /// Where an event is, in a word.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum EventStatus {
+        /// Nobody has looked at it yet.
+        Waiting = "waiting",
+        /// It started or moved something.
+        Routed = "routed",
+        /// Every pipeline that listens had a reason not to begin.
+        Declined = "declined",
+        /// No pipeline listens to it.
+        NoRoute = "no_route",
+        /// Whoever had claimed it has settled it.
+        Processed = "processed",
+    }
 }
 
 impl Event {
@@ -72,29 +75,4 @@ impl Event {
             (false, false) => EventStatus::Declined,
         }
     }
-}
-
-impl EventStatus {
-    /// Every one.
-    pub const ALL: [Self; 5] = [Self::Waiting, Self::Routed, Self::Declined, Self::NoRoute, Self::Processed];
-
-    /// The word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Routed => "routed",
-            Self::Declined => "declined",
-            Self::NoRoute => "no_route",
-            Self::Processed => "processed",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-}
-
-fn no_id() -> EventId {
-    EventId::new("")
 }

@@ -17,15 +17,15 @@ pub struct Attempt {
     /// Who took it.
     pub owner: OwnerId,
     /// To whom it was handed.
-    #[serde(default, skip_serializing_if = "Holder::is_bearer")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub holder: Holder,
     /// What made it.
-    #[serde(default, skip_serializing_if = "Trigger::is_automatic")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub trigger: Trigger,
     /// When it was taken.
     pub started_at: Timestamp,
     /// By how much store time has jumped since, without that time having passed.
-    #[serde(default, skip_serializing_if = "is_none_moved")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub moved_micros: i64,
     /// When whoever does it had it in hand, as far as that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,18 +90,6 @@ pub struct AttemptEnd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What it produced. Stays here when a later attempt replaces the job's result.
-    #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub result: ResultRefs,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-const fn is_none_moved(micros: &i64) -> bool {
-    *micros == 0
-}
-
-impl Trigger {
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-    pub(super) fn is_automatic(&self) -> bool {
-        *self == Self::Automatic
-    }
 }

@@ -40,7 +40,7 @@ pub struct CancelRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<KeptCancelAnswer>,
     /// How often it was asked for again.
-    #[serde(default, skip_serializing_if = "super::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub repeats: u32,
     /// The first of these repeats.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::attempt::Release;
-use super::state::{JobStateName, is_zero};
+use super::state::JobStateName;
 use crate::body::{BodyName, BodyRef};
 use crate::limit::NamedLimit;
 use crate::limits::{
@@ -31,13 +31,13 @@ pub struct Details {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<BodyRef>,
     /// Parts of the result; what is left out stays as it was.
-    #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub result: ResultRefs,
     /// Replaces where the job came from, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<BodyRef>,
     /// Whether another attempt would have followed if one were left. Only the rules say so.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub attempts_used_up: bool,
     /// The limit of ours that ended the attempt, if one did. Nobody outside the daemon says so.
     #[serde(rename = "time_limit", default, skip_serializing_if = "Option::is_none")]
@@ -99,10 +99,10 @@ pub struct ResultRefs {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<BodyRef>,
     /// How many events came with it.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub emitted: u32,
     /// Whether its attempt left files for the steps that follow it in its run.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub left_files: bool,
 }
 
@@ -198,9 +198,4 @@ impl ResultRefs {
         self.emitted = self.emitted.max(newer.emitted);
         self.left_files |= newer.left_files;
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }

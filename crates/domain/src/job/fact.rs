@@ -27,10 +27,10 @@ pub enum JobFact {
         /// Who took it.
         owner: OwnerId,
         /// What made it.
-        #[serde(default, skip_serializing_if = "Trigger::is_automatic")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         trigger: Trigger,
         /// To whom it was handed. Facts of older versions do not say.
-        #[serde(default, skip_serializing_if = "Holder::is_bearer")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         holder: Holder,
     },
     /// The executor has it.
@@ -69,7 +69,7 @@ pub enum JobFact {
         /// Why.
         cause: RequeueCause,
         /// What the attempt said.
-        #[serde(default, skip_serializing_if = "Details::is_empty")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         details: Details,
     },
     /// Someone asked to stop it.
@@ -137,7 +137,7 @@ pub struct Conclusion<C> {
     /// Why it ended so.
     pub cause: C,
     /// What was said with it.
-    #[serde(default, skip_serializing_if = "Details::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub details: Details,
 }
 
@@ -211,6 +211,6 @@ pub struct StaleReport {
     #[serde(default)]
     pub at: Timestamp,
     /// What it said of its result.
-    #[serde(default, skip_serializing_if = "Details::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub details: Details,
 }

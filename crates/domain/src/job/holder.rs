@@ -47,10 +47,6 @@ pub enum Reporter {
 }
 
 impl Holder {
-    pub(super) fn is_bearer(&self) -> bool {
-        *self == Self::Bearer
-    }
-
     /// Refuses a name that the record could not keep.
     pub(super) fn check(&self) -> Result<(), crate::Refusal> {
         match self {

@@ -44,7 +44,7 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Higher goes first within a lane.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub priority: i32,
     /// How often and how soon it is tried again.
     pub retry: RetryPolicy,
@@ -240,9 +240,4 @@ fn circle() -> String {
 
 fn is_circle(visibility: &str) -> bool {
     visibility == "circle"
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-const fn is_zero(priority: &i32) -> bool {
-    *priority == 0
 }

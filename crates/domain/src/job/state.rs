@@ -1,7 +1,5 @@
 //! The state of a job: where it is in its life, and what the record remembers.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::attempt::{Attempt, Trigger};
@@ -16,6 +14,7 @@ use crate::body::BodyRef;
 use crate::planted::{Bug, planted};
 use crate::policy::JobLife;
 use crate::time::earliest;
+use crate::words::words;
 use crate::{JobId, Json, OperationId, PULLED_ATTEMPTS, RetryPolicy, Timestamp};
 
 /// Reasons of a job that failed because the time of its attempt was over: what the host says, what executors say, and what a plugin's is called.
@@ -73,30 +72,32 @@ pub enum AfterExternal {
     Resume,
 }
 
-/// The name of a state: the word in columns, on the wire and in messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the words of `JobState`")]
-pub enum JobStateName {
-    Queued,
-    Dispatching,
-    Delivered,
-    Running,
-    AwaitingInput,
-    AwaitingExternal,
-    Blocked,
-    Completed,
-    Failed,
-    Cancelled,
-    Expired,
-    Unavailable,
+words! {
+    /// The name of a state: the word in columns, on the wire and in messages.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    #[allow(missing_docs, reason = "the words of `JobState`")]
+    pub enum JobStateName {
+        Queued = "queued",
+        Dispatching = "dispatching",
+        Delivered = "delivered",
+        Running = "running",
+        AwaitingInput = "awaiting_input",
+        AwaitingExternal = "awaiting_external",
+        Blocked = "blocked",
+        Completed = "completed",
+        Failed = "failed",
+        Cancelled = "cancelled",
+        Expired = "expired",
+        Unavailable = "unavailable",
+    }
 }
 
 /// One durable piece of tracked work, folded from its facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// Its id.
-    #[serde(skip, default = "no_id")]
+    #[serde(skip)]
     pub id: JobId,
     /// What was asked for.
     pub spec: JobSpec,
@@ -115,13 +116,13 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
     /// How many attempts were ever made.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub attempt_count: u32,
     /// The newest attempts, oldest first; the last one is current while it has not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
     /// The executor must be called again with what has come in.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub resume_pending: bool,
     /// The request to a service of which nobody knows yet what came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +131,7 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<CancelRequest>,
     /// The result so far.
-    #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub result: ResultRefs,
     /// The bodies given at create and since, newest of each name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -139,7 +140,7 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<BodyRef>,
     /// Whether it failed although another attempt might have helped: none is left.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub attempts_used_up: bool,
     /// The limit of ours that ended its last attempt, if the job ended by that.
     #[serde(rename = "time_limit", default, skip_serializing_if = "Option::is_none")]
@@ -148,10 +149,10 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<StaleReport>,
     /// How many reports of attempts that were not current ever came; only the first of them are kept as evidence.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub stale_reports: u32,
     /// Whether its bodies were deleted on request, and none has come since.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub purged: bool,
     /// When its bodies were last deleted on request. Such a job is not done again: what it was asked to do is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -332,45 +333,6 @@ impl JobState {
 }
 
 impl JobStateName {
-    /// Every state, in the order of life.
-    pub const ALL: [Self; 12] = [
-        Self::Queued,
-        Self::Dispatching,
-        Self::Delivered,
-        Self::Running,
-        Self::AwaitingInput,
-        Self::AwaitingExternal,
-        Self::Blocked,
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-        Self::Expired,
-        Self::Unavailable,
-    ];
-
-    /// The word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Dispatching => "dispatching",
-            Self::Delivered => "delivered",
-            Self::Running => "running",
-            Self::AwaitingInput => "awaiting_input",
-            Self::AwaitingExternal => "awaiting_external",
-            Self::Blocked => "blocked",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Expired => "expired",
-            Self::Unavailable => "unavailable",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|name| name.as_str() == word)
-    }
-
     /// Whether a job in this state is over.
     pub const fn is_terminal(self) -> bool {
         match self {
@@ -384,24 +346,4 @@ impl JobStateName {
             | Self::Blocked => false,
         }
     }
-}
-
-impl fmt::Display for JobStateName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-fn no_id() -> JobId {
-    JobId::new("")
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-pub(crate) const fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-pub(crate) const fn is_false(flag: &bool) -> bool {
-    !*flag
 }

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::job::{ACTION_TIMEOUT, AttemptLimit, CANCEL_LIMIT_SECONDS, CallerWait, Ended, Job, Phase};
 use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, check_text};
 use crate::operation::{Ending, ExpiryCause, How, Operation};
-use crate::policy::{HostPolicy, KindPolicy, LifeLimit};
+use crate::policy::{Hint, HostPolicy, KindPolicy, LifeLimit};
 use crate::run::{MAX_VISITS, Run, TOO_MANY_STEPS};
+use crate::words::words;
 use crate::{Refusal, Timestamp};
 
 /// A limit that was reached, or that bounds what goes on.
@@ -46,35 +47,23 @@ pub enum LimitValue {
     Count(u64),
 }
 
-/// Whose word a limit is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitOwner {
-    /// Whoever created the job.
-    Job,
-    /// The policy of the connector, or of its kind in the configuration.
-    ConnectorPolicy,
-    /// The file of the connector, beside its policy.
-    Connector,
-    /// What the executor has for all its jobs.
-    Executor,
-    /// The file of a pipeline.
-    Pipeline,
-    /// What the host has for everybody.
-    HostDefault,
-}
-
-impl LimitOwner {
-    /// In words.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Job => "job",
-            Self::ConnectorPolicy => "connector policy",
-            Self::Connector => "connector",
-            Self::Executor => "executor",
-            Self::Pipeline => "pipeline",
-            Self::HostDefault => "host default",
-        }
+words! {
+    /// Whose word a limit is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LimitOwner {
+        /// Whoever created the job.
+        Job = "job",
+        /// The policy of the connector, or of its kind in the configuration.
+        ConnectorPolicy = "connector policy",
+        /// The file of the connector, beside its policy.
+        Connector = "connector",
+        /// What the executor has for all its jobs.
+        Executor = "executor",
+        /// The file of a pipeline.
+        Pipeline = "pipeline",
+        /// What the host has for everybody.
+        HostDefault = "host default",
     }
 }
 
@@ -88,6 +77,11 @@ impl NamedLimit {
     pub fn of_host(key: &'static str, value: LimitValue) -> Self {
         let in_file = format!("{key} in longhaul.yaml");
         Self { name: key.into(), value, owner: LimitOwner::HostDefault, key: in_file }
+    }
+
+    /// One that the creator of the job has set.
+    fn of_job(name: &'static str, value: LimitValue, key: impl Into<String>) -> Self {
+        Self { name: name.into(), value, owner: LimitOwner::Job, key: key.into() }
     }
 
     /// Refuses texts that are too long for a fact.
@@ -201,13 +195,7 @@ fn end_of(job: &Job, policy: &HostPolicy) -> Option<NamedLimit> {
     let spec = &job.spec;
     let end = job.expires_at()?;
     if spec.expires_at != Some(end) || spec.deadline_at == Some(end) {
-        let key = "deadline_at of the job".to_owned();
-        return Some(NamedLimit {
-            name: "deadline_at".into(),
-            value: LimitValue::At(end),
-            owner: LimitOwner::Job,
-            key,
-        });
+        return Some(NamedLimit::of_job("deadline_at", LimitValue::At(end), "deadline_at of the job"));
     }
     let granted = end.micros().saturating_sub(job.created_at.micros()) / 1_000_000;
     let granted = LimitValue::Seconds(u64::try_from(granted).unwrap_or_default());
@@ -216,12 +204,9 @@ fn end_of(job: &Job, policy: &HostPolicy) -> Option<NamedLimit> {
         Some(LifeLimit::MaxTtl) => of_kind("max_ttl_seconds", granted, kind, circle, policy),
         Some(LifeLimit::ActionTtl) => preferred(granted, kind),
         Some(LifeLimit::Wait) => caller_wait(job, policy),
-        Some(LifeLimit::Job | LifeLimit::JobTtl | LifeLimit::FailAfter) | None => NamedLimit {
-            name: "expires_at".into(),
-            value: LimitValue::At(end),
-            owner: LimitOwner::Job,
-            key: "expires_at of the job".to_owned(),
-        },
+        Some(LifeLimit::Job | LifeLimit::JobTtl | LifeLimit::FailAfter) | None => {
+            NamedLimit::of_job("expires_at", LimitValue::At(end), "expires_at of the job")
+        }
     })
 }
 
@@ -254,13 +239,9 @@ pub const FIXED: &str = "none: it is the same for all work";
 /// How long the caller of a job waited for it: as it asked for, or as long as the host lets any caller wait.
 pub fn caller_wait(job: &Job, policy: &HostPolicy) -> NamedLimit {
     let kind = job.spec.executor.as_deref().unwrap_or_default();
-    let of_call = |value| NamedLimit {
-        name: "timeout_ms".into(),
-        value,
-        owner: LimitOwner::Job,
-        key: format!(
-            "timing.timeout_ms of the call, up to policy.invoke_timeout_ms in the connector file of {kind}"
-        ),
+    let of_call = |value| {
+        let key = "timing.timeout_ms of the call, up to policy.invoke_timeout_ms in the connector file of";
+        NamedLimit::of_job("timeout_ms", value, format!("{key} {kind}"))
     };
     match job.spec.wait {
         Some(CallerWait::Host(ms)) => {
@@ -284,12 +265,10 @@ fn stopped_after_wait(job: &Job, policy: &HostPolicy) -> Option<NamedLimit> {
 fn of_attempt(job: &Job) -> Option<NamedLimit> {
     let executor = job.spec.executor.as_deref().unwrap_or_default();
     Some(match job.limit.as_ref()? {
-        AttemptLimit::Job => NamedLimit {
-            name: "timeout_seconds".into(),
-            value: LimitValue::Seconds(job.spec.timeout_seconds?),
-            owner: LimitOwner::Job,
-            key: "timeout_seconds of the job".to_owned(),
-        },
+        AttemptLimit::Job => {
+            let value = LimitValue::Seconds(job.spec.timeout_seconds?);
+            NamedLimit::of_job("timeout_seconds", value, "timeout_seconds of the job")
+        }
         AttemptLimit::Executor { seconds, command: None } => NamedLimit {
             name: "timeout_seconds".into(),
             value: LimitValue::Seconds(*seconds),
@@ -328,23 +307,14 @@ fn unconfirmed(job: &Job) -> Option<NamedLimit> {
     let cancel = job.cancel.as_ref()?;
     let waited = job.state_reason.as_deref() == Some("cancel_unconfirmed")
         && job.completed_at.is_some_and(|at| cancel.limit_at.is_some_and(|limit| limit <= at));
-    waited.then(|| NamedLimit {
-        name: "cancel_limit_seconds".into(),
-        value: LimitValue::Seconds(CANCEL_LIMIT_SECONDS),
-        owner: LimitOwner::HostDefault,
-        key: FIXED.to_owned(),
-    })
+    waited.then(|| NamedLimit::fixed("cancel_limit_seconds", LimitValue::Seconds(CANCEL_LIMIT_SECONDS)))
 }
 
 impl Operation {
     /// What was asked for on its behalf, where the host granted something else.
     pub fn clamps(&self) -> Vec<Clamp> {
-        let granted = i64::from(self.interval_seconds);
-        let interval = self.asked_retry_after_seconds.filter(|asked| *asked != granted).map(|asked| Clamp {
-            limit: if asked > granted { "max_retry_after_seconds" } else { "min_retry_after_seconds" },
-            asked_seconds: asked,
-            granted_seconds: granted,
-        });
+        let asked = self.asked_retry_after_seconds;
+        let interval = asked.and_then(|asked| clamped_interval(asked, self.interval_seconds));
         let life = self.expires_at.micros().saturating_sub(self.dispatched_at.micros()) / 1_000_000;
         let ttl = self.asked_ttl_seconds.map(|asked| Clamp {
             limit: match self.bounded_by {
@@ -363,23 +333,22 @@ impl Operation {
 impl KindPolicy {
     /// What of such hints the host does not grant.
     pub fn clamps(&self, retry_after: Option<i64>, ttl: Option<i64>) -> Vec<Clamp> {
-        let granted =
-            retry_after.map(|seconds| self.retry_after(crate::policy::Hint::Seconds(seconds)).seconds);
-        let interval = retry_after.zip(granted).map(|(asked, granted)| Clamp {
-            limit: if asked > i64::from(granted) {
-                "max_retry_after_seconds"
-            } else {
-                "min_retry_after_seconds"
-            },
-            asked_seconds: asked,
-            granted_seconds: i64::from(granted),
-        });
+        let granted = |asked| self.retry_after(Hint::Seconds(asked)).seconds;
+        let interval = retry_after.and_then(|asked| clamped_interval(asked, granted(asked)));
         let most = i64::try_from(self.max_ttl_seconds).unwrap_or(i64::MAX);
         let ttl = ttl.filter(|asked| *asked > most).map(|asked| Clamp {
             limit: "max_ttl_seconds",
             asked_seconds: asked,
             granted_seconds: most,
         });
-        interval.filter(|clamp| clamp.asked_seconds != clamp.granted_seconds).into_iter().chain(ttl).collect()
+        interval.into_iter().chain(ttl).collect()
     }
+}
+
+/// Seconds between polls, if others were asked for than were granted.
+fn clamped_interval(asked_seconds: i64, granted: u32) -> Option<Clamp> {
+    let granted_seconds = i64::from(granted);
+    let is_longer = asked_seconds > granted_seconds;
+    let limit = if is_longer { "max_retry_after_seconds" } else { "min_retry_after_seconds" };
+    (asked_seconds != granted_seconds).then_some(Clamp { limit, asked_seconds, granted_seconds })
 }

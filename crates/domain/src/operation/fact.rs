@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::command::{Cancelability, PollError};
 use super::state::{OperationLink, OperationStatus, ReportedStatus};
 use crate::body::BodyRef;
-use crate::job::{CancelAnswer, ResultRefs, is_false};
+use crate::job::{CancelAnswer, ResultRefs};
 use crate::policy::{KindPolicy, LifeLimit};
 use crate::{Json, Timestamp};
 
@@ -76,7 +76,7 @@ pub enum OperationFact {
     /// What its service said was deleted; and its handle, unless the work may still run outside.
     Purged {
         /// Without it nobody could stop what may still run outside.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         handle_kept: bool,
     },
     /// It was kept long enough; the stream ends here and goes.
@@ -99,7 +99,7 @@ pub struct Accepted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_hint: Option<String>,
     /// The service's hint on when to ask made no sense.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub invalid_hint: bool,
     /// The first poll.
     pub next_poll_at: Timestamp,
@@ -123,7 +123,7 @@ pub struct Accepted {
 }
 
 /// One poll: only what changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Polled {
     /// The status that the service reports, if it is another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,7 @@ pub struct Polled {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<PollError>,
     /// The service's hint on when to ask again made no sense.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub invalid_hint: bool,
     /// The next poll.
     pub next_poll_at: Timestamp,
@@ -171,7 +171,7 @@ pub enum Ending {
     /// With a result.
     Completed {
         /// The result.
-        #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         result: ResultRefs,
     },
     /// Without.
@@ -182,7 +182,7 @@ pub enum Ending {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_code: Option<String>,
         /// The error object and the rest.
-        #[serde(default, skip_serializing_if = "ResultRefs::is_empty")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         result: ResultRefs,
     },
     /// Its own time budget ran out.

@@ -9,6 +9,7 @@ use super::command::PollError;
 use super::fact::{Ending, ExpiryCause, Settlement};
 use super::state::{How, Operation, OperationStatus, SPECIALIST_UNREGISTERED};
 use super::volatile::VOLATILE_LOST;
+use crate::words::words;
 use crate::{Jitter, Timestamp};
 
 /// How often a service is asked about work that the host has given up, or since it was last asked for to stop it.
@@ -18,21 +19,23 @@ pub const LATE_POLLS_SECONDS: u64 = 7 * 86_400;
 /// The longest wait between two of these questions.
 pub const LONGEST_LATE_WAIT_SECONDS: u32 = 6 * 3_600;
 
-/// Why an operation may still run outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OrphanReason {
-    /// The host gave it up while it was open.
-    ExpiredWhileOpen,
-    /// Its service does not know it.
-    Unknown,
-    /// Somebody asked to stop it, and nobody confirmed that it has.
-    CancelUnconfirmed,
-    /// Nobody knows whether its service ever took it.
-    SubmitOutcomeUnknown,
-    /// Nobody was there who could have asked its service.
-    NobodyToAsk,
-    /// It went with the daemon that left it outside.
-    VolatileLost,
+words! {
+    /// Why an operation may still run outside.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OrphanReason {
+        /// The host gave it up while it was open.
+        ExpiredWhileOpen = "expired_while_live",
+        /// Its service does not know it.
+        Unknown = "unknown",
+        /// Somebody asked to stop it, and nobody confirmed that it has.
+        CancelUnconfirmed = "cancel_unconfirmed",
+        /// Nobody knows whether its service ever took it.
+        SubmitOutcomeUnknown = "submit_outcome_unknown",
+        /// Nobody was there who could have asked its service.
+        NobodyToAsk = SPECIALIST_UNREGISTERED,
+        /// It went with the daemon that left it outside.
+        VolatileLost = VOLATILE_LOST,
+    }
 }
 
 /// What came of asking about an operation after it was given up.
@@ -114,20 +117,6 @@ impl Settlement {
             | OperationStatus::Expired
             | OperationStatus::Cancelled => Some(Self::EndedOutside { status }),
             OperationStatus::Pending | OperationStatus::Running | OperationStatus::Unknown => None,
-        }
-    }
-}
-
-impl OrphanReason {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ExpiredWhileOpen => "expired_while_live",
-            Self::Unknown => "unknown",
-            Self::CancelUnconfirmed => "cancel_unconfirmed",
-            Self::SubmitOutcomeUnknown => "submit_outcome_unknown",
-            Self::NobodyToAsk => SPECIALIST_UNREGISTERED,
-            Self::VolatileLost => VOLATILE_LOST,
         }
     }
 }

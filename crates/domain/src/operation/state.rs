@@ -2,8 +2,6 @@
 //!
 //! There is no stored status: it derives from the end, or from what was last reported.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::command::{Cancelability, PollError};
@@ -13,13 +11,14 @@ use crate::body::BodyRef;
 use crate::job::{CancelAnswer, KeptCancelAnswer};
 use crate::planted::{Bug, planted};
 use crate::policy::{KindPolicy, LifeLimit};
+use crate::words::words;
 use crate::{AttemptId, JobId, Json, OperationId, Timestamp};
 
 /// Work going on outside, folded from its facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// Its id.
-    #[serde(skip, default = "no_id")]
+    #[serde(skip)]
     pub id: OperationId,
     /// What it belongs to.
     pub link: OperationLink,
@@ -88,7 +87,7 @@ pub struct Operation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<BodyRef>,
     /// Whether what its service said was deleted on request: from then on nothing more of it is kept.
-    #[serde(default, skip_serializing_if = "crate::job::is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub purged: bool,
     /// When anything last happened to it.
     pub updated_at: Timestamp,
@@ -120,19 +119,21 @@ pub enum ReportedStatus {
     Running,
 }
 
-/// The eight statuses of a deferred operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the words of the contract")]
-pub enum OperationStatus {
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    TimedOut,
-    Cancelled,
-    Expired,
-    Unknown,
+words! {
+    /// The eight statuses of a deferred operation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    #[allow(missing_docs, reason = "the words of the contract")]
+    pub enum OperationStatus {
+        Pending = "pending",
+        Running = "running",
+        Completed = "completed",
+        Failed = "failed",
+        TimedOut = "timed-out",
+        Cancelled = "cancelled",
+        Expired = "expired",
+        Unknown = "unknown",
+    }
 }
 
 /// The request to stop an operation.
@@ -148,7 +149,7 @@ pub struct OperationCancel {
     /// How often the service was asked.
     pub tries: u32,
     /// How often it was asked because of earlier requests.
-    #[serde(default, skip_serializing_if = "crate::job::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub tries_before: u32,
     /// When it is asked (again); never if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -337,32 +338,6 @@ impl How {
 }
 
 impl OperationStatus {
-    /// Every status.
-    pub const ALL: [Self; 8] = [
-        Self::Pending,
-        Self::Running,
-        Self::Completed,
-        Self::Failed,
-        Self::TimedOut,
-        Self::Cancelled,
-        Self::Expired,
-        Self::Unknown,
-    ];
-
-    /// The word on the wire and in columns.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed-out",
-            Self::Cancelled => "cancelled",
-            Self::Expired => "expired",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// Whether the operation is over.
     pub const fn is_terminal(self) -> bool {
         match self {
@@ -377,19 +352,9 @@ impl OperationStatus {
     }
 }
 
-impl fmt::Display for OperationStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 impl OperationCancel {
     /// How often the service was asked, whoever wanted it.
     pub const fn tries_in_all(&self) -> u32 {
         self.tries.saturating_add(self.tries_before)
     }
-}
-
-fn no_id() -> OperationId {
-    OperationId::new("")
 }

@@ -79,7 +79,7 @@ pub struct NewRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circle: Option<String>,
     /// How many events led to it.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub depth: u32,
     /// How deep its chain may go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,7 +132,7 @@ pub enum StepEnd {
     /// With a result, and so many events.
     Completed {
         /// Events that it emitted.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         emitted: u32,
         /// The files that it left for what follows it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,9 +162,4 @@ impl NewRun {
         self.input.check_named(BodyName::Input)?;
         self.shape.check()
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
 }

@@ -30,10 +30,10 @@ pub struct Node {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NodeIndex>,
     /// Whether it may be skipped: someone must look at its predicate first.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub conditional: bool,
     /// What follows its failure.
-    #[serde(default, skip_serializing_if = "OnError::is_stop")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub on_error: OnError,
 }
 
@@ -95,17 +95,4 @@ impl Shape {
         }
         Ok(())
     }
-}
-
-impl OnError {
-    /// Whether the branch ends.
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-    pub const fn is_stop(&self) -> bool {
-        matches!(self, Self::Stop)
-    }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }

@@ -6,6 +6,7 @@ use super::command::{NewRun, StepEnd};
 use super::fact::RunEnd;
 use super::shape::{Node, NodeIndex, NodeKind, OnError};
 use crate::planted::{Bug, planted};
+use crate::words::words;
 use crate::{JobId, RunId, Timestamp};
 
 /// The place of a visit among those of its run.
@@ -15,7 +16,7 @@ pub type VisitIndex = u16;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// Its id.
-    #[serde(skip, default = "no_id")]
+    #[serde(skip)]
     pub id: RunId,
     /// What it began with.
     pub begun: NewRun,
@@ -117,28 +118,25 @@ pub struct StepLink {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// How many steps were begun before it in the same commit, and so at the same time.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub ordinal: u32,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-/// Where a run is, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RunState {
-    /// It goes on.
-    Running,
-    /// It was asked to stop, and something has not stopped yet.
-    Cancelling,
-    /// Every branch came to its end.
-    Completed,
-    /// One did not.
-    Failed,
-    /// It was stopped.
-    Cancelled,
+words! {
+    /// Where a run is, in a word.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum RunState {
+        /// It goes on.
+        Running = "running",
+        /// It was asked to stop, and something has not stopped yet.
+        Cancelling = "cancelling",
+        /// Every branch came to its end.
+        Completed = "completed",
+        /// One did not.
+        Failed = "failed",
+        /// It was stopped.
+        Cancelled = "cancelled",
+    }
 }
 
 impl Run {
@@ -313,33 +311,7 @@ impl Visit {
     }
 }
 
-impl RunState {
-    /// Every one.
-    pub const ALL: [Self; 5] =
-        [Self::Running, Self::Cancelling, Self::Completed, Self::Failed, Self::Cancelled];
-
-    /// The word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Cancelling => "cancelling",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
-    }
-}
-
 /// The index of a visit: their number is bounded far below it.
 pub(super) fn index(at: usize) -> VisitIndex {
     VisitIndex::try_from(at).unwrap_or(VisitIndex::MAX)
-}
-
-fn no_id() -> RunId {
-    RunId::new("")
 }
