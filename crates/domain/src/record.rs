@@ -1,6 +1,6 @@
 //! All kinds of record behind one face, so that the write path is one path.
 //!
-//! The list below is the only one of them. The rules of a kind are in its own module, behind `Kind`.
+//! The list below is the only one of them. The rules of a kind are in its own module; what is asked of every record is `Kind`.
 
 pub mod attention;
 pub mod decision;
@@ -8,29 +8,32 @@ mod dispatch;
 pub mod kind;
 pub mod refusal;
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use dispatch::records;
 
 use crate::attention::{Attention, Retention};
-use crate::event::Event;
-use crate::job::Job;
-use crate::kind::{Kind, Removal, Summary};
+use crate::event::{Event, EventCommand, EventFact, EventId};
+use crate::job::{Job, JobCommand, JobFact, JobId};
+use crate::kind::{Kind, Removal};
 use crate::limits::MAX_ID_BYTES;
-use crate::operation::Operation;
-use crate::run::Run;
-use crate::{BodyRef, Decision, Jitter, Refusal, Timestamp};
+use crate::operation::{Operation, OperationCommand, OperationFact, OperationId};
+use crate::run::{Run, RunCommand, RunFact, RunId};
+use crate::words::words;
+use crate::{Decision, Jitter, Refusal, Timestamp};
 
 records! {
     /// A durable piece of tracked work.
-    Job ("job", "work-", as_job),
+    Job ("job", "work-", job, as_job): JobId, JobCommand, JobFact::Created,
     /// Work going on outside that we poll.
-    Operation ("operation", "op-", as_operation),
+    Operation ("operation", "op-", operation, as_operation): OperationId, OperationCommand, OperationFact::Dispatched,
     /// A message that may start work.
-    Event ("event", "event-", as_event),
+    Event ("event", "event-", event, as_event): EventId, EventCommand, EventFact::Published,
     /// A pipeline at its work.
-    Run ("run", "run-", as_run),
+    Run ("run", "run-", run, as_run): RunId, RunCommand, RunFact::Started,
 }
 
 /// A fact that does not fit the state before it: the stream is damaged.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::command::{EventCommand, Settler};
 use super::state::Event;
-use crate::Timestamp;
 use crate::attention::{Attention, Holding, Place, Retention};
 use crate::job::lane_of_events;
+use crate::{Jitter, Timestamp};
 
 impl Event {
     /// What the agenda must know of this event. Whoever has claimed one that waits keeps it from the router.
@@ -30,7 +30,12 @@ impl Event {
     }
 
     /// What time alone brings about; an event that waits is the router's to settle.
-    pub fn due_command(&self, retention: Retention, now: Timestamp) -> Option<EventCommand> {
+    pub fn due_command(
+        &self,
+        retention: Retention,
+        _: impl FnOnce() -> Jitter,
+        now: Timestamp,
+    ) -> Option<EventCommand> {
         self.forgotten_at(retention).is_some_and(|at| at <= now).then_some(EventCommand::Retire)
     }
 

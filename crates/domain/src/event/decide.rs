@@ -6,12 +6,12 @@ use super::fact::{Disposition, EventFact, Routed, Settlement};
 use super::state::Event;
 use crate::planted::{Bug, planted};
 use crate::run::RunCommand;
-use crate::{EventId, RecordId, Refusal};
+use crate::{EventId, RecordId, Refusal, Timestamp};
 
 type Decision = crate::Decision<EventFact>;
 
 /// Decides a command on an event that does not exist yet.
-pub fn decide_new(id: &EventId, command: &EventCommand) -> Decision {
+pub fn decide_new(id: &EventId, command: &EventCommand, _: Timestamp) -> Decision {
     match command {
         EventCommand::Publish(new) => publish(id, new),
         EventCommand::MoveTimers { .. } => Decision::Nothing,
@@ -22,7 +22,7 @@ pub fn decide_new(id: &EventId, command: &EventCommand) -> Decision {
 }
 
 /// Decides a command on an event.
-pub fn decide(event: &Event, command: &EventCommand) -> Decision {
+pub fn decide(event: &Event, command: &EventCommand, _: Timestamp) -> Decision {
     match command {
         // An id that is made from what emitted it comes again when that is done again.
         EventCommand::Publish(new) if event.said == **new => Decision::Nothing,

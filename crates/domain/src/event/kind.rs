@@ -3,71 +3,10 @@
 use super::command::EventCommand;
 use super::fact::EventFact;
 use super::state::Event;
-use super::{apply, decide, decide_new};
-use crate::attention::{Attention, Retention};
+use crate::BodyRef;
 use crate::kind::{Kind, Removal, Summary};
-use crate::{BodyRef, Decision, EventId, Jitter, Misfold, Timestamp};
 
 impl Kind for Event {
-    type Id = EventId;
-    type Command = EventCommand;
-    type Fact = EventFact;
-
-    const FACT_PREFIXES: &'static [&'static str] = &["event."];
-
-    fn decide_new(id: &EventId, command: &EventCommand, _: Timestamp) -> Decision<EventFact> {
-        decide_new(id, command)
-    }
-
-    fn decide(&self, command: &EventCommand, _: Timestamp) -> Decision<EventFact> {
-        decide(self, command)
-    }
-
-    fn begin(id: &EventId, fact: &EventFact, at: Timestamp) -> Option<Self> {
-        if let EventFact::Published(new) = fact { Some(Self::new(id.clone(), new, at)) } else { None }
-    }
-
-    fn apply(&mut self, fact: &EventFact, at: Timestamp) -> Result<(), Misfold> {
-        apply(self, fact, at)
-    }
-
-    fn schedule(&self, retention: Retention) -> Attention {
-        self.attention(retention)
-    }
-
-    fn due_command(
-        &self,
-        retention: Retention,
-        _: impl FnOnce() -> Jitter,
-        now: Timestamp,
-    ) -> Option<EventCommand> {
-        Event::due_command(self, retention, now)
-    }
-
-    fn move_timers(by_micros: i64) -> EventCommand {
-        EventCommand::MoveTimers { by_micros }
-    }
-
-    fn is_move(command: &EventCommand) -> bool {
-        matches!(command, EventCommand::MoveTimers { .. })
-    }
-
-    fn moved_by(fact: &EventFact) -> Option<i64> {
-        if let EventFact::TimersMoved { by_micros } = fact { Some(*by_micros) } else { None }
-    }
-
-    fn id(&self) -> &EventId {
-        &self.id
-    }
-
-    fn set_id(&mut self, id: EventId) {
-        self.id = id;
-    }
-
-    fn updated_at(&self) -> Timestamp {
-        self.updated_at
-    }
-
     fn is_over(&self) -> bool {
         self.settled.is_some()
     }
@@ -86,25 +25,36 @@ impl Kind for Event {
             updated_at: self.updated_at,
         }
     }
+}
 
-    fn is_new_work(command: &EventCommand) -> bool {
-        matches!(command, EventCommand::Publish(_))
+impl EventCommand {
+    /// Whether it asks for a new record: refused first when too much waits.
+    pub(crate) const fn is_new_work(&self) -> bool {
+        matches!(self, Self::Publish(_))
     }
 
-    fn needs_claim(command: &EventCommand) -> bool {
-        matches!(command, EventCommand::Process(_))
+    /// Whether only the holder of the claim may order it.
+    pub(crate) const fn needs_claim(&self) -> bool {
+        matches!(self, Self::Process(_))
     }
+}
 
-    fn fact_kind(fact: &EventFact) -> &'static str {
-        match fact {
-            EventFact::Published(_) => "event.published/1",
-            EventFact::Settled(_) => "event.settled/1",
-            EventFact::TimersMoved { .. } => "event.timers_moved/1",
-            EventFact::Retired => "event.retired/1",
+impl EventFact {
+    /// How the names begin under which they are stored.
+    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &["event."];
+
+    /// The name and version under which it is stored: never changed once it was released.
+    pub(crate) const fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Published(_) => "event.published/1",
+            Self::Settled(_) => "event.settled/1",
+            Self::TimersMoved { .. } => "event.timers_moved/1",
+            Self::Retired => "event.retired/1",
         }
     }
 
-    fn removal(fact: &EventFact) -> Removal {
-        if matches!(fact, EventFact::Retired) { Removal::Record } else { Removal::Nothing }
+    /// What it takes away.
+    pub(crate) const fn removal(&self) -> Removal {
+        if matches!(self, Self::Retired) { Removal::Record } else { Removal::Nothing }
     }
 }

@@ -4,6 +4,8 @@ use super::*;
 use crate::body::{BodyName, BodyRef, Digest};
 use crate::{Decision, EventId, Refusal, Timestamp};
 
+const NOW: Timestamp = Timestamp::from_seconds(11);
+
 fn new(kind: &str) -> NewEvent {
     let payload = BodyRef { name: BodyName::Payload, sha256: Digest([0; 32]), size: 2 };
     NewEvent::new(kind, payload, Origin::Published { by: None })
@@ -22,20 +24,20 @@ fn not(disposition: Disposition) -> EventCommand {
 fn event_is_settled_once_and_doing_it_again_starts_nothing() {
     let mut event = published();
     assert_eq!(event.status(), EventStatus::Waiting);
-    let Decision::Facts { facts, .. } = decide(&event, &not(Disposition::PredicateFalse)) else {
+    let Decision::Facts { facts, .. } = decide(&event, &not(Disposition::PredicateFalse), NOW) else {
         panic!("it waits")
     };
-    apply(&mut event, &facts[0], Timestamp::from_seconds(11)).unwrap();
+    apply(&mut event, &facts[0], NOW).unwrap();
     assert_eq!(event.status(), EventStatus::Declined);
-    assert_eq!(decide(&event, &not(Disposition::OtherSource)), Decision::Nothing);
+    assert_eq!(decide(&event, &not(Disposition::OtherSource), NOW), Decision::Nothing);
 }
 
 #[test]
 fn event_that_nobody_listens_to_says_so() {
     let mut event = published();
     let command = EventCommand::Settle { routes: Vec::new(), moves_its_run: false };
-    let Decision::Facts { facts, .. } = decide(&event, &command) else { panic!("it waits") };
-    apply(&mut event, &facts[0], Timestamp::from_seconds(11)).unwrap();
+    let Decision::Facts { facts, .. } = decide(&event, &command, NOW) else { panic!("it waits") };
+    apply(&mut event, &facts[0], NOW).unwrap();
     assert_eq!(event.status(), EventStatus::NoRoute);
 }
 
@@ -43,8 +45,8 @@ fn event_that_nobody_listens_to_says_so() {
 fn same_event_again_is_the_same_and_another_one_under_its_id_is_refused() {
     let event = published();
     let again = |kind: &str| EventCommand::Publish(Box::new(new(kind)));
-    assert_eq!(decide(&event, &again("tide.changed")), Decision::Nothing);
-    assert_eq!(decide(&event, &again("other")), Decision::refuse(Refusal::AlreadyExists));
+    assert_eq!(decide(&event, &again("tide.changed"), NOW), Decision::Nothing);
+    assert_eq!(decide(&event, &again("other"), NOW), Decision::refuse(Refusal::AlreadyExists));
 }
 
 #[test]
@@ -55,7 +57,7 @@ fn event_without_a_type_or_with_too_much_is_refused() {
     let mut long_key = new("a");
     long_key.dedupe_key = Some("x".repeat(MAX_DEDUPE_KEY_BYTES + 1));
     for refused in [new(""), new("two\nlines"), new(&"x".repeat(MAX_TYPE_BYTES + 1)), large, long_key] {
-        let decision = decide_new(&id, &EventCommand::Publish(Box::new(refused.clone())));
+        let decision = decide_new(&id, &EventCommand::Publish(Box::new(refused.clone())), NOW);
         assert!(matches!(decision, Decision::Refused { .. }), "{refused:?}");
     }
 }

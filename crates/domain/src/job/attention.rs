@@ -44,7 +44,13 @@ impl Job {
     }
 
     /// What time alone brings about, for whoever took the job because it was due: the order to give, if any.
-    pub fn due_command(&self, retention: Retention, jitter: Jitter, now: Timestamp) -> Option<JobCommand> {
+    pub fn due_command(
+        &self,
+        retention: Retention,
+        jitter: impl FnOnce() -> Jitter,
+        now: Timestamp,
+    ) -> Option<JobCommand> {
+        let jitter = jitter();
         if self.state.name().is_terminal() {
             let kept_until = self.attention(retention).due_at;
             return kept_until.is_some_and(|until| until <= now).then_some(JobCommand::Retire);

@@ -4,73 +4,12 @@ use super::command::JobCommand;
 use super::details::ResultRefs;
 use super::fact::JobFact;
 use super::state::Job;
-use super::{apply, decide, decide_new};
-use crate::attention::{Attention, Retention};
+use crate::BodyRef;
 use crate::kind::{Kind, Removal, Summary};
-use crate::{BodyRef, Decision, Jitter, JobId, Misfold, Timestamp};
 
 impl Kind for Job {
-    type Id = JobId;
-    type Command = JobCommand;
-    type Fact = JobFact;
-
-    const FACT_PREFIXES: &'static [&'static str] = &["job."];
-
-    fn decide_new(id: &JobId, command: &JobCommand, now: Timestamp) -> Decision<JobFact> {
-        decide_new(id, command, now)
-    }
-
-    fn decide(&self, command: &JobCommand, now: Timestamp) -> Decision<JobFact> {
-        decide(self, command, now)
-    }
-
-    fn begin(id: &JobId, fact: &JobFact, at: Timestamp) -> Option<Self> {
-        if let JobFact::Created(new) = fact { Some(Self::new(id.clone(), new, at)) } else { None }
-    }
-
-    fn apply(&mut self, fact: &JobFact, at: Timestamp) -> Result<(), Misfold> {
-        apply(self, fact, at)
-    }
-
-    fn schedule(&self, retention: Retention) -> Attention {
-        self.attention(retention)
-    }
-
-    fn due_command(
-        &self,
-        retention: Retention,
-        jitter: impl FnOnce() -> Jitter,
-        now: Timestamp,
-    ) -> Option<JobCommand> {
-        Job::due_command(self, retention, jitter(), now)
-    }
-
     fn has_timers(&self) -> bool {
         Job::has_timers(self)
-    }
-
-    fn move_timers(by_micros: i64) -> JobCommand {
-        JobCommand::MoveTimers { by_micros }
-    }
-
-    fn is_move(command: &JobCommand) -> bool {
-        matches!(command, JobCommand::MoveTimers { .. })
-    }
-
-    fn moved_by(fact: &JobFact) -> Option<i64> {
-        if let JobFact::TimersMoved { by_micros } = fact { Some(*by_micros) } else { None }
-    }
-
-    fn id(&self) -> &JobId {
-        &self.id
-    }
-
-    fn set_id(&mut self, id: JobId) {
-        self.id = id;
-    }
-
-    fn updated_at(&self) -> Timestamp {
-        self.updated_at
     }
 
     fn is_over(&self) -> bool {
@@ -99,53 +38,59 @@ impl Kind for Job {
             updated_at: self.updated_at,
         }
     }
+}
 
-    fn is_new_work(command: &JobCommand) -> bool {
-        matches!(command, JobCommand::Create(_))
+impl JobCommand {
+    /// Whether it asks for a new record: refused first when too much waits.
+    pub(crate) const fn is_new_work(&self) -> bool {
+        matches!(self, Self::Create(_))
     }
+}
 
-    fn needs_claim(command: &JobCommand) -> bool {
-        command.needs_claim()
-    }
+impl JobFact {
+    /// How the names begin under which they are stored.
+    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &["job."];
 
-    fn fact_kind(fact: &JobFact) -> &'static str {
-        match fact {
-            JobFact::Created(_) => "job.created/1",
-            JobFact::Dispatched { .. } => "job.dispatched/1",
-            JobFact::Delivered => "job.delivered/1",
-            JobFact::Started(_) => "job.started/1",
-            JobFact::InputAwaited(_) => "job.input_awaited/1",
-            JobFact::Blocked(_) => "job.blocked/1",
-            JobFact::SubmitIntended(_) => "job.submit_intended/1",
-            JobFact::Deferred { .. } => "job.deferred/1",
-            JobFact::ExternalArrived(_) => "job.external_arrived/1",
-            JobFact::Answered(_) => "job.answered/1",
-            JobFact::Resumed => "job.resumed/1",
-            JobFact::Noted(_) => "job.noted/1",
-            JobFact::Completed(_) => "job.completed/1",
-            JobFact::Failed(_) => "job.failed/1",
-            JobFact::Requeued { .. } => "job.requeued/1",
-            JobFact::CancelRequested { .. } => "job.cancel_requested/1",
-            JobFact::CancelRepeated { .. } => "job.cancel_repeated/1",
-            JobFact::CancelRepeatsCounted { .. } => "job.cancel_repeats_counted/1",
-            JobFact::CancelTried(_) => "job.cancel_tried/1",
-            JobFact::CancelAnswered(_) => "job.cancel_answered/1",
-            JobFact::Cancelled(_) => "job.cancelled/1",
-            JobFact::Expired(_) => "job.expired/1",
-            JobFact::BecameUnavailable(_) => "job.became_unavailable/1",
-            JobFact::StaleReportKept(_) => "job.stale_report_kept/1",
-            JobFact::StaleReportsCounted { .. } => "job.stale_reports_counted/1",
-            JobFact::ExecutorReleased { .. } => "job.executor_released/1",
-            JobFact::TimersMoved { .. } => "job.timers_moved/1",
-            JobFact::Purged => "job.purged/1",
-            JobFact::Retired => "job.retired/1",
+    /// The name and version under which it is stored: never changed once it was released.
+    pub(crate) const fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Created(_) => "job.created/1",
+            Self::Dispatched { .. } => "job.dispatched/1",
+            Self::Delivered => "job.delivered/1",
+            Self::Started(_) => "job.started/1",
+            Self::InputAwaited(_) => "job.input_awaited/1",
+            Self::Blocked(_) => "job.blocked/1",
+            Self::SubmitIntended(_) => "job.submit_intended/1",
+            Self::Deferred { .. } => "job.deferred/1",
+            Self::ExternalArrived(_) => "job.external_arrived/1",
+            Self::Answered(_) => "job.answered/1",
+            Self::Resumed => "job.resumed/1",
+            Self::Noted(_) => "job.noted/1",
+            Self::Completed(_) => "job.completed/1",
+            Self::Failed(_) => "job.failed/1",
+            Self::Requeued { .. } => "job.requeued/1",
+            Self::CancelRequested { .. } => "job.cancel_requested/1",
+            Self::CancelRepeated { .. } => "job.cancel_repeated/1",
+            Self::CancelRepeatsCounted { .. } => "job.cancel_repeats_counted/1",
+            Self::CancelTried(_) => "job.cancel_tried/1",
+            Self::CancelAnswered(_) => "job.cancel_answered/1",
+            Self::Cancelled(_) => "job.cancelled/1",
+            Self::Expired(_) => "job.expired/1",
+            Self::BecameUnavailable(_) => "job.became_unavailable/1",
+            Self::StaleReportKept(_) => "job.stale_report_kept/1",
+            Self::StaleReportsCounted { .. } => "job.stale_reports_counted/1",
+            Self::ExecutorReleased { .. } => "job.executor_released/1",
+            Self::TimersMoved { .. } => "job.timers_moved/1",
+            Self::Purged => "job.purged/1",
+            Self::Retired => "job.retired/1",
         }
     }
 
-    fn removal(fact: &JobFact) -> Removal {
-        if matches!(fact, JobFact::Retired) {
+    /// What it takes away.
+    pub(crate) const fn removal(&self) -> Removal {
+        if matches!(self, Self::Retired) {
             Removal::Record
-        } else if matches!(fact, JobFact::Purged) {
+        } else if matches!(self, Self::Purged) {
             Removal::Bodies
         } else {
             Removal::Nothing

@@ -2,9 +2,9 @@
 
 use super::command::OperationCommand;
 use super::state::Operation;
-use crate::Timestamp;
 use crate::attention::{Attention, Retention};
 use crate::time::earliest;
+use crate::{Jitter, Timestamp};
 
 impl Operation {
     /// What the agenda must know of this operation.
@@ -24,7 +24,12 @@ impl Operation {
     }
 
     /// What time alone brings about; a poll that is due is the poller's to make.
-    pub fn due_command(&self, retention: Retention, now: Timestamp) -> Option<OperationCommand> {
+    pub fn due_command(
+        &self,
+        retention: Retention,
+        _: impl FnOnce() -> Jitter,
+        now: Timestamp,
+    ) -> Option<OperationCommand> {
         match &self.ended {
             Some(ended) if ended.at.plus_seconds(retention.other_seconds) <= now => {
                 Some(OperationCommand::Retire)

@@ -3,52 +3,10 @@
 use super::command::OperationCommand;
 use super::fact::OperationFact;
 use super::state::Operation;
-use super::{apply, decide, decide_new};
-use crate::attention::{Attention, Retention};
+use crate::BodyRef;
 use crate::kind::{Kind, Removal, Summary};
-use crate::{BodyRef, Decision, Jitter, Misfold, OperationId, Timestamp};
 
 impl Kind for Operation {
-    type Id = OperationId;
-    type Command = OperationCommand;
-    type Fact = OperationFact;
-
-    const FACT_PREFIXES: &'static [&'static str] = &[
-        "operation.",
-        "external_production_dispatched/1",
-        "external_production_polled/1",
-        "external_production_resolved/1",
-    ];
-
-    fn decide_new(id: &OperationId, command: &OperationCommand, now: Timestamp) -> Decision<OperationFact> {
-        decide_new(id, command, now)
-    }
-
-    fn decide(&self, command: &OperationCommand, now: Timestamp) -> Decision<OperationFact> {
-        decide(self, command, now)
-    }
-
-    fn begin(id: &OperationId, fact: &OperationFact, at: Timestamp) -> Option<Self> {
-        if let OperationFact::Dispatched(new) = fact { Some(Self::new(id.clone(), new, at)) } else { None }
-    }
-
-    fn apply(&mut self, fact: &OperationFact, at: Timestamp) -> Result<(), Misfold> {
-        apply(self, fact, at)
-    }
-
-    fn schedule(&self, retention: Retention) -> Attention {
-        self.attention(retention)
-    }
-
-    fn due_command(
-        &self,
-        retention: Retention,
-        _: impl FnOnce() -> Jitter,
-        now: Timestamp,
-    ) -> Option<OperationCommand> {
-        Operation::due_command(self, retention, now)
-    }
-
     fn has_timers(&self) -> bool {
         Operation::has_timers(self)
     }
@@ -56,30 +14,6 @@ impl Kind for Operation {
     /// After its end as well: what may still run outside is asked to stop, and asked about.
     fn waits_for_time(&self) -> bool {
         Operation::has_timers(self)
-    }
-
-    fn move_timers(by_micros: i64) -> OperationCommand {
-        OperationCommand::MoveTimers { by_micros }
-    }
-
-    fn is_move(command: &OperationCommand) -> bool {
-        matches!(command, OperationCommand::MoveTimers { .. })
-    }
-
-    fn moved_by(fact: &OperationFact) -> Option<i64> {
-        if let OperationFact::TimersMoved { by_micros } = fact { Some(*by_micros) } else { None }
-    }
-
-    fn id(&self) -> &OperationId {
-        &self.id
-    }
-
-    fn set_id(&mut self, id: OperationId) {
-        self.id = id;
-    }
-
-    fn updated_at(&self) -> Timestamp {
-        self.updated_at
     }
 
     fn is_over(&self) -> bool {
@@ -104,36 +38,55 @@ impl Kind for Operation {
             updated_at: self.updated_at,
         }
     }
+}
 
-    /// It comes with work that was accepted.
-    fn is_new_work(_: &OperationCommand) -> bool {
+impl OperationCommand {
+    /// It never asks for a new record: that comes with work that was accepted.
+    pub(crate) const fn is_new_work(&self) -> bool {
         false
     }
 
-    fn fact_kind(fact: &OperationFact) -> &'static str {
-        match fact {
+    /// Whether only the holder of the claim may order it.
+    pub(crate) const fn needs_claim(&self) -> bool {
+        false
+    }
+}
+
+impl OperationFact {
+    /// How the names begin under which they are stored.
+    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &[
+        "operation.",
+        "external_production_dispatched/1",
+        "external_production_polled/1",
+        "external_production_resolved/1",
+    ];
+
+    /// The name and version under which it is stored: never changed once it was released.
+    pub(crate) const fn kind_name(&self) -> &'static str {
+        match self {
             // Loomworks' three names, word for word.
-            OperationFact::Dispatched(_) => "external_production_dispatched/1",
-            OperationFact::Polled(_) => "external_production_polled/1",
-            OperationFact::Resolved(_) => "external_production_resolved/1",
-            OperationFact::CancelRequested { .. } => "operation.cancel_requested/1",
-            OperationFact::CancelAnswered { .. } => "operation.cancel_answered/1",
-            OperationFact::Cancelled => "operation.cancelled/1",
-            OperationFact::Expired { .. } => "operation.expired/1",
-            OperationFact::HandleLearned { .. } => "operation.handle_learned/1",
-            OperationFact::Settled(_) => "operation.settled/1",
-            OperationFact::LatePolled(_) => "operation.late_polled/1",
-            OperationFact::Contradicted { .. } => "operation.contradicted/1",
-            OperationFact::TimersMoved { .. } => "operation.timers_moved/1",
-            OperationFact::Purged { .. } => "operation.purged/1",
-            OperationFact::Retired => "operation.retired/1",
+            Self::Dispatched(_) => "external_production_dispatched/1",
+            Self::Polled(_) => "external_production_polled/1",
+            Self::Resolved(_) => "external_production_resolved/1",
+            Self::CancelRequested { .. } => "operation.cancel_requested/1",
+            Self::CancelAnswered { .. } => "operation.cancel_answered/1",
+            Self::Cancelled => "operation.cancelled/1",
+            Self::Expired { .. } => "operation.expired/1",
+            Self::HandleLearned { .. } => "operation.handle_learned/1",
+            Self::Settled(_) => "operation.settled/1",
+            Self::LatePolled(_) => "operation.late_polled/1",
+            Self::Contradicted { .. } => "operation.contradicted/1",
+            Self::TimersMoved { .. } => "operation.timers_moved/1",
+            Self::Purged { .. } => "operation.purged/1",
+            Self::Retired => "operation.retired/1",
         }
     }
 
-    fn removal(fact: &OperationFact) -> Removal {
-        if matches!(fact, OperationFact::Retired) {
+    /// What it takes away.
+    pub(crate) const fn removal(&self) -> Removal {
+        if matches!(self, Self::Retired) {
             Removal::Record
-        } else if let OperationFact::Purged { handle_kept } = fact {
+        } else if let Self::Purged { handle_kept } = self {
             if *handle_kept { Removal::Errors } else { Removal::Bodies }
         } else {
             Removal::Nothing

@@ -1,19 +1,26 @@
 //! What is written from the list of the kinds of record: the enums, their conversions and accessors, and every function that is one for all
 //! kinds and calls that of the kind. The list itself stands in `record.rs`.
 
-/// One line per kind: `Type ("word in tables and messages", "prefix of its ids", accessor)`.
+/// One line per kind: `Type ("word in tables and messages", "prefix of its ids", module, accessor): Id, Command, Fact::Beginning`. The id and
+/// the times that every kind has, and the commands and facts that it shares with all others, are looked at here.
 macro_rules! records {
-    ($($(#[$doc:meta])* $Name:ident ($word:literal, $prefix:literal, $as_kind:ident),)+) => {
-        /// The kinds of record that have a stream of facts.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum RecordKind {
-            $($(#[$doc])* $Name,)+
+    ($(
+        $(#[$doc:meta])*
+        $Name:ident ($word:literal, $prefix:literal, $module:ident, $as_kind:ident):
+        $Id:ident, $Command:ident, $Fact:ident::$Beginning:ident,
+    )+) => {
+        words! {
+            /// The kinds of record that have a stream of facts.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub enum RecordKind {
+                $($(#[$doc])* $Name = $word,)+
+            }
         }
 
         /// The id of any record; its text is the name of the record's stream.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum RecordId {
-            $(#[doc = concat!("Of the kind `", $word, "`.")] $Name(<$Name as Kind>::Id),)+
+            $(#[doc = concat!("Of the kind `", $word, "`.")] $Name($Id),)+
         }
 
         /// The state of one record, folded from its stream. It is written as its kind writes it.
@@ -26,14 +33,14 @@ macro_rules! records {
         /// What may be ordered.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Command {
-            $(#[doc = concat!("Of the kind `", $word, "`.")] $Name(<$Name as Kind>::Command),)+
+            $(#[doc = concat!("Of the kind `", $word, "`.")] $Name($Command),)+
         }
 
         /// What happened to a record. It is written as its kind writes it.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
         #[serde(untagged)]
         pub enum Fact {
-            $(#[doc = concat!("Of the kind `", $word, "`.")] $Name(<$Name as Kind>::Fact),)+
+            $(#[doc = concat!("Of the kind `", $word, "`.")] $Name($Fact),)+
         }
 
         /// Decides a command on the record with this id, present or not.
@@ -46,10 +53,10 @@ macro_rules! records {
             match (command, id, state) {
                 $(
                     (Command::$Name(command), RecordId::$Name(id), None) => {
-                        <$Name as Kind>::decide_new(id, command, now).map(Fact::$Name)
+                        crate::$module::decide_new(id, command, now).map(Fact::$Name)
                     }
                     (Command::$Name(command), RecordId::$Name(_), Some(Record::$Name(record))) => {
-                        <$Name as Kind>::decide(record, command, now).map(Fact::$Name)
+                        crate::$module::decide(record, command, now).map(Fact::$Name)
                     }
                 )+
                 (_, _, _) => Decision::refuse(Refusal::WrongRecordKind),
@@ -66,10 +73,10 @@ macro_rules! records {
             match (state, fact, id) {
                 $(
                     (Some(Record::$Name(record)), Fact::$Name(fact), RecordId::$Name(_)) => {
-                        <$Name as Kind>::apply(record, fact, at)
+                        crate::$module::apply(record, fact, at)
                     }
-                    (state @ None, Fact::$Name(fact), RecordId::$Name(id)) => {
-                        *state = Some(<$Name as Kind>::begin(id, fact, at).ok_or(NO_BEGINNING)?.into());
+                    (state @ None, Fact::$Name($Fact::$Beginning(new)), RecordId::$Name(id)) => {
+                        *state = Some($Name::new(id.clone(), new, at).into());
                         Ok(())
                     }
                 )+
@@ -79,16 +86,6 @@ macro_rules! records {
         }
 
         impl RecordKind {
-            /// Every kind, for walks over all of them.
-            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$Name),+];
-
-            /// The word of this kind in tables and messages.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$Name => $word,)+
-                }
-            }
-
             /// How the ids of this kind begin.
             pub const fn id_prefix(self) -> &'static str {
                 match self {
@@ -99,7 +96,7 @@ macro_rules! records {
             /// The kind of which a fact under this name is.
             pub fn of_fact(name: &str) -> Option<Self> {
                 let has = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-                $(if has(<$Name as Kind>::FACT_PREFIXES) {
+                $(if has($Fact::KIND_PREFIXES) {
                     return Some(Self::$Name);
                 })+
                 None
@@ -113,7 +110,7 @@ macro_rules! records {
                     return Err(Refusal::TooLarge { what: "id", limit: MAX_ID_BYTES });
                 }
                 $(if text.starts_with($prefix) {
-                    return Ok(Self::$Name(<$Name as Kind>::Id::new(text)));
+                    return Ok(Self::$Name($Id::new(text)));
                 })+
                 Err(Refusal::UnknownIdForm)
             }
@@ -139,7 +136,7 @@ macro_rules! records {
                 match id {
                     $(RecordId::$Name(id) => {
                         let mut record = Box::<$Name>::deserialize(from)?;
-                        record.set_id(id.clone());
+                        record.id = id.clone();
                         Ok(Self::$Name(record))
                     })+
                 }
@@ -148,7 +145,7 @@ macro_rules! records {
             /// The record's id.
             pub fn id(&self) -> RecordId {
                 match self {
-                    $(Self::$Name(record) => <$Name as Kind>::id(record).clone().into(),)+
+                    $(Self::$Name(record) => record.id.clone().into(),)+
                 }
             }
 
@@ -162,21 +159,14 @@ macro_rules! records {
             /// When anything last happened to it.
             pub fn updated_at(&self) -> Timestamp {
                 match self {
-                    $(Self::$Name(record) => <$Name as Kind>::updated_at(record),)+
-                }
-            }
-
-            /// Whether it has reached its end.
-            pub fn is_over(&self) -> bool {
-                match self {
-                    $(Self::$Name(record) => <$Name as Kind>::is_over(record),)+
+                    $(Self::$Name(record) => record.updated_at,)+
                 }
             }
 
             /// What the agenda must know of it.
             pub fn schedule(&self, retention: Retention) -> Attention {
                 match self {
-                    $(Self::$Name(record) => <$Name as Kind>::schedule(record, retention),)+
+                    $(Self::$Name(record) => record.attention(retention),)+
                 }
             }
 
@@ -188,51 +178,24 @@ macro_rules! records {
                 now: Timestamp,
             ) -> Option<Command> {
                 match self {
-                    $(Self::$Name(record) => {
-                        <$Name as Kind>::due_command(record, retention, jitter, now).map(Command::$Name)
-                    })+
-                }
-            }
-
-            /// Whether it holds times that measure time that passed.
-            pub fn has_timers(&self) -> bool {
-                match self {
-                    $(Self::$Name(record) => <$Name as Kind>::has_timers(record),)+
-                }
-            }
-
-            /// Whether time still brings something about for it other than its retirement.
-            pub fn waits_for_time(&self) -> bool {
-                match self {
-                    $(Self::$Name(record) => <$Name as Kind>::waits_for_time(record),)+
+                    $(Self::$Name(record) => record.due_command(retention, jitter, now).map(Command::$Name),)+
                 }
             }
 
             /// The command that moves its timers.
             pub fn move_timers(&self, by_micros: i64) -> Command {
                 match self {
-                    $(Self::$Name(_) => Command::$Name(<$Name as Kind>::move_timers(by_micros)),)+
+                    $(Self::$Name(_) => $Command::MoveTimers { by_micros }.into(),)+
                 }
             }
+        }
 
-            /// The bodies that its state names, newest of each name. A purge takes the names away too.
-            pub fn named_bodies(&self) -> Vec<BodyRef> {
-                match self {
-                    $(Self::$Name(record) => <$Name as Kind>::named_bodies(record),)+
-                }
-            }
+        impl Deref for Record {
+            type Target = dyn Kind;
 
-            /// Whether this body must be stored with it. A purge removes the bodies, and leaves the digests in results.
-            pub fn stores_body(&self, body: BodyRef) -> bool {
+            fn deref(&self) -> &Self::Target {
                 match self {
-                    $(Self::$Name(record) => <$Name as Kind>::stores_body(record, body),)+
-                }
-            }
-
-            /// What it is listed and filtered by.
-            pub fn summary(&self) -> Summary<'_> {
-                match self {
-                    $(Self::$Name(record) => <$Name as Kind>::summary(record),)+
+                    $(Self::$Name(record) => &**record,)+
                 }
             }
         }
@@ -241,22 +204,20 @@ macro_rules! records {
             /// Whether it asks for a new record: refused first when too much waits.
             pub fn is_new_work(&self) -> bool {
                 match self {
-                    $(Self::$Name(command) => <$Name as Kind>::is_new_work(command),)+
+                    $(Self::$Name(command) => command.is_new_work(),)+
                 }
             }
 
             /// Whether only the holder of the claim may order it.
             pub fn needs_claim(&self) -> bool {
                 match self {
-                    $(Self::$Name(command) => <$Name as Kind>::needs_claim(command),)+
+                    $(Self::$Name(command) => command.needs_claim(),)+
                 }
             }
 
             /// Whether it moves the timers of a record.
             pub fn is_move(&self) -> bool {
-                match self {
-                    $(Self::$Name(command) => <$Name as Kind>::is_move(command),)+
-                }
+                matches!(self, $(Self::$Name($Command::MoveTimers { .. }))|+)
             }
         }
 
@@ -264,28 +225,29 @@ macro_rules! records {
             /// Reads a fact of this kind of record as that kind wrote it.
             pub fn read<'de, D: Deserializer<'de>>(kind: RecordKind, from: D) -> Result<Self, D::Error> {
                 match kind {
-                    $(RecordKind::$Name => <$Name as Kind>::Fact::deserialize(from).map(Self::$Name),)+
+                    $(RecordKind::$Name => $Fact::deserialize(from).map(Self::$Name),)+
                 }
             }
 
             /// The name and version under which it is stored.
             pub fn kind_name(&self) -> &'static str {
                 match self {
-                    $(Self::$Name(fact) => <$Name as Kind>::fact_kind(fact),)+
+                    $(Self::$Name(fact) => fact.kind_name(),)+
                 }
             }
 
             /// By how much it moved the timers of its record, if it did.
             pub fn moved_by(&self) -> Option<i64> {
                 match self {
-                    $(Self::$Name(fact) => <$Name as Kind>::moved_by(fact),)+
+                    $(Self::$Name($Fact::TimersMoved { by_micros }) => Some(*by_micros),)+
+                    $(Self::$Name(_) => None,)+
                 }
             }
 
             /// What it takes away.
             pub fn removal(&self) -> Removal {
                 match self {
-                    $(Self::$Name(fact) => <$Name as Kind>::removal(fact),)+
+                    $(Self::$Name(fact) => fact.removal(),)+
                 }
             }
         }
@@ -300,21 +262,21 @@ macro_rules! records {
 
             impl RecordId {
                 #[doc = concat!("The id, if it is of the kind `", $word, "`.")]
-                pub fn $as_kind(&self) -> Option<&<$Name as Kind>::Id> {
+                pub fn $as_kind(&self) -> Option<&$Id> {
                     if let Self::$Name(id) = self { Some(id) } else { None }
                 }
             }
 
             impl Command {
                 #[doc = concat!("The order, if it is to the kind `", $word, "`.")]
-                pub fn $as_kind(&self) -> Option<&<$Name as Kind>::Command> {
+                pub fn $as_kind(&self) -> Option<&$Command> {
                     if let Self::$Name(command) = self { Some(command) } else { None }
                 }
             }
 
             impl Fact {
                 #[doc = concat!("The fact, if it is of the kind `", $word, "`.")]
-                pub fn $as_kind(&self) -> Option<&<$Name as Kind>::Fact> {
+                pub fn $as_kind(&self) -> Option<&$Fact> {
                     if let Self::$Name(fact) = self { Some(fact) } else { None }
                 }
             }
@@ -325,20 +287,20 @@ macro_rules! records {
                 }
             }
 
-            impl From<<$Name as Kind>::Id> for RecordId {
-                fn from(id: <$Name as Kind>::Id) -> Self {
+            impl From<$Id> for RecordId {
+                fn from(id: $Id) -> Self {
                     Self::$Name(id)
                 }
             }
 
-            impl From<<$Name as Kind>::Command> for Command {
-                fn from(command: <$Name as Kind>::Command) -> Self {
+            impl From<$Command> for Command {
+                fn from(command: $Command) -> Self {
                     Self::$Name(command)
                 }
             }
 
-            impl From<<$Name as Kind>::Fact> for Fact {
-                fn from(fact: <$Name as Kind>::Fact) -> Self {
+            impl From<$Fact> for Fact {
+                fn from(fact: $Fact) -> Self {
                     Self::$Name(fact)
                 }
             }

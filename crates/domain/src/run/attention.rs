@@ -3,8 +3,8 @@
 use super::command::RunCommand;
 use super::fact::RunEnd;
 use super::state::Run;
-use crate::Timestamp;
 use crate::attention::{Attention, Retention};
+use crate::{Jitter, Timestamp};
 
 impl Run {
     /// What the agenda must know of this run. While its jobs are at work it needs nobody.
@@ -20,7 +20,12 @@ impl Run {
     }
 
     /// What time alone brings about; what waits in it is prepared by whoever advances runs.
-    pub fn due_command(&self, retention: Retention, now: Timestamp) -> Option<RunCommand> {
+    pub fn due_command(
+        &self,
+        retention: Retention,
+        _: impl FnOnce() -> Jitter,
+        now: Timestamp,
+    ) -> Option<RunCommand> {
         if self.not_yet_cancelled().next().is_some() {
             return Some(RunCommand::ContinueCancel);
         }

@@ -16,7 +16,7 @@ use crate::{Consequence, JobId, RecordId, Refusal, RunId, Timestamp};
 type Decision = crate::Decision<RunFact>;
 
 /// Decides a command on a run that does not exist yet.
-pub fn decide_new(id: &RunId, command: &RunCommand) -> Decision {
+pub fn decide_new(id: &RunId, command: &RunCommand, _: Timestamp) -> Decision {
     match command {
         RunCommand::Start(new) => start(id, new),
         // A job may outlive its run; its own record keeps how it ended.

@@ -3,71 +3,10 @@
 use super::command::RunCommand;
 use super::fact::RunFact;
 use super::state::Run;
-use super::{apply, decide, decide_new};
-use crate::attention::{Attention, Retention};
+use crate::BodyRef;
 use crate::kind::{Kind, Removal, Summary};
-use crate::{BodyRef, Decision, Jitter, Misfold, RunId, Timestamp};
 
 impl Kind for Run {
-    type Id = RunId;
-    type Command = RunCommand;
-    type Fact = RunFact;
-
-    const FACT_PREFIXES: &'static [&'static str] = &["run."];
-
-    fn decide_new(id: &RunId, command: &RunCommand, _: Timestamp) -> Decision<RunFact> {
-        decide_new(id, command)
-    }
-
-    fn decide(&self, command: &RunCommand, now: Timestamp) -> Decision<RunFact> {
-        decide(self, command, now)
-    }
-
-    fn begin(id: &RunId, fact: &RunFact, at: Timestamp) -> Option<Self> {
-        if let RunFact::Started(new) = fact { Some(Self::new(id.clone(), new, at)) } else { None }
-    }
-
-    fn apply(&mut self, fact: &RunFact, at: Timestamp) -> Result<(), Misfold> {
-        apply(self, fact, at)
-    }
-
-    fn schedule(&self, retention: Retention) -> Attention {
-        self.attention(retention)
-    }
-
-    fn due_command(
-        &self,
-        retention: Retention,
-        _: impl FnOnce() -> Jitter,
-        now: Timestamp,
-    ) -> Option<RunCommand> {
-        Run::due_command(self, retention, now)
-    }
-
-    fn move_timers(by_micros: i64) -> RunCommand {
-        RunCommand::MoveTimers { by_micros }
-    }
-
-    fn is_move(command: &RunCommand) -> bool {
-        matches!(command, RunCommand::MoveTimers { .. })
-    }
-
-    fn moved_by(fact: &RunFact) -> Option<i64> {
-        if let RunFact::TimersMoved { by_micros } = fact { Some(*by_micros) } else { None }
-    }
-
-    fn id(&self) -> &RunId {
-        &self.id
-    }
-
-    fn set_id(&mut self, id: RunId) {
-        self.id = id;
-    }
-
-    fn updated_at(&self) -> Timestamp {
-        self.updated_at
-    }
-
     fn is_over(&self) -> bool {
         self.end.is_some()
     }
@@ -86,28 +25,43 @@ impl Kind for Run {
             updated_at: self.updated_at,
         }
     }
+}
 
-    fn is_new_work(command: &RunCommand) -> bool {
-        matches!(command, RunCommand::Start(_))
+impl RunCommand {
+    /// Whether it asks for a new record: refused first when too much waits.
+    pub(crate) const fn is_new_work(&self) -> bool {
+        matches!(self, Self::Start(_))
     }
 
-    fn fact_kind(fact: &RunFact) -> &'static str {
-        match fact {
-            RunFact::Started(_) => "run.started/1",
-            RunFact::StepStarted { .. } => "run.step_started/1",
-            RunFact::GroupEntered { .. } => "run.group_entered/1",
-            RunFact::StepEnded { .. } => "run.step_ended/1",
-            RunFact::StepReopened { .. } => "run.step_reopened/1",
-            RunFact::CancelRequested { .. } => "run.cancel_requested/1",
-            RunFact::CancelContinued { .. } => "run.cancel_continued/1",
-            RunFact::Condemned { .. } => "run.condemned/1",
-            RunFact::Ended(_) => "run.ended/1",
-            RunFact::TimersMoved { .. } => "run.timers_moved/1",
-            RunFact::Retired => "run.retired/1",
+    /// Whether only the holder of the claim may order it.
+    pub(crate) const fn needs_claim(&self) -> bool {
+        false
+    }
+}
+
+impl RunFact {
+    /// How the names begin under which they are stored.
+    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &["run."];
+
+    /// The name and version under which it is stored: never changed once it was released.
+    pub(crate) const fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Started(_) => "run.started/1",
+            Self::StepStarted { .. } => "run.step_started/1",
+            Self::GroupEntered { .. } => "run.group_entered/1",
+            Self::StepEnded { .. } => "run.step_ended/1",
+            Self::StepReopened { .. } => "run.step_reopened/1",
+            Self::CancelRequested { .. } => "run.cancel_requested/1",
+            Self::CancelContinued { .. } => "run.cancel_continued/1",
+            Self::Condemned { .. } => "run.condemned/1",
+            Self::Ended(_) => "run.ended/1",
+            Self::TimersMoved { .. } => "run.timers_moved/1",
+            Self::Retired => "run.retired/1",
         }
     }
 
-    fn removal(fact: &RunFact) -> Removal {
-        if matches!(fact, RunFact::Retired) { Removal::Record } else { Removal::Nothing }
+    /// What it takes away.
+    pub(crate) const fn removal(&self) -> Removal {
+        if matches!(self, Self::Retired) { Removal::Record } else { Removal::Nothing }
     }
 }

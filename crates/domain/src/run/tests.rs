@@ -6,7 +6,7 @@ use super::*;
 use crate::body::{BodyName, BodyRef, Digest};
 use crate::job::{JobSpec, NewJob};
 use crate::limit::LimitValue;
-use crate::{Decision, EventId, JobId, Refusal, RetryPolicy, RunId, Timestamp};
+use crate::{Decision, EventId, Jitter, JobId, Refusal, RetryPolicy, RunId, Timestamp};
 
 fn at(seconds: u64) -> Timestamp {
     Timestamp::from_seconds(1_000).plus_seconds(seconds)
@@ -328,7 +328,7 @@ fn run_needs_someone_while_something_waits_and_when_it_is_to_be_forgotten() {
     ended(&mut run, 0, completed());
     let forgotten_at = at(1).plus_seconds(Retention::DEFAULT.completed_seconds);
     assert_eq!(run.attention(Retention::DEFAULT).due_at, Some(forgotten_at));
-    assert_eq!(run.due_command(Retention::DEFAULT, forgotten_at), Some(RunCommand::Retire));
+    assert_eq!(run.due_command(Retention::DEFAULT, Jitter::default, forgotten_at), Some(RunCommand::Retire));
 }
 
 #[test]
@@ -394,7 +394,7 @@ fn cancel_reaches_every_job_once_and_a_few_in_each_commit() {
         let cancel = RunCommand::RequestCancel { by: None, reason: "enough".to_owned() };
         let mut asked = asked_to_stop(&mut run, &cancel);
         assert_eq!(asked.len(), expected.len().min(MAX_CANCELLED));
-        while let Some(command) = run.due_command(retention, at(1)) {
+        while let Some(command) = run.due_command(retention, Jitter::default, at(1)) {
             assert_eq!(
                 (command.clone(), run.attention(retention).due_at),
                 (RunCommand::ContinueCancel, Some(at(1)))

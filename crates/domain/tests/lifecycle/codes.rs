@@ -145,11 +145,11 @@ fn routing() -> Vec<Refusal> {
         run::apply(&mut run, &fact, NOW).expect("it fits");
     }
     let moved_on = refusal(run::decide(&run, &RunCommand::ReopenStep { visit: 0, job_id }, NOW));
-    let waits = refusal(event::decide(&event, &EventCommand::Retire));
+    let waits = refusal(event::decide(&event, &EventCommand::Retire, NOW));
     let mut claimants = event.clone();
     claimants.said.settled_by = Settler::Claimants;
     let settle = EventCommand::Settle { routes: Vec::new(), moves_its_run: false };
-    let not_the_routers = refusal(event::decide(&claimants, &settle));
+    let not_the_routers = refusal(event::decide(&claimants, &settle, NOW));
     let mut settled = event;
     event::apply(&mut settled, &EventFact::Settled(Settlement::default()), NOW).expect("it waits");
     let settled = settled.may_be_claimed().err();

@@ -136,7 +136,7 @@ fn attempt_of_a_puller_that_takes_too_long_fails_and_is_tried_again_while_tries_
     check_at(limit.plus_micros(-1), &given, time_out(1), early);
     let held = job(&given);
     assert_eq!(held.attention(Retention::DEFAULT).limit_at, Some(limit));
-    assert_eq!(held.due_command(Retention::DEFAULT, Jitter(0), limit), Some(time_out(1)));
+    assert_eq!(held.due_command(Retention::DEFAULT, Jitter::default, limit), Some(time_out(1)));
     let Decision::Facts { facts, .. } = decide(&held, &time_out(1), limit) else { panic!() };
     let [JobFact::Requeued { details, .. }] = &facts[..] else { panic!("{facts:?}") };
     assert_eq!(
@@ -144,7 +144,10 @@ fn attempt_of_a_puller_that_takes_too_long_fails_and_is_tried_again_while_tries_
         (Some("timed_out"), Some(&AttemptLimit::Job))
     );
     let stopping = job(&[&given[..], &[cancel_requested()]].concat());
-    assert_eq!(stopping.due_command(Retention::DEFAULT, Jitter(0), limit), Some(JobCommand::TimeOutCancel));
+    assert_eq!(
+        stopping.due_command(Retention::DEFAULT, Jitter::default, limit),
+        Some(JobCommand::TimeOutCancel)
+    );
 }
 
 fn check_refusal(given: &[JobFact], when: JobCommand) -> Refusal {
