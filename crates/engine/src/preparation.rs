@@ -3,19 +3,18 @@
 //!
 //! What is prepared is a proposal: the rules decide on it like on any order.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::job::Job;
 use domain::{BodyName, BodyRef, Command, Consequence, OperationId, Record, RecordId, Timestamp};
+use futures::future::BoxFuture;
 use store::Store;
 
-use crate::kept::Bodies;
-use crate::{Emitted, EngineError, Failure, Order};
+use crate::kept::{Bodies, Kept};
+use crate::{Emitted, Engine, EngineError, Failure, Order};
 
 /// What a preparation comes to, once bodies are read.
-pub type PreparationFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + Send + 'a>>;
+pub type PreparationFuture<'a, T> = BoxFuture<'a, Result<T, EngineError>>;
 
 /// Whoever knows what leads to what by configuration, as pipelines do.
 pub trait Preparation: Send + Sync {
@@ -45,6 +44,29 @@ pub trait Preparation: Send + Sync {
 
     /// The command that ends the waiting of a record with which nobody can go on.
     fn give_up(&self, record: &Record, why: &EngineError) -> Option<Command>;
+}
+
+impl Engine {
+    /// The order that brings a job its result, with what follows from that. If it cannot be followed, nothing of the result is kept, and
+    /// `fail` makes the command one that says so.
+    pub(crate) async fn with_follow_ups(
+        &self,
+        job: &Job,
+        result: &WorkResult,
+        mut order: Order,
+        fail: impl FnOnce(&mut Command, Failure, &mut Kept) + Send,
+    ) -> Result<Order, EngineError> {
+        let Some(preparation) = self.preparation() else { return Ok(order) };
+        let (store, now) = (self.store(), self.clock().now());
+        if let Some(failure) = preparation.follow_result(store, job, result, now, &mut order).await? {
+            let mut kept = Kept::of(job.id.clone());
+            fail(&mut order.command, failure, &mut kept);
+            order.plugin_state = None;
+            order.bodies.retain(|body| body.record != RecordId::from(job.id.clone()));
+            order.bodies.extend(kept.into_bodies());
+        }
+        Ok(order)
+    }
 }
 
 /// The result of work, as far as anything follows from it.

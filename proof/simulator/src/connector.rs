@@ -2,7 +2,7 @@
 
 use domain::JobId;
 use domain::job::{CancelAnswer, ResultRefs, Retryable};
-use domain::operation::{PollAnswer, PollError, PollHints, ReportedStatus};
+use domain::operation::{PollAnswer, PollError, PollFailure, PollHints, ReportedStatus};
 use domain::policy::Hint;
 use store::NewBody;
 
@@ -172,12 +172,12 @@ impl Connector {
             Ending::Completed => {
                 PollAnswer::Completed(ResultRefs { data: Some(self.result.body), ..ResultRefs::default() })
             }
-            Ending::Failed(retryable) => PollAnswer::Failed {
+            Ending::Failed(retryable) => PollAnswer::Failed(PollFailure {
                 failure_detail: "it failed".to_owned(),
                 error_code: None,
                 result: ResultRefs::default(),
                 retryable,
-            },
+            }),
             Ending::TimedOut => PollAnswer::TimedOut,
         }
     }

@@ -21,17 +21,8 @@ pub enum OperationCommand {
         /// Why the job does not wait, short.
         reason: String,
     },
-    /// The service answered a poll, or called back.
+    /// The service was polled, or called back.
     RecordPoll(Box<Poll>),
-    /// The poll itself failed; that says nothing about the work.
-    RecordPollError {
-        /// What failed.
-        error: PollError,
-        /// When the service would like to be asked again, if it said so: never sooner, as far as the host goes along.
-        retry_after: Hint,
-        /// For the wait before the next poll.
-        jitter: Jitter,
-    },
     /// Stop it.
     RequestCancel {
         /// Who asks.
@@ -128,10 +119,11 @@ pub struct NewOperation {
 }
 
 /// Whether an operation can be stopped: exactly one of the two.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cancelability {
     /// Its service has a cancel.
+    #[default]
     Cancelable,
     /// It has none, and this is why.
     NotCancelable(String),
@@ -147,33 +139,25 @@ impl Cancelability {
     }
 }
 
-/// One answered poll.
+/// One poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Poll {
-    /// What the service said.
+    /// What came of it.
     pub answer: PollAnswer,
     /// For the wait before the next poll.
     pub jitter: Jitter,
 }
 
-/// What a service says about the work.
+/// What came of a poll: what the service says of the work, or why it says nothing. An executor answers with the output or the failure
+/// itself; a command names what of it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PollAnswer {
+pub enum PollAnswer<Output = ResultRefs, Failure = PollFailure> {
     /// Not over.
     Open(ReportedStatus, PollHints),
     /// Over, with a result.
-    Completed(ResultRefs),
+    Completed(Output),
     /// Over, without.
-    Failed {
-        /// For people.
-        failure_detail: String,
-        /// For programs.
-        error_code: Option<String>,
-        /// The error object and the rest.
-        result: ResultRefs,
-        /// Whether another attempt may help.
-        retryable: Retryable,
-    },
+    Failed(Failure),
     /// Its own time budget ran out.
     TimedOut,
     /// It was stopped.
@@ -182,11 +166,28 @@ pub enum PollAnswer {
     Expired,
     /// The service does not know it.
     Unknown,
-    /// No node has the executor that could ask. Only the host says so, never a service.
-    NobodyToAsk {
-        /// What there is to say of it.
-        result: ResultRefs,
+    /// Nothing about the work: the poll failed, or the service has no time and may say when it will have.
+    NotNow {
+        /// What failed.
+        error: PollError,
+        /// When the service would like to be asked again, if it said so: never sooner, as far as the host goes along.
+        retry_after: Hint,
     },
+    /// No node has the executor that could ask. Only the host says so, never a service.
+    NobodyToAsk(Failure),
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PollFailure {
+    /// For people.
+    pub failure_detail: String,
+    /// For programs.
+    pub error_code: Option<String>,
+    /// The error object and the rest.
+    pub result: ResultRefs,
+    /// Whether another attempt may help.
+    pub retryable: Retryable,
 }
 
 /// What came with "not over".

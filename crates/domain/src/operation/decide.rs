@@ -30,7 +30,6 @@ pub fn decide_new(id: &OperationId, command: &OperationCommand, now: Timestamp) 
         // A job gives up what it knows of; there may be nothing left of it.
         OperationCommand::Abandon { .. } | OperationCommand::MoveTimers { .. } => Decision::Nothing,
         OperationCommand::RecordPoll(_)
-        | OperationCommand::RecordPollError { .. }
         | OperationCommand::RequestCancel { .. }
         | OperationCommand::RecordCancelAnswer { .. }
         | OperationCommand::Settle { .. }
@@ -47,9 +46,6 @@ pub fn decide(operation: &Operation, command: &OperationCommand, now: Timestamp)
         OperationCommand::Accept(_) => Decision::refuse(Refusal::AlreadyExists),
         OperationCommand::AcceptOrphan { operation: new, .. } => accept::learn_handle(operation, new),
         OperationCommand::RecordPoll(poll) => poll::record_poll(operation, poll, now),
-        OperationCommand::RecordPollError { error, retry_after, jitter } => {
-            poll::record_poll_error(operation, error, *retry_after, *jitter, now)
-        }
         OperationCommand::RequestCancel { by, reason, origin } => {
             cancel::request_cancel(operation, by.as_deref(), reason, *origin)
         }

@@ -217,16 +217,19 @@ fn still_pending() -> OperationCommand {
 }
 
 fn fails(retryable: Retryable) -> PollAnswer {
-    PollAnswer::Failed {
+    PollAnswer::Failed(PollFailure {
         failure_detail: "out of paper".to_owned(),
         error_code: Some("no_paper".to_owned()),
         result: ResultRefs::default(),
         retryable,
-    }
+    })
 }
 
 fn poll_error(error: PollError) -> OperationCommand {
-    OperationCommand::RecordPollError { error, retry_after: crate::policy::Hint::Absent, jitter: Jitter(0) }
+    OperationCommand::RecordPoll(Box::new(Poll {
+        answer: PollAnswer::NotNow { error, retry_after: crate::policy::Hint::Absent },
+        jitter: Jitter(0),
+    }))
 }
 
 /// The facts, and the word to the job in the same step.

@@ -4,7 +4,8 @@ use domain::body::{BodyName, BodyRef, Digest};
 use domain::job::{CancelAnswer, ResultRefs, Retryable};
 use domain::operation::{
     Accepted, CancelOrigin, Cancelability, Ending, ExpiryCause, NewOperation, Operation, OperationCommand,
-    OperationFact, OperationLink, Poll, PollAnswer, PollError, PollHints, Polled, ReportedStatus, apply,
+    OperationFact, OperationLink, Poll, PollAnswer, PollError, PollFailure, PollHints, Polled,
+    ReportedStatus, apply,
 };
 use domain::policy::{Hint, KindPolicy, Persistence, UnknownPolicy};
 use domain::{Jitter, JobId, OperationId, Timestamp};
@@ -42,8 +43,10 @@ pub(crate) fn name(command: &OperationCommand) -> &'static str {
     match command {
         OperationCommand::Accept(_) => "accept",
         OperationCommand::AcceptOrphan { .. } => "accept orphan",
+        OperationCommand::RecordPoll(poll) if matches!(poll.answer, PollAnswer::NotNow { .. }) => {
+            "record poll error"
+        }
         OperationCommand::RecordPoll(_) => "record poll",
-        OperationCommand::RecordPollError { .. } => "record poll error",
         OperationCommand::RequestCancel { .. } => "request cancel",
         OperationCommand::RecordCancelAnswer { .. } => "record cancel answer",
         OperationCommand::Settle { .. } => "settle",
@@ -100,20 +103,21 @@ pub(crate) fn situations() -> Vec<Situation> {
 
 pub(crate) fn topics() -> Vec<Topic> {
     let open = |status| PollAnswer::Open(status, PollHints::default());
-    let failed = || PollAnswer::Failed {
-        failure_detail: "out of paper".to_owned(),
-        error_code: None,
-        result: ResultRefs::default(),
-        retryable: Retryable::No,
+    let failed = || {
+        PollAnswer::Failed(PollFailure {
+            failure_detail: "out of paper".to_owned(),
+            error_code: None,
+            result: ResultRefs::default(),
+            retryable: Retryable::No,
+        })
     };
     let completed = || PollAnswer::Completed(ResultRefs::default());
     let error =
         PollError { code: "connect_failed".to_owned(), message: String::new(), ..PollError::default() };
-    let poll_error = OperationCommand::RecordPollError {
-        error,
-        retry_after: domain::policy::Hint::Absent,
+    let poll_error = OperationCommand::RecordPoll(Box::new(Poll {
+        answer: PollAnswer::NotNow { error, retry_after: domain::policy::Hint::Absent },
         jitter: Jitter(0),
-    };
+    }));
     let orphan = OperationCommand::AcceptOrphan {
         operation: Box::new(new_operation()),
         reason: "stale_attempt".to_owned(),

@@ -10,8 +10,8 @@ use domain::job::{
     Trigger,
 };
 use domain::operation::{
-    CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollHints,
-    ReportedStatus,
+    CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollFailure,
+    PollHints, ReportedStatus,
 };
 use domain::policy::{CancelPolicy, Hint, KindPolicy, UnknownPolicy};
 use domain::{
@@ -182,15 +182,17 @@ impl Step {
     fn to_operation(self, orders: Orders) -> OperationCommand {
         let jitter = Jitter(self.jitter);
         match self.kind % OPERATION_KINDS {
-            0..=2 => OperationCommand::RecordPollError {
-                error: PollError {
-                    code: "connect_failed".to_owned(),
-                    message: "no route".to_owned(),
-                    ..PollError::default()
+            0..=2 => OperationCommand::RecordPoll(Box::new(Poll {
+                answer: PollAnswer::NotNow {
+                    error: PollError {
+                        code: "connect_failed".to_owned(),
+                        message: "no route".to_owned(),
+                        ..PollError::default()
+                    },
+                    retry_after: self.hint(),
                 },
-                retry_after: self.hint(),
                 jitter,
-            },
+            })),
             3 => OperationCommand::Expire,
             4 => OperationCommand::Retire,
             5 if orders == Orders::Any && self.who > 7 => {
@@ -321,12 +323,12 @@ impl Step {
             0..=4 => PollAnswer::Open(ReportedStatus::Pending, hints),
             5..=8 => PollAnswer::Open(ReportedStatus::Running, hints),
             9 | 10 => PollAnswer::Completed(self.details().result),
-            11 | 12 => PollAnswer::Failed {
+            11 | 12 => PollAnswer::Failed(PollFailure {
                 failure_detail: "out of paper".to_owned(),
                 error_code: (self.jitter < 9_000).then(|| "no_paper".to_owned()),
                 result: ResultRefs::default(),
                 retryable: if self.jitter.is_multiple_of(2) { Retryable::Yes } else { Retryable::No },
-            },
+            }),
             13 => PollAnswer::TimedOut,
             14 => PollAnswer::Cancelled,
             15 => PollAnswer::Expired,

@@ -7,7 +7,7 @@ use domain::job::{
 };
 use domain::operation::{
     Cancelability, NewOperation, Operation, OperationCommand, OperationStatus, OrphanReason, Poll,
-    PollAnswer, PollError, PollHints, ReportedStatus,
+    PollAnswer, PollError, PollFailure, PollHints, ReportedStatus,
 };
 use domain::policy::{Hint, KindPolicy};
 use domain::{AttemptId, Jitter, JobId, OperationId, OwnerId, RecordId, Refusal, RetryPolicy, Timestamp};
@@ -99,12 +99,12 @@ fn completed(text: &str) -> PollAnswer {
 }
 
 fn failed(retryable: Retryable) -> PollAnswer {
-    PollAnswer::Failed {
+    PollAnswer::Failed(PollFailure {
         failure_detail: "out of paper".to_owned(),
         error_code: Some("no_paper".to_owned()),
         result: ResultRefs::default(),
         retryable,
-    }
+    })
 }
 
 fn request_cancel() -> JobCommand {
@@ -161,11 +161,10 @@ fn polls_leave_the_job_waiting_and_count_no_attempt() {
     world.execute(operation_id(1), answers(PollAnswer::Open(ReportedStatus::Running, hints)), after(5));
     let error =
         PollError { code: "connect_failed".to_owned(), message: String::new(), ..PollError::default() };
-    let failing = OperationCommand::RecordPollError {
-        error,
-        retry_after: domain::policy::Hint::Absent,
+    let failing = OperationCommand::RecordPoll(Box::new(Poll {
+        answer: PollAnswer::NotNow { error, retry_after: domain::policy::Hint::Absent },
         jitter: Jitter(0),
-    };
+    }));
     world.execute(operation_id(1), failing, after(14));
     assert_eq!(states(&world), (JobStateName::AwaitingExternal, OperationStatus::Running));
     assert_eq!((world.job().attempt_count, operation(&world, 1).polls), (1, 2));

@@ -2,14 +2,13 @@
 
 use domain::job::{AttemptLimit, CancelAnswer, Details, Job, JobCommand, JobStateName, Retryable};
 use domain::limit::{LimitValue, NamedLimit};
-use domain::{AttemptId, BodyName, Refusal, Timestamp};
+use domain::{AttemptId, BodyName, Command, Refusal, Timestamp};
 use store::StoreError;
 
 use super::run::Attempt;
 use crate::kept::Kept;
-use crate::preparation::{Stage, WorkResult};
 use crate::pulls::BODY_DAMAGED;
-use crate::{EngineError, Failure, Order, Produced, Stop};
+use crate::{EngineError, Failure, Order, Produced, Stop, WorkResult};
 
 /// How long to wait before a report is given again.
 const AGAIN_AFTER_SECONDS: u64 = 1;
@@ -26,12 +25,7 @@ impl Attempt {
     ) -> Result<(), EngineError> {
         let deferred = matches!(produced, Produced::Deferred(_));
         let mut followed = match &produced {
-            Produced::Completed(output) => Some(WorkResult {
-                emitted: output.emitted.clone(),
-                data: output.data.clone(),
-                left_files: output.left_files,
-                stage: Stage::Last,
-            }),
+            Produced::Completed(output) => Some(output.work_result()),
             Produced::Failed(_)
             | Produced::Unavailable(_)
             | Produced::Delivered
@@ -117,18 +111,12 @@ impl Attempt {
     ) -> Result<(), EngineError> {
         let engine = &self.attempts.engine;
         let mut order = order.clone();
-        if let (Some(result), Some(preparation)) = (followed, engine.preparation()) {
-            let (store, now) = (engine.store(), engine.clock().now());
-            if let Some(failure) = preparation.follow_result(store, job, result, now, &mut order).await? {
-                let mut kept = Kept::of(self.id.clone());
-                let details = self.failed(failure, &mut kept);
-                let failed = self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No);
-                order.command = failed.into();
-                // Nothing of a result that does not count is kept.
-                order.plugin_state = None;
-                order.bodies.retain(|body| body.record != self.id);
-                order.bodies.extend(kept.into_bodies());
-            }
+        if let Some(result) = followed {
+            let fail = |command: &mut Command, failure, kept: &mut Kept| {
+                let details = self.failed(failure, kept);
+                *command = self.report_of(attempt_id, JobStateName::Failed, details, Retryable::No).into();
+            };
+            order = engine.with_follow_ups(job, result, order, fail).await?;
         }
         match &job.spec.step {
             Some(step) => engine.report_to(step.run_id.clone().into(), order).await,

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::Polls;
 use super::question::{Question, Settled, Urgency};
+use crate::locked::Locked;
 use crate::{EngineError, Polled};
 
 /// Operations of which it is known that their services have called; more empty the list.
@@ -40,12 +41,12 @@ impl Polls {
     /// The service has called back, with this. After the end it is evidence at most. Answers when the service was asked since then.
     pub async fn called_back(self: &Arc<Self>, id: &OperationId, body: Arc<[u8]>) -> Result<(), EngineError> {
         let mut waits = !self.is_first_call(id);
-        let asked_before = self.places().begun;
+        let asked_before = self.places.locked().begun;
         for _ in 0..MAX_TRIES {
             let record = self.record_of(id).await?;
             let operation = operation_of(&record)?;
             let said = self.executor_of(operation).and_then(|one| one.specialist.read_callback(&body));
-            let asked_since = self.called().get(id).is_some_and(|newest| *newest > asked_before);
+            let asked_since = self.called.locked().get(id).is_some_and(|newest| *newest > asked_before);
             if said.is_none() && (operation.ended.is_some() || asked_since) {
                 return Ok(());
             }
@@ -91,7 +92,7 @@ impl Polls {
     }
 
     fn is_first_call(&self, id: &OperationId) -> bool {
-        let mut called = self.called();
+        let mut called = self.called.locked();
         if called.len() >= MAX_CALLED {
             called.clear();
         }
@@ -162,7 +163,7 @@ fn is_an_end(said: Option<&Polled>) -> bool {
             | Polled::Cancelled
             | Polled::Expired
             | Polled::Unknown
-            | Polled::Unexpected(_),
+            | Polled::NobodyToAsk(_),
         ) => true,
     }
 }

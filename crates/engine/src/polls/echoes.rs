@@ -15,32 +15,26 @@ impl Question<'_> {
         operation: &Operation,
         polled: Polled,
     ) -> Result<Polled, EngineError> {
-        let has_words = match &polled {
-            Polled::Open(_, hints) => has_new_words(operation, hints),
-            Polled::Completed(output) => output.summary.is_some(),
-            Polled::Failed(failure) => failure.usual_reason().is_some(),
-            Polled::TimedOut
-            | Polled::Cancelled
-            | Polled::Expired
-            | Polled::Unknown
-            | Polled::NotNow { .. }
-            | Polled::Unexpected(_) => false,
-        };
-        if !has_words {
-            return Ok(polled);
-        }
-        let input = self.input_of(&operation.link.job_id).await?;
-        let input = input.as_ref();
+        let job_id = &operation.link.job_id;
         Ok(match polled {
-            Polled::Open(status, hints) => Polled::Open(status, hints_without_echo(hints, input)),
-            Polled::Completed(output) => Polled::Completed(output.without_echo(input)),
-            Polled::Failed(failure) => Polled::Failed(failure.without_echo(input)),
-            other @ (Polled::TimedOut
+            Polled::Open(status, hints) if has_new_words(operation, &hints) => {
+                Polled::Open(status, hints_without_echo(hints, self.input_of(job_id).await?.as_ref()))
+            }
+            Polled::Completed(output) if output.summary.is_some() => {
+                Polled::Completed(output.without_echo(self.input_of(job_id).await?.as_ref()))
+            }
+            Polled::Failed(failure) if failure.usual_reason().is_some() => {
+                Polled::Failed(failure.without_echo(self.input_of(job_id).await?.as_ref()))
+            }
+            other @ (Polled::Open(..)
+            | Polled::Completed(_)
+            | Polled::Failed(_)
+            | Polled::TimedOut
             | Polled::Cancelled
             | Polled::Expired
             | Polled::Unknown
             | Polled::NotNow { .. }
-            | Polled::Unexpected(_)) => other,
+            | Polled::NobodyToAsk(_)) => other,
         })
     }
 

@@ -12,20 +12,12 @@ use super::question::{Question, failed};
 use crate::attempts::MAX_AGAIN;
 use crate::kept::Kept;
 use crate::preparation::{Stage, WorkResult};
-use crate::{Emitted, EngineError, Order, Outcome, StateUpdate};
+use crate::{EngineError, Order, Outcome, StateUpdate};
 
 /// The order that writes an answer down, and what its specialist hands over with a result.
 pub(super) struct Heard {
     pub(super) order: Order,
-    pub(super) handed_over: Option<HandedOver>,
-}
-
-/// What comes with a result, beside the result.
-pub(super) struct HandedOver {
-    pub(super) emitted: Vec<Emitted>,
-    pub(super) data: Option<Vec<u8>>,
-    pub(super) left_files: bool,
-    pub(super) state: Option<StateUpdate>,
+    pub(super) handed_over: Option<(WorkResult, Option<StateUpdate>)>,
 }
 
 impl From<Order> for Heard {
@@ -54,37 +46,22 @@ impl Question<'_> {
 
     async fn with_what_follows(&self, operation: &Operation, heard: &Heard) -> Result<Order, EngineError> {
         let mut order = heard.order.clone();
-        let Some(handed_over) = heard.handed_over.as_ref().filter(|_| !planted(Bug::PollHandsNothingOver))
-        else {
-            return Ok(order);
-        };
+        let handed_over = heard.handed_over.as_ref().filter(|_| !planted(Bug::PollHandsNothingOver));
+        let Some((result, state)) = handed_over else { return Ok(order) };
         order.result_of = Some(operation.link.job_id.clone());
-        order.plugin_state.clone_from(&handed_over.state);
+        order.plugin_state.clone_from(state);
         let Some((job, stage)) = self.waiting_job(operation).await? else { return Ok(order) };
         if stage != Stage::Last {
             // What its job emits at its own end is counted apart.
             emits_nothing(&mut order);
         }
-        let Some(preparation) = self.engine().preparation() else { return Ok(order) };
-        let result = WorkResult {
-            emitted: handed_over.emitted.clone(),
-            data: handed_over.data.clone(),
-            left_files: handed_over.left_files,
-            stage,
-        };
-        let (store, now) = (self.engine().store(), self.engine().clock().now());
-        if let Some(failure) = preparation.follow_result(store, &job, &result, now, &mut order).await? {
-            let mut kept = Kept::of(job.id.clone());
-            let answer = failed(failure, &mut kept);
-            if let Command::Operation(OperationCommand::RecordPoll(poll)) = &mut order.command {
-                poll.answer = answer;
+        let result = WorkResult { stage, ..result.clone() };
+        let fail = |command: &mut Command, failure, kept: &mut Kept| {
+            if let Command::Operation(OperationCommand::RecordPoll(poll)) = command {
+                poll.answer = PollAnswer::Failed(failed(failure, kept));
             }
-            // Nothing of a result that does not count is kept.
-            order.plugin_state = None;
-            order.bodies.retain(|body| body.record != RecordId::from(job.id.clone()));
-            order.bodies.extend(kept.into_bodies());
-        }
-        Ok(order)
+        };
+        self.engine().with_follow_ups(&job, &result, order, fail).await
     }
 
     /// The job that waits for this work, and what a result is to it.

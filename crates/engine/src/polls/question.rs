@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use domain::job::CancelAnswer;
 use domain::operation::{
-    Operation, OperationCommand, POLL_TIMED_OUT, Poll, PollAnswer, PollError, PollHints,
+    Operation, OperationCommand, POLL_TIMED_OUT, Poll, PollAnswer, PollError, PollFailure, PollHints,
     SPECIALIST_UNREGISTERED,
 };
 use domain::policy::Hint;
@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use store::{StoreError, Taken};
 
 use super::Polls;
-use super::heard::{HandedOver, Heard};
+use super::heard::Heard;
 use crate::attempts::{is_about_the_report, is_damage};
 use crate::hint_text::hint_text;
 use crate::kept::{Kept, storable};
@@ -191,7 +191,7 @@ impl<'a> Question<'a> {
         let operation = outside.operation.clone();
         let raised = |panic: Box<dyn Any + Send>| {
             let message = format!("specialist raised: {}", crate::attempts::message_of(&*panic));
-            Err(PollError { code: "poll_raised".to_owned(), message, ..PollError::default() })
+            Err(poll_error("poll_raised", message))
         };
         let poll = AssertUnwindSafe(executor.specialist.poll(outside)).catch_unwind();
         let Some(answered) = self.in_time(&operation, Box::pin(poll)).await else { return Ok(None) };
@@ -200,13 +200,11 @@ impl<'a> Question<'a> {
             let message = format!(
                 "no answer in time: status_timeout_ms = {granted} (connector policy or host default)"
             );
-            PollError { code: POLL_TIMED_OUT.to_owned(), message, ..PollError::default() }
+            Err(poll_error(POLL_TIMED_OUT, message))
         };
-        let answered = answered.map_or_else(|| Err(late()), |answer| answer.unwrap_or_else(raised));
-        Ok(Some(match answered {
-            Ok(polled) => self.answer(&operation, self.without_echo(&operation, polled).await?),
-            Err(error) => self.unanswered(&operation, error, Hint::Absent).into(),
-        }))
+        let answered = answered.map_or_else(late, |answer| answer.unwrap_or_else(raised));
+        let polled = self.without_echo(&operation, answered.unwrap_or_else(unanswered)).await?;
+        Ok(Some(self.answer(&operation, polled)))
     }
 
     async fn ask_to_stop(&self, executor: &Executor, outside: Outside) -> Option<Order> {
@@ -265,9 +263,20 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// What a service said, as an order.
+    /// What came of a question, as an order.
     fn answer(&self, operation: &Operation, polled: Polled) -> Heard {
-        let mut kept = Kept::of(operation.link.job_id.clone());
+        let mut kept = match &polled {
+            // What was said with it may repeat the work's input: it is kept as a private text, and told by its digest.
+            Polled::NotNow { .. } => Kept::of(operation.id.clone()),
+            Polled::Open(..)
+            | Polled::Completed(_)
+            | Polled::Failed(_)
+            | Polled::TimedOut
+            | Polled::Cancelled
+            | Polled::Expired
+            | Polled::Unknown
+            | Polled::NobodyToAsk(_) => Kept::of(operation.link.job_id.clone()),
+        };
         let mut handed_over = None;
         let answer = match polled {
             Polled::Open(status, hints) => {
@@ -278,46 +287,32 @@ impl<'a> Question<'a> {
                 PollAnswer::Open(status, PollHints { progress_hint, ..hints })
             }
             Polled::Completed(mut output) => {
-                handed_over = Some(HandedOver {
-                    emitted: output.emitted.clone(),
-                    data: output.data.clone(),
-                    left_files: output.left_files,
-                    state: output.state.take(),
-                });
+                handed_over = Some((output.work_result(), output.state.take()));
                 PollAnswer::Completed(kept.output(output))
             }
-            Polled::Failed(failure) => failed(failure, &mut kept),
+            Polled::Failed(failure) => PollAnswer::Failed(failed(failure, &mut kept)),
             Polled::TimedOut => PollAnswer::TimedOut,
             Polled::Cancelled => PollAnswer::Cancelled,
             Polled::Expired => PollAnswer::Expired,
             Polled::Unknown => PollAnswer::Unknown,
             Polled::NotNow { error, retry_after } => {
-                return self.unanswered(operation, error, retry_after).into();
+                let said = kept.said(&error.message);
+                let error = PollError { message: String::new(), said, ..error };
+                tracing::warn!(
+                    job = %operation.link.job_id,
+                    kind = operation.link.kind,
+                    code = error.code,
+                    "external_polling_loop.poll_raised: {}",
+                    error.shown()
+                );
+                PollAnswer::NotNow { error, retry_after }
             }
-            Polled::Unexpected(what) => failed(unexpected(&what), &mut kept),
+            Polled::NobodyToAsk(failure) => PollAnswer::NobodyToAsk(failed(failure, &mut kept)),
         };
         let jitter = self.polls.engine.ids().jitter();
         let mut order = self.order(OperationCommand::RecordPoll(Box::new(Poll { answer, jitter })));
         order.bodies = kept.into_bodies();
         Heard { order, handed_over }
-    }
-
-    /// What was said with it may repeat the work's input: it is kept as a private text, and told by its digest.
-    fn unanswered(&self, operation: &Operation, error: PollError, retry_after: Hint) -> Order {
-        let mut kept = Kept::of(operation.id.clone());
-        let said = kept.said(&error.message);
-        let error = PollError { message: String::new(), said, ..error };
-        tracing::warn!(
-            job = %operation.link.job_id,
-            kind = operation.link.kind,
-            code = error.code,
-            "external_polling_loop.poll_raised: {}",
-            error.shown()
-        );
-        let jitter = self.polls.engine.ids().jitter();
-        let mut order = self.order(OperationCommand::RecordPollError { error, retry_after, jitter });
-        order.bodies = kept.into_bodies();
-        order
     }
 
     async fn nobody_to_ask(&self, operation: &Operation, due: &Due) -> Result<Settled, EngineError> {
@@ -331,34 +326,24 @@ impl<'a> Question<'a> {
             self.put_off(now.plus_seconds(LEFT_TO_OTHERS_SECONDS)).await;
             return Ok(Settled::Done);
         }
-        let jitter = polls.engine.ids().jitter();
         let message = format!("no executor is named {:?}", operation.link.kind);
-        if operation.ended.is_some() {
+        let heard = match due {
+            _ if operation.ended.is_none() => {
+                let failure = Failure::permanent(SPECIALIST_UNREGISTERED, message);
+                self.answer(operation, Polled::NobodyToAsk(failure))
+            }
             // It may go on outside, and nobody can ask for that either: it is tried again later, and so often.
-            let order = match due {
-                Due::Cancel => self.order(OperationCommand::RecordCancelAnswer {
-                    answer: CancelAnswer::Unreachable,
-                    told: Some(SPECIALIST_UNREGISTERED.to_owned()),
-                    said: None,
-                    jitter,
-                }),
-                Due::Status | Due::Attention => {
-                    let error = PollError {
-                        code: SPECIALIST_UNREGISTERED.to_owned(),
-                        message,
-                        ..PollError::default()
-                    };
-                    self.unanswered(operation, error, Hint::Absent)
-                }
-            };
-            return self.record(operation, order.into()).await;
-        }
-        let mut kept = Kept::of(operation.link.job_id.clone());
-        let result = kept.failure(Failure::permanent(SPECIALIST_UNREGISTERED, message));
-        let answer = PollAnswer::NobodyToAsk { result };
-        let mut order = self.order(OperationCommand::RecordPoll(Box::new(Poll { answer, jitter })));
-        order.bodies = kept.into_bodies();
-        self.record(operation, order.into()).await
+            Due::Cancel => Heard::from(self.order(OperationCommand::RecordCancelAnswer {
+                answer: CancelAnswer::Unreachable,
+                told: Some(SPECIALIST_UNREGISTERED.to_owned()),
+                said: None,
+                jitter: polls.engine.ids().jitter(),
+            })),
+            Due::Status | Due::Attention => {
+                self.answer(operation, unanswered(poll_error(SPECIALIST_UNREGISTERED, message)))
+            }
+        };
+        self.record(operation, heard).await
     }
 
     pub(super) fn engine(&self) -> &Engine {
@@ -426,8 +411,9 @@ fn due(operation: &Operation, now: Timestamp, urgency: Urgency) -> Due {
     }
 }
 
-pub(super) fn failed(failure: Failure, kept: &mut Kept) -> PollAnswer {
-    PollAnswer::Failed {
+/// What is written down of a failure.
+pub(super) fn failed(failure: Failure, kept: &mut Kept) -> PollFailure {
+    PollFailure {
         // What was said is in the error object: facts are shown to more people than results, and no purge reaches them.
         failure_detail: format!("{}: {PRIVATE_FAILURE}", failure.reason),
         error_code: Some(failure.reason.clone()),
@@ -436,10 +422,11 @@ pub(super) fn failed(failure: Failure, kept: &mut Kept) -> PollAnswer {
     }
 }
 
-/// The one name for an answer that a specialist may not give to `poll`.
-fn unexpected(what: &str) -> Failure {
-    let message = format!(
-        "the poll was answered with {what}; expected is one of Open, Completed, Failed, TimedOut, Expired, Cancelled, Unknown and NotNow"
-    );
-    Failure::permanent("poll_returned_unexpected_type", message)
+fn poll_error(code: &str, message: String) -> PollError {
+    PollError { code: code.to_owned(), message, ..PollError::default() }
+}
+
+/// A poll that failed says nothing of the work.
+fn unanswered(error: PollError) -> Polled {
+    Polled::NotNow { error, retry_after: Hint::Absent }
 }

@@ -2,10 +2,10 @@
 
 use domain::Json;
 use domain::job::{AfterExternal, AttemptLimit, Retryable};
-use domain::operation::{Cancelability, PollError, PollHints, ReportedStatus};
+use domain::operation::{Cancelability, PollAnswer};
 use domain::policy::Hint;
 
-use crate::StateUpdate;
+use crate::{Stage, StateUpdate, WorkResult};
 
 /// What came of an attempt.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub enum Produced {
 }
 
 /// Work that goes on outside: what its service said when it took it. Every time in it is a hint, clamped by the host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Deferral {
     /// Whatever `poll` and `cancel` need to find the work again: opaque to the engine, private, never shown.
     pub handle: Vec<u8>,
@@ -56,33 +56,8 @@ pub struct Deferral {
     pub then: AfterExternal,
 }
 
-/// What a service says of the work that it has.
-#[derive(Clone, Debug)]
-pub enum Polled {
-    /// Not over.
-    Open(ReportedStatus, PollHints),
-    /// Over, with a result.
-    Completed(Output),
-    /// Over, without.
-    Failed(Failure),
-    /// Its own time budget ran out.
-    TimedOut,
-    /// It was stopped.
-    Cancelled,
-    /// Its life there is over: the service has given it up.
-    Expired,
-    /// The service does not know it.
-    Unknown,
-    /// Nothing about the work: the service has no time, and may say when it will have.
-    NotNow {
-        /// What it said.
-        error: PollError,
-        /// When to ask again.
-        retry_after: Hint,
-    },
-    /// Something that is none of these; what it was.
-    Unexpected(String),
-}
+/// What came of a question about work outside, as its executor has it.
+pub type Polled = PollAnswer<Output, Failure>;
 
 /// A result.
 #[derive(Clone, Debug, Default)]
@@ -148,15 +123,18 @@ pub enum FailureCause {
 impl Deferral {
     /// With this handle; it can be stopped, and nothing is hinted.
     pub fn new(handle: Vec<u8>) -> Self {
-        Self {
-            handle,
-            external_job_id: None,
-            cancelability: Cancelability::Cancelable,
-            retry_after: Hint::Absent,
-            fail_after: Hint::Absent,
-            action_ttl: Hint::Absent,
-            progress_hint: None,
-            then: AfterExternal::Finish,
+        Self { handle, ..Self::default() }
+    }
+}
+
+impl Output {
+    /// It, as far as anything follows from it; the end of its job.
+    pub(crate) fn work_result(&self) -> WorkResult {
+        WorkResult {
+            emitted: self.emitted.clone(),
+            data: self.data.clone(),
+            left_files: self.left_files,
+            stage: Stage::Last,
         }
     }
 }
@@ -195,6 +173,14 @@ impl Failure {
             FailureCause::Service { usual_reason } => Some(usual_reason),
             FailureCause::Limit(_) => None,
         }
+    }
+
+    /// The one name for an answer that a specialist may not give to `poll`; what it was.
+    pub fn unexpected_poll(what: &str) -> Self {
+        let message = format!(
+            "the poll was answered with {what}; expected is one of Open, Completed, Failed, TimedOut, Expired, Cancelled, Unknown and NotNow"
+        );
+        Self::permanent("poll_returned_unexpected_type", message)
     }
 
     /// A failure that no attempt will mend.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use domain::Command;
 use domain::job::JobCommand;
-use domain::operation::OperationCommand;
+use domain::operation::{OperationCommand, PollAnswer};
 
 use crate::steps::Step;
 use crate::twins::Answer;
@@ -152,8 +152,10 @@ fn word_of(command: &Command) -> &'static str {
     match command {
         OperationCommand::Accept(_) => "accept",
         OperationCommand::AcceptOrphan { .. } => "accept orphan",
+        OperationCommand::RecordPoll(poll) if matches!(poll.answer, PollAnswer::NotNow { .. }) => {
+            "record poll error"
+        }
         OperationCommand::RecordPoll(_) => "record poll",
-        OperationCommand::RecordPollError { .. } => "record poll error",
         OperationCommand::RequestCancel { .. } => "request cancel of operation",
         OperationCommand::RecordCancelAnswer { .. } => "record cancel answer of operation",
         OperationCommand::Settle { .. } => "settle",

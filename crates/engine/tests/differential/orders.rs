@@ -9,7 +9,7 @@ use domain::job::{
 };
 use domain::operation::{
     CancelOrigin, Cancelability, NewOperation, Operation, OperationCommand, Poll, PollAnswer, PollError,
-    PollHints, ReportedStatus,
+    PollFailure, PollHints, ReportedStatus,
 };
 use domain::policy::{CancelPolicy, Hint, KindPolicy, Persistence, UnknownPolicy};
 use domain::{
@@ -307,7 +307,10 @@ fn operation_command(chance: &mut Chance, state: Option<&Operation>, now: Timest
                 message: text(chance),
                 ..PollError::default()
             };
-            OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter }
+            OperationCommand::RecordPoll(Box::new(Poll {
+                answer: PollAnswer::NotNow { error, retry_after: domain::policy::Hint::Absent },
+                jitter,
+            }))
         }
         6 => OperationCommand::RequestCancel {
             by: None,
@@ -399,12 +402,12 @@ fn poll_answer(chance: &mut Chance) -> PollAnswer {
             },
         ),
         3 => PollAnswer::Completed(ResultRefs::default()),
-        4 => PollAnswer::Failed {
+        4 => PollAnswer::Failed(PollFailure {
             failure_detail: text(chance),
             error_code: Some("no_paper".to_owned()),
             result: ResultRefs::default(),
             retryable: chance.pick(&[Retryable::Yes, Retryable::No]),
-        },
+        }),
         5 => PollAnswer::TimedOut,
         6 => PollAnswer::Cancelled,
         _ => PollAnswer::Unknown,

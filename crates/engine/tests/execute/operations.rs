@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use domain::job::{JobStateName, ResultRefs, Retryable};
 use domain::operation::{
-    Operation, OperationCommand, OperationFact, OperationStatus, PollAnswer, PollError, PollHints,
-    ReportedStatus,
+    Operation, OperationCommand, OperationFact, OperationStatus, Poll, PollAnswer, PollError, PollFailure,
+    PollHints, ReportedStatus,
 };
 use domain::policy::Hint;
 use domain::{BodyName, Fact, Jitter, OperationId, Timestamp};
@@ -38,16 +38,19 @@ fn hinting(progress_hint: Option<&str>, retry_after: Hint) -> OperationCommand {
 fn poll_raises() -> OperationCommand {
     let error =
         PollError { code: "connect_failed".to_owned(), message: String::new(), ..PollError::default() };
-    OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter: Jitter(0) }
+    OperationCommand::RecordPoll(Box::new(Poll {
+        answer: PollAnswer::NotNow { error, retry_after: domain::policy::Hint::Absent },
+        jitter: Jitter(0),
+    }))
 }
 
 fn fails() -> PollAnswer {
-    PollAnswer::Failed {
+    PollAnswer::Failed(PollFailure {
         failure_detail: "out of paper".to_owned(),
         error_code: Some("no_paper".to_owned()),
         result: ResultRefs::default(),
         retryable: Retryable::No,
-    }
+    })
 }
 
 // conforms: L38 L39 L71

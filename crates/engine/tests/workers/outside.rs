@@ -344,7 +344,7 @@ async fn a_poll_that_hangs_holds_up_no_other() {
 // conforms: L59 L67 L92 L99
 #[tokio::test]
 async fn unexpected_answer_fails_the_job_and_names_found_and_expected() {
-    let press = Scripted::deferring([Answer::Says(Polled::Unexpected("a Printer".to_owned()))]);
+    let press = Scripted::deferring([Answer::Says(Polled::Failed(Failure::unexpected_poll("a Printer")))]);
     let odd = Scripted::producing([Produced::Unexpected("a Printer".to_owned())], []);
     let given = Given::new([press.named("press"), odd.named("odd")]);
     let id = given.create(job("press")).await;

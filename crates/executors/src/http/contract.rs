@@ -59,7 +59,7 @@ impl HttpConnector {
             | Polled::Expired
             | Polled::Unknown
             | Polled::NotNow { .. }
-            | Polled::Unexpected(_)) => other,
+            | Polled::NobodyToAsk(_)) => other,
         }
     }
 

@@ -340,7 +340,7 @@ fn told_of_poll(polled: &Result<Polled, domain::operation::PollError>) -> Value 
         Ok(Polled::Cancelled) => json!("cancelled"),
         Ok(Polled::Expired) => json!("expired"),
         Ok(Polled::Unknown) => json!("unknown"),
-        Ok(Polled::Unexpected(_)) => json!("unexpected"),
+        Ok(Polled::NobodyToAsk(_)) => json!("unexpected"),
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use domain::job::{ResultRefs, Retryable};
 use domain::operation::{
-    Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollHints, ReportedStatus,
+    Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollFailure, PollHints,
+    ReportedStatus,
 };
 use domain::policy::{Hint, KindPolicy};
 use domain::record::{apply, decide};
@@ -60,24 +61,28 @@ fn answers(answer: PollAnswer) -> OperationCommand {
 fn poll_raises() -> OperationCommand {
     let error =
         PollError { code: "connect_failed".to_owned(), message: String::new(), ..PollError::default() };
-    OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter: Jitter(0) }
+    OperationCommand::RecordPoll(Box::new(Poll {
+        answer: PollAnswer::NotNow { error, retry_after: domain::policy::Hint::Absent },
+        jitter: Jitter(0),
+    }))
 }
 
 // conforms: L45
 #[test]
 fn three_kinds_drive_work_outside_from_its_dispatch_through_every_poll_to_every_end() {
-    let failed = PollAnswer::Failed {
+    let failure = PollFailure {
         failure_detail: "out of paper".to_owned(),
         error_code: None,
         result: ResultRefs::default(),
         retryable: Retryable::No,
     };
+    let failed = PollAnswer::Failed(failure.clone());
     for end in [
         PollAnswer::Completed(ResultRefs::default()),
         failed,
         PollAnswer::TimedOut,
         PollAnswer::Unknown,
-        PollAnswer::NobodyToAsk { result: ResultRefs::default() },
+        PollAnswer::NobodyToAsk(failure),
     ] {
         let kinds = kinds_of(vec![
             accept(),

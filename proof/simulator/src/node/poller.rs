@@ -50,7 +50,7 @@ fn due(node: &Node, operation: &Operation) -> Due {
     let stop_due =
         operation.cancel.as_ref().and_then(|cancel| cancel.next_try_at).is_some_and(|at| at <= now);
     let may_run_on = operation.ended.is_none() || operation.orphan().is_some();
-    if operation.due_command(retention, now).is_some() {
+    if operation.due_command(retention, Jitter::default, now).is_some() {
         Due::ByTime
     } else if stop_due && may_run_on {
         Due::Cancel
@@ -68,22 +68,13 @@ async fn ask(node: &Node, id: &OperationId) -> OperationCommand {
         let rng = &mut world.rng;
         world.connectors.get_mut(id).map(|connector| connector.poll(now, rng))
     });
-    let jitter = jitter(node);
-    match answer {
-        Some(Ok(answer)) => OperationCommand::RecordPoll(Box::new(Poll { answer, jitter })),
-        Some(Err(error)) => {
-            OperationCommand::RecordPollError { error, retry_after: domain::policy::Hint::Absent, jitter }
-        }
-        None => OperationCommand::RecordPollError {
-            error: PollError {
-                code: "no_such_service".to_owned(),
-                message: String::new(),
-                ..PollError::default()
-            },
-            retry_after: domain::policy::Hint::Absent,
-            jitter,
-        },
-    }
+    let failed = |error| PollAnswer::NotNow { error, retry_after: domain::policy::Hint::Absent };
+    let answer = match answer {
+        Some(Ok(answer)) => answer,
+        Some(Err(error)) => failed(error),
+        None => failed(PollError { code: "no_such_service".to_owned(), ..PollError::default() }),
+    };
+    OperationCommand::RecordPoll(Box::new(Poll { answer, jitter: jitter(node) }))
 }
 
 async fn ask_to_stop(node: &Node, id: &OperationId) -> OperationCommand {

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::job::{AfterExternal, CancelAnswer, Resubmit, Retryable};
-use domain::operation::{Operation, POLL_TIMED_OUT, PollAnswer, PollError};
+use domain::operation::{Operation, POLL_TIMED_OUT, PollAnswer, PollError, PollFailure};
 use domain::policy::Hint;
 use domain::{Digest, OwnerId, RecordId, RetryPolicy};
 use engine::{
@@ -282,16 +282,17 @@ fn polled(answer: PollAnswer, connector: &Connector) -> Polled {
             let (_, result) = connector.result();
             Polled::Completed(Output { data: Some(result.bytes.to_vec()), ..Output::default() })
         }
-        PollAnswer::Failed { retryable: Retryable::Yes | Retryable::NotBefore(_), .. } => {
+        PollAnswer::Failed(PollFailure { retryable: Retryable::Yes | Retryable::NotBefore(_), .. }) => {
             Polled::Failed(Failure::transient("unlucky", "it failed"))
         }
-        PollAnswer::Failed { retryable: Retryable::No, .. } | PollAnswer::NobodyToAsk { .. } => {
+        PollAnswer::Failed(PollFailure { retryable: Retryable::No, .. }) | PollAnswer::NobodyToAsk(_) => {
             Polled::Failed(Failure::permanent("hopeless", "it failed"))
         }
         PollAnswer::TimedOut => Polled::TimedOut,
         PollAnswer::Cancelled => Polled::Cancelled,
         PollAnswer::Expired => Polled::Expired,
         PollAnswer::Unknown => Polled::Unknown,
+        PollAnswer::NotNow { error, retry_after } => Polled::NotNow { error, retry_after },
     }
 }
 

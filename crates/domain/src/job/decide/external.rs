@@ -138,13 +138,11 @@ pub(super) fn conclude_operation(
             })
         }
         OperationEnding::Failed { reason, result, retryable } => {
-            let details =
-                Details { reason: Some(reason.clone()), result: result.clone(), ..Details::default() };
+            let details = Details { result: result.clone(), ..Details::because(reason) };
             Decision::fact(ends::failed_or_requeued(job, over_outside(details), *retryable, jitter, now))
         }
         OperationEnding::GivenUp { reason, result } => {
-            let details =
-                Details { reason: Some(reason.clone()), result: result.clone(), ..Details::default() };
+            let details = Details { result: result.clone(), ..Details::because(reason) };
             Decision::fact(ends::failed_or_requeued(job, details, Retryable::No, jitter, now))
         }
         OperationEnding::TimedOut(again) => Decision::fact(ends::failed_or_requeued(

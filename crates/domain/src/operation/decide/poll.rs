@@ -6,7 +6,7 @@ use crate::limits::{
     MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES, MAX_SUMMARY_BYTES, check_optional,
     check_optional_bytes, check_text,
 };
-use crate::operation::command::{Poll, PollAnswer, PollError, PollHints};
+use crate::operation::command::{Poll, PollAnswer, PollError, PollFailure, PollHints};
 use crate::operation::fact::{Ending, ExpiryCause, OperationFact, Polled, Settlement};
 use crate::operation::state::{Operation, OperationStatus, ReportedStatus, SPECIALIST_UNREGISTERED};
 use crate::planted::{Bug, planted};
@@ -14,15 +14,16 @@ use crate::policy::{Clamped, Hint, TimedOutPolicy, TtlHints, UnknownPolicy};
 use crate::{Jitter, Json, Refusal, Timestamp};
 
 pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) -> Decision {
-    let status = answered_status(&poll.answer);
     if let Err(refusal) = check_answer(&poll.answer) {
         return refusal.into();
     }
-    if operation.ended.is_some() && !planted(Bug::LastAnswerWins) {
-        return late::record_word(operation, status, poll.jitter, now);
-    }
-    if operation.expires_at <= now && !planted(Bug::ExpiryRearmed) {
-        return too_late(operation, status);
+    if let Some(status) = answered_status(&poll.answer) {
+        if operation.ended.is_some() && !planted(Bug::LastAnswerWins) {
+            return late::record_word(operation, status, poll.jitter, now);
+        }
+        if operation.expires_at <= now && !planted(Bug::ExpiryRearmed) {
+            return too_late(operation, status);
+        }
     }
     match &poll.answer {
         PollAnswer::Open(reported, hints) => still_open(operation, *reported, hints, poll.jitter, now),
@@ -32,7 +33,7 @@ pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) ->
             OperationEnding::Completed(result.clone()),
             poll.jitter,
         ),
-        PollAnswer::Failed { failure_detail, error_code, result, retryable } => resolve(
+        PollAnswer::Failed(PollFailure { failure_detail, error_code, result, retryable }) => resolve(
             operation,
             Ending::Failed {
                 failure_detail: failure_detail.clone(),
@@ -55,7 +56,7 @@ pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) ->
             resolve(operation, Ending::TimedOut, OperationEnding::TimedOut(again), poll.jitter)
         }
         PollAnswer::Expired => resolve(operation, Ending::Expired, expired_after(operation), poll.jitter),
-        PollAnswer::NobodyToAsk { result } => resolve(
+        PollAnswer::NobodyToAsk(PollFailure { result, .. }) => resolve(
             operation,
             Ending::NobodyToAsk,
             OperationEnding::GivenUp {
@@ -73,6 +74,9 @@ pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) ->
                 record_poll_error(operation, &late::unknown(), Hint::Absent, poll.jitter, now)
             }
         },
+        PollAnswer::NotNow { error, retry_after } => {
+            record_poll_error(operation, error, *retry_after, poll.jitter, now)
+        }
     }
 }
 
@@ -146,16 +150,13 @@ fn next_poll_at(
     }
 }
 
-pub(super) fn record_poll_error(
+fn record_poll_error(
     operation: &Operation,
     error: &PollError,
     retry_after: Hint,
     jitter: Jitter,
     now: Timestamp,
 ) -> Decision {
-    if let Err(refusal) = error.check() {
-        return refusal.into();
-    }
     let error = &error.without_words();
     if operation.ended.is_some() {
         return late::record_error(operation, error, jitter, now);
@@ -164,17 +165,8 @@ pub(super) fn record_poll_error(
         return give_up(operation, ExpiryCause::LifetimeOver);
     }
     let errors_in_row = operation.errors_in_row.saturating_add(1);
-    let polled = Polled {
-        status: None,
-        interval_seconds: None,
-        asked_retry_after_seconds: None,
-        progress_hint: None,
-        progress: None,
-        expires_at: None,
-        error: Some(error.clone()),
-        invalid_hint: false,
-        next_poll_at: next_poll_at(operation, errors_in_row, retry_after, jitter, now),
-    };
+    let next_poll_at = next_poll_at(operation, errors_in_row, retry_after, jitter, now);
+    let polled = Polled { error: Some(error.clone()), next_poll_at, ..Polled::default() };
     polled_or_given_up(operation, polled)
 }
 
@@ -223,17 +215,19 @@ fn changed(old: u32, new: u32) -> Option<u32> {
     (old != new).then_some(new)
 }
 
-const fn answered_status(answer: &PollAnswer) -> OperationStatus {
-    match answer {
+/// What an answer says of the work, if it says anything.
+const fn answered_status(answer: &PollAnswer) -> Option<OperationStatus> {
+    Some(match answer {
         PollAnswer::Open(ReportedStatus::Pending, _) => OperationStatus::Pending,
         PollAnswer::Open(ReportedStatus::Running, _) => OperationStatus::Running,
         PollAnswer::Completed(_) => OperationStatus::Completed,
-        PollAnswer::Failed { .. } | PollAnswer::NobodyToAsk { .. } => OperationStatus::Failed,
+        PollAnswer::Failed(_) | PollAnswer::NobodyToAsk(_) => OperationStatus::Failed,
         PollAnswer::TimedOut => OperationStatus::TimedOut,
         PollAnswer::Cancelled => OperationStatus::Cancelled,
         PollAnswer::Expired => OperationStatus::Expired,
         PollAnswer::Unknown => OperationStatus::Unknown,
-    }
+        PollAnswer::NotNow { .. } => return None,
+    })
 }
 
 fn check_answer(answer: &PollAnswer) -> Result<(), Refusal> {
@@ -243,17 +237,13 @@ fn check_answer(answer: &PollAnswer) -> Result<(), Refusal> {
             check_optional_bytes("progress", hints.progress.as_ref().map(Json::as_str), MAX_PROGRESS_BYTES)
         }
         PollAnswer::Completed(result) => check_result(result),
-        PollAnswer::Failed {
-            failure_detail,
-            error_code,
-            result,
-            retryable: Retryable::Yes | Retryable::NotBefore(_) | Retryable::No,
-        } => {
-            check_text("failure_detail", failure_detail, MAX_NOTE_BYTES)?;
-            check_optional("error_code", error_code.as_deref(), MAX_LABEL_BYTES)?;
-            check_result(result)
+        PollAnswer::Failed(failure) => {
+            check_text("failure_detail", &failure.failure_detail, MAX_NOTE_BYTES)?;
+            check_optional("error_code", failure.error_code.as_deref(), MAX_LABEL_BYTES)?;
+            check_result(&failure.result)
         }
-        PollAnswer::NobodyToAsk { result } => check_result(result),
+        PollAnswer::NobodyToAsk(failure) => check_result(&failure.result),
+        PollAnswer::NotNow { error, .. } => error.check(),
         PollAnswer::TimedOut | PollAnswer::Cancelled | PollAnswer::Expired | PollAnswer::Unknown => Ok(()),
     }
 }

@@ -108,12 +108,12 @@ fn service_may_say_that_the_work_expired_there() {
 // conforms: L17
 #[test]
 fn a_failure_without_a_code_still_has_a_reason() {
-    let answer = PollAnswer::Failed {
+    let answer = PollAnswer::Failed(PollFailure {
         failure_detail: "it broke".to_owned(),
         error_code: None,
         result: ResultRefs::default(),
         retryable: Retryable::No,
-    };
+    });
     let fact = OperationFact::Resolved(Ending::Failed {
         failure_detail: "it broke".to_owned(),
         error_code: None,
@@ -194,12 +194,12 @@ fn a_failure_is_told_once_and_is_final() {
     let given = [accepted(), failed()];
     for answer in [
         PollAnswer::Open(ReportedStatus::Running, PollHints::default()),
-        PollAnswer::Failed {
+        PollAnswer::Failed(PollFailure {
             failure_detail: "another story".to_owned(),
             error_code: None,
             result: ResultRefs::default(),
             retryable: Retryable::Yes,
-        },
+        }),
     ] {
         let operation = check(&given, answers(answer), Decision::Nothing).unwrap();
         assert_eq!(operation.failure_detail(), Some("out of paper"));

@@ -74,12 +74,12 @@ fn only_a_success_has_a_result_and_it_is_set_once() {
     let data =
         Some(crate::BodyRef { name: crate::BodyName::Result, sha256: crate::Digest([7; 32]), size: 3 });
     let result = crate::job::ResultRefs { data, ..crate::job::ResultRefs::default() };
-    let failure = PollAnswer::Failed {
+    let failure = PollAnswer::Failed(PollFailure {
         failure_detail: "out of paper".to_owned(),
         error_code: None,
         result: result.clone(),
         retryable: Retryable::No,
-    };
+    });
     let given = [accepted()];
     let Decision::Facts { facts, .. } = decide(&operation(&given), &answers(failure), NOW) else {
         panic!("a failure is taken")

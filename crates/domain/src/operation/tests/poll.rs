@@ -168,11 +168,13 @@ fn waits_after_failed_polls_double_up_to_their_cap_with_full_jitter() {
     let next = |errors, jitter| {
         let mut given = vec![accepted()];
         given.extend((0..errors).map(|_| poll_failed()));
-        let failing = OperationCommand::RecordPollError {
-            error: unreachable_error(),
-            retry_after: crate::policy::Hint::Absent,
+        let failing = OperationCommand::RecordPoll(Box::new(Poll {
+            answer: PollAnswer::NotNow {
+                error: unreachable_error(),
+                retry_after: crate::policy::Hint::Absent,
+            },
             jitter,
-        };
+        }));
         let before = operation(&given);
         let Decision::Facts { facts, .. } = decide(&before, &failing, NOW) else {
             panic!("an open operation takes a failed poll")
@@ -193,7 +195,10 @@ fn waits_after_failed_polls_double_up_to_their_cap_with_full_jitter() {
 fn service_without_time_is_asked_later_if_it_says_so_and_within_the_hosts_bounds() {
     use crate::policy::Hint;
     let next = |retry_after, jitter| {
-        let failing = OperationCommand::RecordPollError { error: unreachable_error(), retry_after, jitter };
+        let failing = OperationCommand::RecordPoll(Box::new(Poll {
+            answer: PollAnswer::NotNow { error: unreachable_error(), retry_after },
+            jitter,
+        }));
         let before = operation(&[accepted()]);
         let Decision::Facts { facts, .. } = decide(&before, &failing, NOW) else {
             panic!("an open operation takes a failed poll")
@@ -296,20 +301,20 @@ fn every_limited_part_of_a_poll_is_taken_at_its_limit_and_refused_over_it() {
             still(ReportedStatus::Pending, hints)
         }),
         ("failure_detail", MAX_NOTE_BYTES, |n| {
-            answers(PollAnswer::Failed {
+            answers(PollAnswer::Failed(PollFailure {
                 failure_detail: "x".repeat(n),
                 error_code: None,
                 result: ResultRefs::default(),
                 retryable: Retryable::No,
-            })
+            }))
         }),
         ("error_code", MAX_LABEL_BYTES, |n| {
-            answers(PollAnswer::Failed {
+            answers(PollAnswer::Failed(PollFailure {
                 failure_detail: String::new(),
                 error_code: Some("x".repeat(n)),
                 result: ResultRefs::default(),
                 retryable: Retryable::No,
-            })
+            }))
         }),
         ("result_summary", crate::limits::MAX_SUMMARY_BYTES, |n| {
             answers(PollAnswer::Completed(summary(&"x".repeat(n))))
