@@ -16,7 +16,8 @@ mod volatile;
 
 pub use apply::apply;
 pub use command::{
-    CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollHints,
+    CancelOrigin, Cancelability, NewOperation, OperationCommand, Poll, PollAnswer, PollError, PollFailure,
+    PollHints,
 };
 pub use decide::{decide, decide_new};
 pub use fact::{Accepted, Ending, ExpiryCause, LatePolled, OperationFact, Polled, Settlement};

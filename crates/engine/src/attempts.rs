@@ -9,7 +9,7 @@ mod tenure;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use domain::attention::Holding;
 use domain::job::{JobStateName, anywhere, pinned, pinned_to};
@@ -18,6 +18,7 @@ use domain::{AttemptId, JobId, Lease, OwnerId, Record, RecordId, Timestamp};
 use store::{Commit, Committed, Lane, Taken};
 use tokio::sync::{Notify, watch};
 
+use crate::locked::Locked;
 use crate::{
     Changes, CommitWatch, DaemonSettings, Dispatching, Engine, EngineError, Executors, LaneLimits, MayTake,
     Spawn, Standing, Stop, Timer, Wakes, neighbours,
@@ -170,7 +171,7 @@ impl Attempts {
         let limit = self.lane_limits.of(usual);
         if limit.is_some() && pinned_to(name).is_some() {
             // Before it is asked: a place that becomes free meanwhile must not be missed.
-            self.running().pinned_here.insert(Arc::from(usual));
+            self.running.locked().pinned_here.insert(Arc::from(usual));
         }
         Lane { name, limit }
     }
@@ -183,7 +184,7 @@ impl Attempts {
             (None, Some(concurrency)) => concurrency,
             (None, None) => DEFAULT_LANE_LIMIT,
         };
-        limit.saturating_sub(self.running().by_lane.get(usual).copied().unwrap_or_default())
+        limit.saturating_sub(self.running.locked().by_lane.get(usual).copied().unwrap_or_default())
     }
 
     /// Until when nobody may be asked whose jobs queue in this lane.
@@ -202,7 +203,7 @@ impl Attempts {
         if self.lane_limits.of(usual).is_none() {
             return;
         }
-        if self.running().pinned_here.contains(usual) {
+        if self.running.locked().pinned_here.contains(usual) {
             self.wakes.ready(&Arc::from(pinned(self.owner.node(), usual)));
         }
         self.wakes.ready(&Arc::from(usual));
@@ -223,7 +224,7 @@ impl Attempts {
         let stopper = far_end.stopper.clone();
         let since = self.timer.now();
         let number = {
-            let mut running = self.running();
+            let mut running = self.running.locked();
             *running.by_lane.entry(usual.clone()).or_default() += 1;
             running.begun += 1;
             let number = running.begun;
@@ -239,7 +240,7 @@ impl Attempts {
     }
 
     fn end(&self, lane: &Arc<str>, job_id: &JobId, number: u64) {
-        let mut running = self.running();
+        let mut running = self.running.locked();
         // A later attempt of the same job may run already.
         if running.by_job.get(job_id).is_some_and(|newest| newest.number == number) {
             running.by_job.remove(job_id);
@@ -259,7 +260,7 @@ impl Attempts {
 
     /// How many run.
     pub fn count(&self) -> usize {
-        self.running().by_lane.values().sum()
+        self.running.locked().by_lane.values().sum()
     }
 
     /// Ends when none runs any more.
@@ -275,14 +276,14 @@ impl Attempts {
 
     /// Tells all to stop.
     pub(crate) fn stop_all(&self) {
-        for begun in self.running().by_job.values() {
+        for begun in self.running.locked().by_job.values() {
             begun.stopper.send_if_modified(|stop| replace(stop, Stop::Shutdown));
         }
     }
 
     /// An attempt that was begun is on the ledger.
     fn dispatched(&self, job_id: &JobId, attempt_id: &AttemptId, stopper: &watch::Sender<Stop>) {
-        if let Some(begun) = self.running().by_job.get_mut(job_id)
+        if let Some(begun) = self.running.locked().by_job.get_mut(job_id)
             && begun.stopper.same_channel(stopper)
         {
             begun.attempt_id = Some(attempt_id.clone());
@@ -297,7 +298,7 @@ impl Attempts {
     /// The same, if it may have been the doer of this attempt that changed it.
     fn notice_by(&self, record: &Record, doer: Option<&str>) {
         let Record::Job(job) = record else { return };
-        let running = self.running();
+        let running = self.running.locked();
         let Some(begun) = running.by_job.get(&job.id) else { return };
         let state = job.state.name();
         let in_hands =
@@ -314,15 +315,11 @@ impl Attempts {
 
     /// The jobs whose attempts began here before this time, and whether there are younger ones.
     pub(crate) fn begun_before(&self, time: Timestamp) -> (Vec<JobId>, Younger) {
-        let running = self.running();
+        let running = self.running.locked();
         let old = running.by_job.iter().filter(|(_, one)| one.since <= time);
         let jobs: Vec<JobId> = old.map(|(job_id, _)| job_id.clone()).collect();
         let younger = if jobs.len() < running.by_job.len() { Younger::Some } else { Younger::None };
         (jobs, younger)
-    }
-
-    fn running(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().expect("no holder of the lock panics")
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::commit_log::CommitLog;
+use crate::locked::Locked;
 use crate::membership::{Agreement, Member};
 use crate::preparation::Preparation;
 use crate::{
@@ -220,31 +221,27 @@ impl Daemon {
             agreement: self.agreement.get().cloned(),
             seen: BTreeMap::new(),
         };
+        self.spawn_until_ended(member.keep_up());
+    }
+
+    /// Goes on with this until the daemon has ended, or is dropped.
+    fn spawn_until_ended(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut stage = self.stop.subscribe();
-        let joined = tokio::spawn(async move {
+        let spawned = tokio::spawn(async move {
             tokio::select! {
-                () = member.keep_up() => {}
-                // A daemon that was dropped is a member no more.
+                () = work => {}
                 _ = stage.wait_for(|stage| *stage == Stage::Ended) => {}
             }
         });
-        self.loops.lock().expect("no holder of the lock panics").push(joined);
+        self.loops.locked().push(spawned);
     }
 
     /// Keeps the time of a store that this node has for itself, until the daemon ends.
     pub fn keep_time(&self, clock: Arc<SystemClock>) {
         let keeper = TimeKeeper::new(clock, self.engine.clone(), self.wakes.clone());
-        if self.timekeeper.set(keeper.clone()).is_err() {
-            return;
+        if self.timekeeper.set(keeper.clone()).is_ok() {
+            self.spawn_until_ended(async move { keeper.run().await });
         }
-        let mut stage = self.stop.subscribe();
-        let kept = tokio::spawn(async move {
-            tokio::select! {
-                () = keeper.run() => {}
-                _ = stage.wait_for(|stage| *stage == Stage::Ended) => {}
-            }
-        });
-        self.loops.lock().expect("no holder of the lock panics").push(kept);
     }
 
     /// Makes store time what the wall clock says, the machine's or the database server's, because somebody says so; none if they agree.
@@ -355,7 +352,7 @@ impl Daemon {
         self.stop.send_replace(Stage::Draining);
         tokio::join!(self.end_polls(), self.end_attempts());
         self.stop.send_replace(Stage::Ended);
-        let loops = std::mem::take(&mut *self.loops.lock().expect("no holder of the lock panics"));
+        let loops = std::mem::take(&mut *self.loops.locked());
         for one in loops {
             let _ = one.await;
         }

@@ -13,7 +13,7 @@ use store::{Commit, Committed, KeptKey, Store, StoreError, Taken};
 use tokio::runtime::Handle;
 
 use crate::lost::name_the_lost;
-use crate::plan::{Assume, Plan, Planner};
+use crate::plan::{Assume, Plan, Planner, empty_commit};
 use crate::preparation::Preparation;
 use crate::siblings::Siblings;
 use crate::{Clock, EngineError, Ids, Order, OrderKey, Outcome};
@@ -65,9 +65,9 @@ impl Tried {
 /// Told of every commit that has become durable. It only notes what is of use to it: it is called on the way to the answer.
 pub trait CommitWatch: Send + Sync {
     /// This was committed.
-    fn committed(&self, commit: &Commit, committed: Committed);
+    fn committed(&self, _: &Commit, _: Committed) {}
 
-    /// This may have been committed: nobody will say.
+    /// This was committed, or may have been: then nobody will say.
     fn perhaps_committed(&self, _: &Commit) {}
 }
 
@@ -194,9 +194,7 @@ impl Engine {
     /// Whether attending to this record would end its attempt because of the lease alone.
     pub(crate) async fn would_lose_its_lease(&self, taken: &Taken) -> Result<bool, EngineError> {
         let Some(loaded) = self.store.load(&taken.id).await? else { return Ok(false) };
-        let now = self.clock.now();
-        let record = self.on_time(&loaded.record, now);
-        let due = record.due_command(self.retention, || self.ids.jitter(), now);
+        let due = self.due_now(&loaded.record);
         Ok(matches!(due, Some(Command::Job(JobCommand::LoseLease { .. }))))
     }
 
@@ -234,8 +232,12 @@ impl Engine {
 
     /// Whether time alone brings something about for this record now: its end, or that it is forgotten.
     pub(crate) fn is_overdue(&self, record: &Record) -> bool {
+        self.due_now(record).is_some()
+    }
+
+    fn due_now(&self, record: &Record) -> Option<Command> {
         let now = self.clock.now();
-        self.on_time(record, now).due_command(self.retention, || self.ids.jitter(), now).is_some()
+        self.on_time(record, now).due_command(self.retention, || self.ids.jitter(), now)
     }
 
     /// Moves the timers of a record, if store time has jumped since its last change; whether it did.
@@ -294,18 +296,7 @@ impl Engine {
 
     /// Writes keys and nothing else: no fact, no view.
     pub(crate) async fn commit_keys(&self, actor: Arc<str>, keys: Vec<KeptKey>) -> Result<(), StoreError> {
-        let commit = Commit {
-            at: self.clock.now(),
-            actor,
-            causation_id: None,
-            correlation_id: None,
-            changes: Vec::new(),
-            keys,
-            asks: Vec::new(),
-            plugin_states: Vec::new(),
-            urgency: store::Urgency::Result,
-            lease: self.lease,
-        };
+        let commit = Commit { keys, ..empty_commit(self.clock.now(), actor, self.lease) };
         self.commit_surely(commit).await.map(|_| ())
     }
 
@@ -328,7 +319,10 @@ impl Engine {
                 Err(StoreError::Busy | StoreError::Full | StoreError::Unavailable(_)) if repeat > 0 => {}
                 answer => {
                     if let Ok(committed) = answer {
-                        self.watches.iter().for_each(|watch| watch.committed(commit, committed));
+                        for watch in &self.watches {
+                            watch.perhaps_committed(commit);
+                            watch.committed(commit, committed);
+                        }
                     }
                     return answer;
                 }

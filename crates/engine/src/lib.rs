@@ -27,7 +27,7 @@ pub(crate) use node::{lane_limits, membership, neighbours, presences, standing};
 pub(crate) use results::{
     echoed_code, echoed_text, hint_text, kept, lost, plugin_state, produced, stale_reports,
 };
-pub(crate) use runtime::{clock, ids, spawn, timekeeper};
+pub(crate) use runtime::{clock, ids, locked, spawn, timekeeper};
 pub(crate) use specialist::link;
 
 pub use asks_watched::{AskTopic, AskWatch, AsksWatched};

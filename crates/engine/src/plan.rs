@@ -253,18 +253,7 @@ impl Planner<'_> {
             fence,
             removal: Removal::Nothing,
         };
-        Commit {
-            at: self.now,
-            actor,
-            causation_id: None,
-            correlation_id: None,
-            changes: vec![change],
-            keys: Vec::new(),
-            asks: Vec::new(),
-            plugin_states: Vec::new(),
-            urgency: Urgency::Result,
-            lease: self.lease,
-        }
+        Commit { changes: vec![change], ..empty_commit(self.now, actor, self.lease) }
     }
 
     async fn load(&self, id: &RecordId) -> Result<Working, EngineError> {
@@ -387,17 +376,28 @@ impl Planner<'_> {
     fn commit(&self, order: &Order, changes: Vec<Change>) -> Commit {
         let urgency = if order.command.is_new_work() { Urgency::NewWork } else { Urgency::Result };
         Commit {
-            at: self.now,
-            actor: order.actor.clone(),
             causation_id: order.causation_id.clone(),
             correlation_id: order.correlation_id.clone(),
             changes,
-            keys: Vec::new(),
-            asks: Vec::new(),
-            plugin_states: Vec::new(),
             urgency,
-            lease: self.lease,
+            ..empty_commit(self.now, order.actor.clone(), self.lease)
         }
+    }
+}
+
+/// A commit of nothing yet.
+pub(crate) fn empty_commit(at: Timestamp, actor: Arc<str>, lease: Lease) -> Commit {
+    Commit {
+        at,
+        actor,
+        causation_id: None,
+        correlation_id: None,
+        changes: Vec::new(),
+        keys: Vec::new(),
+        asks: Vec::new(),
+        plugin_states: Vec::new(),
+        urgency: Urgency::Result,
+        lease,
     }
 }
 

@@ -13,7 +13,7 @@ mod question;
 mod slots;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use domain::operation::{Operation, PollHistory};
 use domain::policy::KindPolicy;
@@ -21,6 +21,7 @@ use domain::{Lease, OperationId, OwnerId, RecordId, Timestamp};
 use store::{Take, Taken};
 use tokio::sync::{Notify, watch};
 
+use crate::locked::Locked;
 use crate::{DaemonSettings, Engine, Executors, MayTake, Registered, Spawn, Standing, Timer, Wakes};
 use question::{Question, Urgency};
 use slots::{PATIENCE_MICROS, Service};
@@ -108,12 +109,12 @@ impl Polls {
 
     /// How many are under way.
     pub fn count(&self) -> usize {
-        self.places().taken
+        self.places.locked().taken
     }
 
     /// How many questions may begin now.
     pub(crate) fn free(&self) -> usize {
-        self.limit.saturating_sub(self.places().taken)
+        self.limit.saturating_sub(self.places.locked().taken)
     }
 
     /// A taking by this node.
@@ -136,30 +137,30 @@ impl Polls {
     /// Takes a place for a question about this operation.
     fn ask_about(&self, id: &RecordId) -> RecordId {
         let number = {
-            let mut places = self.places();
+            let mut places = self.places.locked();
             places.taken += 1;
             places.begun += 1;
             places.begun
         };
         if let RecordId::Operation(operation) = id
-            && let Some(newest) = self.called().get_mut(operation)
+            && let Some(newest) = self.called.locked().get_mut(operation)
         {
             *newest = number;
         }
-        self.asking().insert(id.clone(), watch::Sender::new(()));
+        self.asking.locked().insert(id.clone(), watch::Sender::new(()));
         id.clone()
     }
 
     fn end(&self, asking: RecordId) {
-        self.asking().remove(&asking);
-        self.places().taken -= 1;
+        self.asking.locked().remove(&asking);
+        self.places.locked().taken -= 1;
         self.wakes.place_freed();
         self.ended.notify_waiters();
     }
 
     /// Tells when the question about this operation ends that this node asks now, if it asks one.
     fn ends_of(&self, id: &OperationId) -> Option<watch::Receiver<()>> {
-        self.asking().get(&RecordId::Operation(id.clone())).map(watch::Sender::subscribe)
+        self.asking.locked().get(&RecordId::Operation(id.clone())).map(watch::Sender::subscribe)
     }
 
     /// The executor of an operation: by its kind and the circle of its job, never by who it was then.
@@ -171,7 +172,7 @@ impl Polls {
     pub(crate) async fn all_ended(&self) {
         loop {
             let ended = self.ended.notified();
-            if self.places().taken == 0 {
+            if self.places.locked().taken == 0 {
                 return;
             }
             ended.await;
@@ -213,7 +214,7 @@ impl Polls {
 
     fn free_place(&self, kind: &str, limit: usize, history: PollHistory) -> Option<Place<'_>> {
         let now = self.timer.now();
-        let taken = self.places().service(kind, now).take(history, limit, now);
+        let taken = self.places.locked().service(kind, now).take(history, limit, now);
         taken.then(|| Place { polls: self, kind: kind.to_owned(), history, taken_at: now })
     }
 
@@ -225,7 +226,7 @@ impl Polls {
         history: PollHistory,
     ) -> Option<(Waiting<'a>, Arc<Notify>)> {
         let now = self.timer.now();
-        let freed = self.places().service(kind, now).wait(history, limit, now)?;
+        let freed = self.places.locked().service(kind, now).wait(history, limit, now)?;
         Some((Waiting { polls: self, kind, history }, freed))
     }
 
@@ -234,19 +235,7 @@ impl Polls {
         let now = self.timer.now();
         let limit = policy.max_concurrent_polls_per_module as usize;
         let time_limit_micros = i64::from(policy.status_timeout_ms) * 1_000;
-        self.places().service(kind, now).put_off(history, limit, time_limit_micros, now)
-    }
-
-    fn called(&self) -> MutexGuard<'_, BTreeMap<OperationId, u64>> {
-        self.called.lock().expect("no holder of the lock panics")
-    }
-
-    fn asking(&self) -> MutexGuard<'_, BTreeMap<RecordId, watch::Sender<()>>> {
-        self.asking.lock().expect("no holder of the lock panics")
-    }
-
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().expect("no holder of the lock panics")
+        self.places.locked().service(kind, now).put_off(history, limit, time_limit_micros, now)
     }
 }
 
@@ -263,7 +252,7 @@ impl Places {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let Some(service) = self.polls.places().by_kind.get_mut(self.kind) {
+        if let Some(service) = self.polls.places.locked().by_kind.get_mut(self.kind) {
             service.stop_waiting(self.history);
         }
     }
@@ -272,7 +261,7 @@ impl Drop for Waiting<'_> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let now = self.polls.timer.now();
-        if let Some(service) = self.polls.places().by_kind.get_mut(&self.kind) {
+        if let Some(service) = self.polls.places.locked().by_kind.get_mut(&self.kind) {
             service.free(self.history, self.taken_at, now);
         }
     }

@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use domain::attention::Holding;
 use domain::job::{Caller, Job, Pull};
 use domain::{Claim, Fence, Lease, OwnerId, Record, RecordId, Refusal};
-use store::{Commit, Committed, Lane, StoreError, Take, Taken};
+use store::{Commit, Lane, StoreError, Take, Taken};
 use tokio::sync::{Notify, oneshot};
 
+use crate::locked::Locked;
 use crate::{CommitWatch, DaemonSettings, Engine, EngineError, LaneLimits, MayTake, Spawn, Standing, Wakes};
 pub use attempt::{Beat, Handed};
 pub(crate) use damaged::BODY_DAMAGED;
@@ -271,7 +272,7 @@ impl Pulls {
     }
 
     pub(crate) fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().expect("no holder of the lock panics")
+        self.waiting.locked()
     }
 
     /// Whether a job is pulled from a lane with a limit.
@@ -279,8 +280,11 @@ impl Pulls {
         let (None, Pull::Lane(lane)) = (&job.spec.executor, job.spec.pull()) else { return false };
         self.lane_limits.of(lane).is_some()
     }
+}
 
-    fn note(&self, commit: &Commit) {
+impl CommitWatch for Pulls {
+    /// A question for nothing is harmless, a missing one is not.
+    fn perhaps_committed(&self, commit: &Commit) {
         let mut waiting = self.waiting();
         let mut asked = false;
         for change in &commit.changes {
@@ -299,17 +303,6 @@ impl Pulls {
         if asked {
             self.asked.notify_one();
         }
-    }
-}
-
-impl CommitWatch for Pulls {
-    fn committed(&self, commit: &Commit, _: Committed) {
-        self.note(commit);
-    }
-
-    /// A question for nothing is harmless, a missing one is not.
-    fn perhaps_committed(&self, commit: &Commit) {
-        self.note(commit);
     }
 }
 

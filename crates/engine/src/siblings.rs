@@ -4,12 +4,13 @@
 //! Riding along is an offer: where the combined commit fails, for whatever reason, every report is given alone.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use domain::{Consequence, RecordId};
 use tokio::sync::oneshot;
 
 use crate::engine::Evidence;
+use crate::locked::Locked;
 use crate::{Engine, EngineError, Order};
 
 /// Reports that ride in one commit, and what is ordered with them.
@@ -88,7 +89,7 @@ impl Siblings {
         parent: RecordId,
         order: &Order,
     ) -> Result<Turn, Option<oneshot::Receiver<Call>>> {
-        let mut all = self.lock();
+        let mut all = self.waiting.locked();
         let Some(waiting) = all.get_mut(&parent) else {
             all.insert(parent.clone(), Vec::new());
             return Ok(Turn { siblings: self.clone(), parent });
@@ -100,15 +101,11 @@ impl Siblings {
         waiting.push(Waiting { order: order.clone(), called });
         Err(Some(call))
     }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RecordId, Vec<Waiting>>> {
-        self.waiting.lock().expect("no holder of the lock panics")
-    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut all = self.siblings.lock();
+        let mut all = self.siblings.waiting.locked();
         let Some(waiting) = all.get_mut(&self.parent) else { return };
         waiting.retain(|one| !one.called.is_closed());
         if waiting.is_empty() {

@@ -37,16 +37,14 @@ pub trait Specialist: Send + Sync {
     fn produce(&self, assignment: Assignment, link: Link) -> BoxFuture<'_, Produced>;
 
     /// Asks how work that it left outside is going. An error says nothing about the work: it is asked again later.
-    fn poll(&self, outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
-        let _ = outside;
+    fn poll(&self, _outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
         let code = "poll_not_supported".to_owned();
         let message = "this executor leaves nothing outside and cannot be asked".to_owned();
         Box::pin(async { Err(PollError { code, message, ..PollError::default() }) })
     }
 
     /// Takes over work that whoever pulled a job gave to its service: what `poll` and `cancel` need to find it. By default it cannot.
-    fn adopt(&self, assignment: &Assignment, work: ForeignWork) -> Result<Deferral, String> {
-        let _ = (assignment, work);
+    fn adopt(&self, _assignment: &Assignment, _work: ForeignWork) -> Result<Deferral, String> {
         Err("this executor does not take over work that others began".to_owned())
     }
 
@@ -56,14 +54,12 @@ pub trait Specialist: Send + Sync {
     }
 
     /// Lets an attempt that a worker found in. If it is left alone for now, says until when its job waits: it is not attempted.
-    fn let_in(&self, now: Timestamp) -> Result<Admission, Timestamp> {
-        let _ = now;
+    fn let_in(&self, _now: Timestamp) -> Result<Admission, Timestamp> {
         Ok(Admission::default())
     }
 
     /// Until when it is left alone; none if an attempt would be let in.
-    fn left_alone_until(&self, now: Timestamp) -> Option<Timestamp> {
-        let _ = now;
+    fn left_alone_until(&self, _now: Timestamp) -> Option<Timestamp> {
         None
     }
 
@@ -78,21 +74,18 @@ pub trait Specialist: Send + Sync {
     }
 
     /// Why it would not do such a job, as far as that can be said before anything is stored.
-    fn unfit(&self, spec: &JobSpec) -> Option<Unfit> {
-        let _ = spec;
+    fn unfit(&self, _spec: &JobSpec) -> Option<Unfit> {
         None
     }
 
     /// What a callback of the service says of the work, if its callbacks carry the answer. Otherwise a callback only means that there
     /// is news, and the service is asked.
-    fn read_callback(&self, body: &[u8]) -> Option<Polled> {
-        let _ = body;
+    fn read_callback(&self, _body: &[u8]) -> Option<Polled> {
         None
     }
 
     /// Whether a callback was sent by the service itself, if the service signs what it sends.
-    fn admits_callback(&self, callback: SignedWebhook<'_>, now: Timestamp) -> bool {
-        let _ = (callback, now);
+    fn admits_callback(&self, _callback: SignedWebhook<'_>, _now: Timestamp) -> bool {
         true
     }
 
@@ -102,8 +95,7 @@ pub trait Specialist: Send + Sync {
     }
 
     /// Asks to stop work that it left outside.
-    fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelReply> {
-        let _ = outside;
+    fn cancel(&self, _outside: Outside) -> BoxFuture<'_, CancelReply> {
         let why = "this executor cannot stop what it left outside".to_owned();
         Box::pin(async { CancelReply::not_asked(CancelAnswer::Refused(why)) })
     }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use domain::job::CancelAnswer;
 use domain::operation::{PollError, PollHints, ReportedStatus};
@@ -12,6 +12,7 @@ use domain::policy::Hint;
 use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 
+use crate::locked::Locked;
 use crate::{
     Assignment, CancelReply, Deferral, Executor, Executors, Link, Modes, Outside, Polled, Produced,
     Specialist,
@@ -63,13 +64,13 @@ impl Scripted {
 
     /// The same, which answers cancels so; after these it cannot be reached.
     pub fn answering_cancels<const N: usize>(self: Arc<Self>, answers: [CancelAnswer; N]) -> Arc<Self> {
-        locked(&self.cancels).extend(answers);
+        self.cancels.locked().extend(answers);
         self
     }
 
     /// The same, under this name in the record.
     pub fn called(self: Arc<Self>, name: &'static str) -> Arc<Self> {
-        *locked(&self.name) = name;
+        *self.name.locked() = name;
         self
     }
 
@@ -86,33 +87,33 @@ impl Scripted {
 
     /// What it was asked so far, in order: `produce` and the number of the attempt, `poll` or `cancel` and the handle.
     pub fn asked(&self) -> Vec<String> {
-        locked(&self.asked).clone()
+        self.asked.locked().clone()
     }
 
     /// How often it was asked something that begins so.
     pub fn times(&self, what: &str) -> usize {
-        locked(&self.asked).iter().filter(|asked| asked.starts_with(what)).count()
+        self.asked.locked().iter().filter(|asked| asked.starts_with(what)).count()
     }
 }
 
 impl Specialist for Scripted {
     fn name(&self) -> Cow<'_, str> {
-        Cow::Borrowed(*locked(&self.name))
+        Cow::Borrowed(*self.name.locked())
     }
 
     fn produce(&self, assignment: Assignment, _: Link) -> BoxFuture<'_, Produced> {
         let number = assignment.attempt_number;
-        locked(&self.asked).push(match &assignment.arrived {
+        self.asked.locked().push(match &assignment.arrived {
             None => format!("produce {number}"),
             Some(arrived) => format!("produce {number} with {}", String::from_utf8_lossy(arrived)),
         });
-        let next = locked(&self.produces).pop_front();
+        let next = self.produces.locked().pop_front();
         Box::pin(async { next.unwrap_or(Produced::Deferred(deferral())) })
     }
 
     fn poll(&self, outside: Outside) -> BoxFuture<'_, Result<Polled, PollError>> {
-        locked(&self.asked).push(format!("poll {}", String::from_utf8_lossy(&outside.handle)));
-        let next = locked(&self.polls).pop_front();
+        self.asked.locked().push(format!("poll {}", String::from_utf8_lossy(&outside.handle)));
+        let next = self.polls.locked().pop_front();
         Box::pin(async {
             match next {
                 Some(Answer::Says(polled)) => Ok(polled),
@@ -128,8 +129,8 @@ impl Specialist for Scripted {
     }
 
     fn cancel(&self, outside: Outside) -> BoxFuture<'_, CancelReply> {
-        locked(&self.asked).push(format!("cancel {}", String::from_utf8_lossy(&outside.handle)));
-        let next = locked(&self.cancels).pop_front().unwrap_or(CancelAnswer::Unreachable);
+        self.asked.locked().push(format!("cancel {}", String::from_utf8_lossy(&outside.handle)));
+        let next = self.cancels.locked().pop_front().unwrap_or(CancelAnswer::Unreachable);
         Box::pin(async { next.into() })
     }
 }
@@ -144,8 +145,4 @@ pub fn deferral() -> Deferral {
 pub fn running(retry_after: Hint, progress_hint: Option<&str>) -> Polled {
     let progress_hint = progress_hint.map(str::to_owned);
     Polled::Open(ReportedStatus::Running, PollHints { retry_after, progress_hint, ..PollHints::default() })
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no holder of the lock panics")
 }

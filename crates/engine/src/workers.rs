@@ -8,10 +8,8 @@ mod note_presence;
 mod poll;
 mod route;
 
-use std::future::Future;
-use std::pin::Pin;
-
 use domain::Timestamp;
+use futures::future::BoxFuture;
 
 pub use attend::AttendJobs;
 pub use dispatch::DispatchJobs;
@@ -36,10 +34,10 @@ pub trait Worker: Send + Sync {
     }
 
     /// One bounded round.
-    fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>>;
+    fn round(&self, now: Timestamp) -> BoxFuture<'_, Result<Next, EngineError>>;
 
     /// Ends when there may be something to do before the time that the last round named.
-    fn woken(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    fn woken(&self) -> BoxFuture<'_, ()>;
 }
 
 /// When a worker comes back.

@@ -1,10 +1,12 @@
 //! Whether there is room for one more call of an executor. Calls that were let in and are not written yet count as if they were.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use domain::policy::{HostPolicy, OpenLimit};
 use store::{Store, StoreError};
+
+use crate::locked::Locked;
 
 /// Lets calls in as long as their executor, and the host, have room.
 #[derive(Debug, Default)]
@@ -37,11 +39,11 @@ impl AdmissionControl {
         circle: Option<&str>,
         executor: &'a str,
     ) -> Result<AdmissionPermit<'a>, AdmissionError> {
-        *self.lock().entry(executor.to_owned()).or_default() += 1;
+        *self.pending.locked().entry(executor.to_owned()).or_default() += 1;
         let permit = AdmissionPermit { control: self, executor };
         let open = store.open_jobs(executor).await.map_err(AdmissionError::Store)?;
         let (own, all) = {
-            let pending = self.lock();
+            let pending = self.pending.locked();
             (pending.get(executor).copied().unwrap_or_default(), pending.values().sum::<u64>())
         };
         policy
@@ -49,15 +51,11 @@ impl AdmissionControl {
             .map_err(AdmissionError::Full)?;
         Ok(permit)
     }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
-        self.pending.lock().expect("no holder of the lock panics")
-    }
 }
 
 impl Drop for AdmissionPermit<'_> {
     fn drop(&mut self) {
-        let mut pending = self.control.lock();
+        let mut pending = self.control.pending.locked();
         if let Some(count) = pending.get_mut(self.executor) {
             *count -= 1;
             if *count == 0 {

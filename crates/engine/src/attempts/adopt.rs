@@ -5,12 +5,13 @@ use domain::{AttemptId, JobId, Record};
 
 use super::Attempts;
 use super::run::Attempt;
+use crate::locked::Locked;
 
 impl Attempts {
     /// Whether an attempt of this job is alive in this process and keeps its job, whatever became of its lease. Where others could
     /// take over, it does not.
     pub(crate) fn keeps(&self, job_id: &JobId) -> bool {
-        !self.standing.is_shared() && self.running().by_job.contains_key(job_id)
+        !self.standing.is_shared() && self.running.locked().by_job.contains_key(job_id)
     }
 }
 

@@ -6,6 +6,7 @@ use domain::Timestamp;
 use futures::future::AbortHandle;
 use tokio::sync::{oneshot, watch};
 
+use crate::locked::Locked;
 use crate::{Standing, Timer, sleep_through};
 
 /// The time that an attempt has, moved on by every renewal.
@@ -35,7 +36,7 @@ impl Tenure {
 
     /// The work has begun.
     pub(super) fn begun(&self, work: Work) {
-        *self.work.lock().expect("no holder of the lock panics") = Some(work);
+        *self.work.locked() = Some(work);
     }
 
     /// Ends when the attempt must stop, because it was not renewed.
@@ -60,7 +61,7 @@ impl Tenure {
 
     /// Waits until the work, which was told to stop, has stopped, and drops it if it takes too long.
     pub(super) async fn end_work(&self, timer: &dyn Timer) {
-        let Some(work) = self.work.lock().expect("no holder of the lock panics").take() else { return };
+        let Some(work) = self.work.locked().take() else { return };
         let patience = timer.now().plus_seconds(Standing::STOPS_WITHIN_SECONDS);
         tokio::select! {
             biased;

@@ -3,13 +3,14 @@
 //! Nobody is woken for the asks of others. On a shared store a hint wakes all of them: it does not say whose ask it was.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use domain::ask::AskChange;
-use store::{Commit, Committed};
+use store::Commit;
 use tokio::sync::watch;
 
 use crate::CommitWatch;
+use crate::locked::Locked;
 
 /// What is waited for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +42,7 @@ pub struct AskWatch {
 impl AsksWatched {
     /// Waits from now on: whoever reads after this misses nothing.
     pub fn watch(self: &Arc<Self>, topic: AskTopic) -> AskWatch {
-        let changed = self.lock().entry(topic.clone()).or_default().subscribe();
+        let changed = self.waiting.locked().entry(topic.clone()).or_default().subscribe();
         AskWatch { asks: self.clone(), topic, changed }
     }
 
@@ -55,7 +56,7 @@ impl AsksWatched {
             }
             AskChange::Closed { id, .. } => vec![AskTopic::Ask(id.clone())],
         };
-        let waiting = self.lock();
+        let waiting = self.waiting.locked();
         for topic in topics {
             if let Some(changed) = waiting.get(&topic) {
                 changed.send_replace(());
@@ -65,13 +66,9 @@ impl AsksWatched {
 
     /// Others may have changed anything.
     pub(crate) fn look_again(&self) {
-        self.lock().values().for_each(|changed| {
+        self.waiting.locked().values().for_each(|changed| {
             changed.send_replace(());
         });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AskTopic, watch::Sender<()>>> {
-        self.waiting.lock().expect("no holder of the lock panics")
     }
 }
 
@@ -85,7 +82,7 @@ impl AskWatch {
 
 impl Drop for AskWatch {
     fn drop(&mut self) {
-        let mut waiting = self.asks.lock();
+        let mut waiting = self.asks.waiting.locked();
         // This one still counts.
         if waiting.get(&self.topic).is_some_and(|changed| changed.receiver_count() <= 1) {
             waiting.remove(&self.topic);
@@ -94,10 +91,6 @@ impl Drop for AskWatch {
 }
 
 impl CommitWatch for AsksWatched {
-    fn committed(&self, commit: &Commit, _: Committed) {
-        commit.asks.iter().for_each(|change| self.note(change));
-    }
-
     fn perhaps_committed(&self, commit: &Commit) {
         commit.asks.iter().for_each(|change| self.note(change));
     }

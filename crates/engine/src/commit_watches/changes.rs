@@ -2,13 +2,14 @@
 //! and again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use domain::{Record, RecordId};
 use store::{Commit, Committed};
 use tokio::sync::watch;
 
 use crate::CommitWatch;
+use crate::locked::Locked;
 
 /// What this process has committed.
 #[derive(Default)]
@@ -32,7 +33,7 @@ impl Changes {
 
     /// Watches one record from now on.
     pub fn watch(self: &Arc<Self>, id: &RecordId) -> Watched {
-        let record = self.watched().entry(id.clone()).or_default().subscribe();
+        let record = self.watched.locked().entry(id.clone()).or_default().subscribe();
         Watched { changes: self.clone(), id: id.clone(), record }
     }
 
@@ -43,18 +44,14 @@ impl Changes {
 
     /// The records that someone watches.
     pub fn under_watch(&self) -> Vec<RecordId> {
-        self.watched().keys().cloned().collect()
+        self.watched.locked().keys().cloned().collect()
     }
 
     /// A record has changed on another node.
     pub(crate) fn notice(&self, id: &RecordId, record: &Arc<Record>) {
-        if let Some(sender) = self.watched().get(id) {
+        if let Some(sender) = self.watched.locked().get(id) {
             sender.send_replace(Some(record.clone()));
         }
-    }
-
-    fn watched(&self) -> MutexGuard<'_, BTreeMap<RecordId, watch::Sender<Option<Arc<Record>>>>> {
-        self.watched.lock().expect("no holder of the lock panics")
     }
 }
 
@@ -75,7 +72,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        let mut watched = self.changes.watched();
+        let mut watched = self.changes.watched.locked();
         if watched.get(&self.id).is_some_and(|sender| sender.receiver_count() <= 1) {
             watched.remove(&self.id);
         }
@@ -89,7 +86,7 @@ impl CommitWatch for Changes {
             *position = committed.position.max(*position);
             moved
         });
-        let watched = self.watched();
+        let watched = self.watched.locked();
         if watched.is_empty() {
             return;
         }

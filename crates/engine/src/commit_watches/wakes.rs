@@ -1,25 +1,29 @@
 //! Wake-ups: what a commit means for the workers, noted without a question to the store.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use domain::attention::Holding;
 use domain::job::is_pulled;
 use domain::planted::{Bug, planted};
+use domain::time::earliest;
 use domain::{Lease, OperationId, RecordId, Timestamp};
-use store::{Commit, Committed, Sweep};
+use store::{Commit, Sweep};
 use tokio::sync::Notify;
 
 use crate::CommitWatch;
+use crate::locked::Locked;
 
 /// What has changed since a worker last looked.
 #[derive(Default)]
 pub struct Wakes {
     noted: Mutex<Noted>,
-    jobs_due: Notify,
     jobs_ready: Notify,
-    operations_due: Notify,
-    routing_due: Notify,
+    pub(crate) jobs: DueWake,
+    /// Also told when there is room for one more question to a service.
+    pub(crate) operations: DueWake,
+    /// Of events, runs and records of other kinds without a worker of their own.
+    pub(crate) records: DueWake,
 }
 
 #[derive(Default)]
@@ -28,18 +32,42 @@ struct Noted {
     lanes: BTreeSet<Arc<str>>,
     /// Whether there may be others.
     look_at_lanes: bool,
-    /// The earliest times that commits named since the last look.
-    job_due_at: Option<Timestamp>,
-    operation_due_at: Option<Timestamp>,
-    routing_due_at: Option<Timestamp>,
     /// New operations of which a callback may have come before them.
     may_be_called_back: Vec<OperationId>,
+}
+
+/// The earliest due time that was named for one sweep since its worker last looked.
+#[derive(Default)]
+pub(crate) struct DueWake {
+    at: Mutex<Option<Timestamp>>,
+    named: Notify,
+}
+
+impl DueWake {
+    /// Something may be due at this time.
+    fn note(&self, at: Timestamp) {
+        {
+            let mut noted = self.at.locked();
+            *noted = earliest(*noted, Some(at));
+        }
+        self.named.notify_one();
+    }
+
+    /// The earliest time that was named.
+    pub(crate) fn take(&self) -> Option<Timestamp> {
+        self.at.locked().take()
+    }
+
+    /// Ends when a time was named.
+    pub(crate) async fn woken(&self) {
+        self.named.notified().await;
+    }
 }
 
 impl Wakes {
     /// Something may be ready in this lane.
     pub fn ready(&self, lane: &Arc<str>) {
-        self.lock().lanes.insert(lane.clone());
+        self.noted.locked().lanes.insert(lane.clone());
         self.jobs_ready.notify_one();
     }
 
@@ -54,24 +82,23 @@ impl Wakes {
 
     /// Jobs may be ready in lanes that were not named here.
     pub(crate) fn look_at_lanes(&self) {
-        self.lock().look_at_lanes = true;
+        self.noted.locked().look_at_lanes = true;
         self.jobs_ready.notify_one();
     }
 
     /// A job may be due at this time.
     pub fn due(&self, at: Timestamp) {
-        let mut noted = self.lock();
-        noted.job_due_at = domain::time::earliest(noted.job_due_at, Some(at));
-        drop(noted);
-        self.jobs_due.notify_one();
+        self.jobs.note(at);
     }
 
     /// An operation may be due at this time.
     pub fn operation_due(&self, at: Timestamp) {
-        let mut noted = self.lock();
-        noted.operation_due_at = domain::time::earliest(noted.operation_due_at, Some(at));
-        drop(noted);
-        self.operations_due.notify_one();
+        self.operations.note(at);
+    }
+
+    /// An event, a run or a record of another kind without a worker of its own may need someone at this time.
+    pub fn routing_due(&self, at: Timestamp) {
+        self.records.note(at);
     }
 
     /// This record may need someone at this time.
@@ -83,38 +110,20 @@ impl Wakes {
         }
     }
 
-    /// An event, a run or a record of another kind without a worker of its own may need someone at this time.
-    pub fn routing_due(&self, at: Timestamp) {
-        let mut noted = self.lock();
-        noted.routing_due_at = domain::time::earliest(noted.routing_due_at, Some(at));
-        drop(noted);
-        self.routing_due.notify_one();
-    }
-
-    /// The earliest due time of events and runs that commits have named since the last look.
-    pub(crate) fn take_routing_due_at(&self) -> Option<Timestamp> {
-        self.lock().routing_due_at.take()
-    }
-
-    /// Ends when a commit has named a due time of an event or a run.
-    pub(crate) async fn routing(&self) {
-        self.routing_due.notified().await;
-    }
-
     /// A callback may have come before this operation.
     pub(crate) fn may_be_called_back(&self, operation: OperationId) {
-        self.lock().may_be_called_back.push(operation);
-        self.operations_due.notify_one();
+        self.noted.locked().may_be_called_back.push(operation);
+        self.place_freed();
     }
 
     /// The new operations of which a callback may have come before them.
     pub(crate) fn take_may_be_called_back(&self) -> Vec<OperationId> {
-        std::mem::take(&mut self.lock().may_be_called_back)
+        std::mem::take(&mut self.noted.locked().may_be_called_back)
     }
 
     /// There is room for one more question to a service.
     pub(crate) fn place_freed(&self) {
-        self.operations_due.notify_one();
+        self.operations.named.notify_one();
     }
 
     /// A slot has become free: whoever waits for one looks again.
@@ -124,57 +133,23 @@ impl Wakes {
 
     /// The lanes in which something may be ready; they are asked once, and named again if that did not empty them.
     pub(crate) fn take_lanes(&self) -> BTreeSet<Arc<str>> {
-        std::mem::take(&mut self.lock().lanes)
+        std::mem::take(&mut self.noted.locked().lanes)
     }
 
     /// Whether the store must be asked which lanes have something.
     pub(crate) fn take_look_at_lanes(&self) -> bool {
-        std::mem::take(&mut self.lock().look_at_lanes)
-    }
-
-    /// The earliest due time that commits have named since the last look.
-    pub(crate) fn take_job_due_at(&self) -> Option<Timestamp> {
-        self.lock().job_due_at.take()
-    }
-
-    /// Ends when a commit has named a due time.
-    pub(crate) async fn job_due(&self) {
-        self.jobs_due.notified().await;
-    }
-
-    /// The earliest due time of operations that commits have named since the last look.
-    pub(crate) fn take_operation_due_at(&self) -> Option<Timestamp> {
-        self.lock().operation_due_at.take()
-    }
-
-    /// Ends when a commit has named a due time of an operation, or there is room for one more question.
-    pub(crate) async fn operation_due_or_place(&self) {
-        self.operations_due.notified().await;
+        std::mem::take(&mut self.noted.locked().look_at_lanes)
     }
 
     /// Ends when something may be ready, or a slot is free.
     pub(crate) async fn job_ready(&self) {
         self.jobs_ready.notified().await;
     }
-
-    fn lock(&self) -> MutexGuard<'_, Noted> {
-        self.noted.lock().expect("no holder of the lock panics")
-    }
 }
 
 impl CommitWatch for Wakes {
-    fn committed(&self, commit: &Commit, _: Committed) {
-        self.note(commit);
-    }
-
     /// A wake-up for nothing is harmless, a missing one is not.
     fn perhaps_committed(&self, commit: &Commit) {
-        self.note(commit);
-    }
-}
-
-impl Wakes {
-    fn note(&self, commit: &Commit) {
         for change in &commit.changes {
             let sweep = Sweep::of(change.id.kind());
             if sweep != Sweep::Jobs {

@@ -5,7 +5,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use domain::Timestamp;
 use domain::peer::{PRESENCE_GRACE_SECONDS, Presence, Sighting};
@@ -13,6 +13,7 @@ use store::MAX_SIGHTINGS;
 use tokio::sync::Notify;
 
 use crate::Clock;
+use crate::locked::Locked;
 
 /// Peers that one node hears of at the same time; more are served, and not counted as present.
 pub const MAX_HEARD: usize = 65_536;
@@ -74,7 +75,7 @@ impl Presences {
     /// When a peer was heard of here, if it is present.
     pub fn seen_at(&self, circle: Option<&str>, id: &str) -> Option<Timestamp> {
         let now = self.clock.now();
-        let heard = self.lock();
+        let heard = self.heard.locked();
         let one = heard.peers.get(&Name::new(circle, id))?;
         match one.waiting {
             0 => (one.lapses_at() > now).then_some(one.seen_at),
@@ -84,13 +85,13 @@ impl Presences {
 
     /// How many are heard of.
     pub fn count(&self) -> usize {
-        self.lock().peers.len()
+        self.heard.locked().peers.len()
     }
 
     fn note(&self, circle: Option<&str>, id: &str, waiting: u32) -> Option<Arc<Name>> {
         let now = self.clock.now();
         let name = Arc::new(Name::new(circle, id));
-        let mut heard = self.lock();
+        let mut heard = self.heard.locked();
         let is_full = heard.peers.len() >= MAX_HEARD;
         let name = match heard.peers.entry(name) {
             Entry::Occupied(mut known) => {
@@ -115,7 +116,7 @@ impl Presences {
 
     /// What is to be written now, at most a batch, and when to look again.
     pub(crate) fn to_write(&self, now: Timestamp) -> (Vec<Sighting>, Option<Timestamp>) {
-        let mut heard = self.lock();
+        let mut heard = self.heard.locked();
         while let Some((at, name)) = heard.lapses.first().cloned().filter(|(at, _)| *at <= now) {
             heard.lapses.remove(&(at, name.clone()));
             let Some(one) = heard.peers.get(&name) else { continue };
@@ -138,7 +139,7 @@ impl Presences {
 
     /// What could not be written is written next.
     pub(crate) fn not_written(&self, sightings: Vec<Sighting>) {
-        let mut heard = self.lock();
+        let mut heard = self.heard.locked();
         for sighting in sightings.into_iter().rev() {
             heard.unsaid.push_front(sighting);
         }
@@ -148,10 +149,6 @@ impl Presences {
     /// Ends when there is something to write.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().expect("no holder of the lock panics")
     }
 }
 
@@ -189,7 +186,7 @@ impl Name {
 impl Drop for Waits {
     fn drop(&mut self) {
         let now = self.presences.clock.now();
-        if let Some(one) = self.presences.lock().peers.get_mut(&self.name) {
+        if let Some(one) = self.presences.heard.locked().peers.get_mut(&self.name) {
             one.waiting = one.waiting.saturating_sub(1);
             one.seen_at = one.seen_at.max(now);
         }

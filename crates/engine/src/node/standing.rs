@@ -18,15 +18,9 @@ const MARGIN_SECONDS: u64 = 10;
 
 /// How a node stands to its store.
 pub struct Standing {
-    sharing: Sharing,
+    /// The clock of a store that others have too.
+    shared: Option<Arc<SharedClock>>,
     taking: watch::Sender<Taking>,
-}
-
-enum Sharing {
-    /// Nobody else has the store.
-    Alone,
-    /// Others have it too, and its clock.
-    Shared(Arc<SharedClock>),
 }
 
 /// Whether a node may take work now.
@@ -43,12 +37,12 @@ pub enum MayTake {
 impl Standing {
     /// A node that has its store for itself.
     pub fn alone() -> Arc<Self> {
-        Arc::new(Self { sharing: Sharing::Alone, taking: watch::Sender::default() })
+        Arc::new(Self { shared: None, taking: watch::Sender::default() })
     }
 
     /// A node that shares its store, and goes by its clock.
     pub fn shared(clock: Arc<SharedClock>) -> Arc<Self> {
-        Arc::new(Self { sharing: Sharing::Shared(clock), taking: watch::Sender::default() })
+        Arc::new(Self { shared: Some(clock), taking: watch::Sender::default() })
     }
 
     /// Whether new work may be taken.
@@ -62,37 +56,23 @@ impl Standing {
 
     /// Whether this node knows the store's time well enough to judge leases by it.
     pub fn is_sure(&self, lease: Lease) -> bool {
-        match &self.sharing {
-            Sharing::Alone => true,
-            Sharing::Shared(clock) => clock.measured_ago() <= half_of(lease),
-        }
+        self.shared.as_ref().is_none_or(|clock| clock.measured_ago() <= half_of(lease))
     }
 
     /// The clock that this node shares with others, if it does.
     pub(crate) const fn shared_clock(&self) -> Option<&Arc<SharedClock>> {
-        match &self.sharing {
-            Sharing::Alone => None,
-            Sharing::Shared(clock) => Some(clock),
-        }
+        self.shared.as_ref()
     }
 
     /// Whether other nodes have the store too.
     pub(crate) fn is_shared(&self) -> bool {
-        match self.sharing {
-            Sharing::Alone => false,
-            Sharing::Shared(_) => true,
-        }
+        self.shared.is_some()
     }
 
     /// When an attempt whose lease was last renewed then stops by itself; never, if nobody could take it over.
     pub(crate) fn stops_at(&self, renewed_at: Timestamp, lease: Lease) -> Option<Timestamp> {
-        match &self.sharing {
-            Sharing::Alone => None,
-            Sharing::Shared(_) => {
-                let margin = i64::try_from(MARGIN_SECONDS * 1_000_000).unwrap_or(i64::MAX);
-                Some(lease.expires_at(renewed_at).plus_micros(-margin))
-            }
-        }
+        let margin = i64::try_from(MARGIN_SECONDS * 1_000_000).unwrap_or(i64::MAX);
+        self.is_shared().then(|| lease.expires_at(renewed_at).plus_micros(-margin))
     }
 
     /// How long work may take to stop before it is dropped.

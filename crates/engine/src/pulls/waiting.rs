@@ -9,6 +9,7 @@ use store::Taken;
 use tokio::sync::oneshot;
 
 use super::PulledLane;
+use crate::locked::Locked;
 
 /// Lanes that are known to be empty; when there are more, they are asked again.
 const MAX_KNOWN: usize = 65_536;
@@ -47,18 +48,14 @@ impl Waiter {
 
     /// Gives what was taken; it comes back if nobody waits for it any more.
     pub(super) fn tell(&self, taken: Taken) -> Option<Taken> {
-        match self.told().take() {
+        match self.told.locked().take() {
             Some(told) => told.send(taken).err(),
             None => Some(taken),
         }
     }
 
     fn is_waiting(&self) -> bool {
-        self.told().as_ref().is_some_and(|told| !told.is_closed())
-    }
-
-    fn told(&self) -> std::sync::MutexGuard<'_, Option<oneshot::Sender<Taken>>> {
-        self.told.lock().expect("no holder of the lock panics")
+        self.told.locked().as_ref().is_some_and(|told| !told.is_closed())
     }
 }
 

@@ -18,18 +18,14 @@ impl Failure {
         match self.usual_reason() {
             Some(usual)
                 if input.is_none_or(|input| stands_in(input, &self.reason))
-                    || names_of(input, &self.reason) =>
+                    // A part with digits in it names one thing among many.
+                    || InputWords::of(input).is_repeated_by_name(&self.reason) =>
             {
                 Self { reason: usual.to_owned(), cause: None, ..self }
             }
             Some(_) | None => self,
         }
     }
-}
-
-/// Whether a part of a code with digits in it, which names one thing among many, stands in the input.
-fn names_of(input: Option<&Value>, code: &str) -> bool {
-    InputWords::of(input).is_repeated_by_name(code)
 }
 
 /// Whether a code is one of the texts, numbers or keys of a value, or a word of one.

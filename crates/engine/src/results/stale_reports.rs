@@ -4,11 +4,12 @@
 //! What was counted within the last second is lost if the process is killed. Nothing is refused or delayed for the sake of the count.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use domain::JobId;
 use domain::job::JobCommand;
 
+use crate::locked::Locked;
 use crate::{Engine, Order, Spawn, Timer};
 
 /// How long counts of one job are put together.
@@ -53,7 +54,7 @@ impl StaleReports {
 
     fn count(self: &Arc<Self>, of: (JobId, Counted)) {
         {
-            let mut pending = self.pending();
+            let mut pending = self.pending.locked();
             if let Some(count) = pending.get_mut(&of) {
                 *count = count.saturating_add(1);
                 return;
@@ -72,7 +73,7 @@ impl StaleReports {
     }
 
     async fn write(&self, of: (JobId, Counted)) {
-        let Some(count) = self.pending().remove(&of) else { return };
+        let Some(count) = self.pending.locked().remove(&of) else { return };
         let (job_id, counted) = of;
         let (command, actor) = match counted {
             Counted::StaleReports => (JobCommand::CountStaleReports { count }, STALE_REPORTS_ACTOR),
@@ -81,10 +82,6 @@ impl StaleReports {
         if let Err(error) = self.engine.execute(Order::new(job_id.clone(), command, Arc::from(actor))).await {
             tracing::info!(record = %job_id, code = error.code(), count, "{counted:?} not written down: {error}");
         }
-    }
-
-    fn pending(&self) -> MutexGuard<'_, HashMap<(JobId, Counted), u32>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -119,7 +116,7 @@ mod tests {
         for number in 0..=MAX_JOBS {
             counts.note(&job(number));
         }
-        let of = |number: usize| counts.pending().get(&(job(number), Counted::StaleReports)).copied();
+        let of = |number: usize| counts.pending.locked().get(&(job(number), Counted::StaleReports)).copied();
         assert_eq!((of(0), of(MAX_JOBS - 1), of(MAX_JOBS)), (Some(1), Some(1), None));
         assert_eq!(kept.0.lock().unwrap().len(), MAX_JOBS, "no task for what is not counted");
         // Jobs that are known are counted on, and one that is written down makes room for another.
@@ -131,6 +128,6 @@ mod tests {
         counts.note(&job(MAX_JOBS));
         assert_eq!((of(0), of(MAX_JOBS)), (None, Some(1)));
         counts.note(&job(MAX_JOBS + 1));
-        assert_eq!((of(MAX_JOBS + 1), counts.pending().len()), (None, MAX_JOBS));
+        assert_eq!((of(MAX_JOBS + 1), counts.pending.locked().len()), (None, MAX_JOBS));
     }
 }

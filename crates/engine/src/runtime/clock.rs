@@ -9,12 +9,11 @@ mod neighbours;
 mod shared;
 mod system;
 
-use std::future::Future;
-use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
 use domain::Timestamp;
 use domain::timeline::{News, Steps};
+use futures::future::BoxFuture;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
 
@@ -44,7 +43,7 @@ pub trait Clock: Send + Sync {
 /// A clock that one can wait on.
 pub trait Timer: Clock {
     /// Ends when that time has come, or when the clock was set back: whoever waits looks again.
-    fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()>;
 
     /// Whether time passes by itself. Where it does not, nothing may wait for a little more of it.
     fn runs_by_itself(&self) -> bool {
@@ -169,7 +168,7 @@ impl Clock for ManualClock {
 }
 
 impl Timer for ManualClock {
-    fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             // The sender is ours: it outlives every sleeper.
             let _ = self.micros.subscribe().wait_for(|micros| *micros >= at.micros()).await;
@@ -270,7 +269,7 @@ mod tests {
     }
 
     impl Timer for Jumping {
-        fn sleep_until(&self, _: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        fn sleep_until(&self, _: Timestamp) -> BoxFuture<'_, ()> {
             let mut changes = self.0.subscribe();
             Box::pin(async move {
                 let _ = changes.changed().await;

@@ -1,10 +1,9 @@
 //! Where tasks run: on the runtime, or inside a simulation of it.
 
-use std::future::Future;
-use std::pin::Pin;
+use futures::future::BoxFuture;
 
 /// What a task does.
-pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type Task = BoxFuture<'static, ()>;
 
 /// Starts tasks that go on by themselves.
 pub trait Spawn: Send + Sync {

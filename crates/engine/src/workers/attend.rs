@@ -1,12 +1,10 @@
 //! Attends to jobs that are due: expires them, ends lost leases and cancels without confirmation, makes waiting ones ready,
 //! retires old ones. All of these are one round, because all of them are one index.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::{Lease, OwnerId, RecordId, RecordKind, Timestamp};
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use store::{StoreError, Take, Taken};
 
 use super::due_times::DueTimes;
@@ -44,7 +42,7 @@ impl AttendJobs {
         if self.attempts.as_ref().is_some_and(|attempts| !attempts.is_sure()) {
             return Ok(Next::At(now.plus_seconds(UNSURE_SECONDS)));
         }
-        if let Some(next) = self.due_times.nothing_before(now, self.wakes.take_job_due_at()) {
+        if let Some(next) = self.due_times.nothing_before(now, self.wakes.jobs.take()) {
             return Ok(next);
         }
         let take = Take::by(self.owner.clone(), now, self.lease, BATCH).until_next_commit();
@@ -90,11 +88,11 @@ impl Worker for AttendJobs {
         "attend_jobs"
     }
 
-    fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>> {
+    fn round(&self, now: Timestamp) -> BoxFuture<'_, Result<Next, EngineError>> {
         Box::pin(self.attend_due(now))
     }
 
-    fn woken(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(self.wakes.job_due())
+    fn woken(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.wakes.jobs.woken())
     }
 }

@@ -1,15 +1,15 @@
 //! Dispatches jobs that are ready: asks the lanes that have something and the slots that are free, and starts an attempt for each.
 
 use std::collections::BTreeSet;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use domain::job::is_pulled;
 use domain::{OwnerId, Timestamp};
+use futures::future::BoxFuture;
 use store::Take;
 
 use super::{Next, Worker};
+use crate::locked::Locked;
 use crate::{Attempts, Engine, EngineError, Wakes};
 
 /// Jobs taken from one lane at once.
@@ -52,14 +52,14 @@ impl DispatchJobs {
             return Ok(next);
         }
         self.learn_lanes().await?;
-        let asked = std::mem::take(&mut self.lanes().maybe_ready);
+        let asked = std::mem::take(&mut self.lanes.locked().maybe_ready);
         let mut next = Next::WhenWoken;
         for lane in &asked {
             if is_pulled(lane) || self.attempts.is_pinned_elsewhere(lane) {
                 continue;
             }
             if now < self.strangers_from && !self.attempts.serves(lane) {
-                self.lanes().maybe_ready.insert(lane.clone());
+                self.lanes.locked().maybe_ready.insert(lane.clone());
                 next = sooner(next, Next::At(self.strangers_from));
                 continue;
             }
@@ -69,21 +69,21 @@ impl DispatchJobs {
                     Ok(true) => continue,
                     Ok(false) => {}
                     Err(error) => {
-                        self.lanes().maybe_ready.extend(asked.iter().cloned());
+                        self.lanes.locked().maybe_ready.extend(asked.iter().cloned());
                         return Err(error);
                     }
                 }
             }
             if let Some(until) = self.attempts.left_alone_until(lane, now) {
                 // The end of an attempt and a reset wake us too.
-                self.lanes().maybe_ready.insert(lane.clone());
+                self.lanes.locked().maybe_ready.insert(lane.clone());
                 next = sooner(next, Next::At(until));
                 continue;
             }
             let limit = self.attempts.free_slots(lane).min(BATCH);
             if limit == 0 {
                 // A slot that becomes free wakes us.
-                self.lanes().maybe_ready.insert(lane.clone());
+                self.lanes.locked().maybe_ready.insert(lane.clone());
                 continue;
             }
             let take = Take::by(self.owner.clone(), now, self.attempts.lease(), limit).until_next_commit();
@@ -92,12 +92,12 @@ impl DispatchJobs {
                 Err(error) => {
                     // Some may have been taken all the same: the ends of their leases bring them back.
                     self.wakes.due(self.attempts.lease().expires_at(now));
-                    self.lanes().maybe_ready.extend(asked.iter().cloned());
+                    self.lanes.locked().maybe_ready.extend(asked.iter().cloned());
                     return Err(error.into());
                 }
             };
             if taken.len() == limit {
-                self.lanes().maybe_ready.insert(lane.clone());
+                self.lanes.locked().maybe_ready.insert(lane.clone());
                 next = Next::Now;
             }
             for one in taken {
@@ -110,22 +110,18 @@ impl DispatchJobs {
     async fn learn_lanes(&self) -> Result<(), EngineError> {
         let woken = self.wakes.take_lanes();
         let asked = {
-            let mut lanes = self.lanes();
+            let mut lanes = self.lanes.locked();
             lanes.maybe_ready.extend(woken);
             lanes.asked &= !self.wakes.take_look_at_lanes();
             lanes.asked
         };
         if !asked {
             let ready = self.engine.store().ready_lanes().await?;
-            let mut lanes = self.lanes();
+            let mut lanes = self.lanes.locked();
             lanes.maybe_ready.extend(ready);
             lanes.asked = true;
         }
         Ok(())
-    }
-
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
-        self.lanes.lock().expect("no holder of the lock panics")
     }
 }
 
@@ -134,11 +130,11 @@ impl Worker for DispatchJobs {
         "dispatch_jobs"
     }
 
-    fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>> {
+    fn round(&self, now: Timestamp) -> BoxFuture<'_, Result<Next, EngineError>> {
         Box::pin(self.dispatch_ready(now))
     }
 
-    fn woken(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn woken(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.wakes.job_ready())
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! A worker may gather: what becomes due within the same few milliseconds is then asked for together, at their end.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use domain::Timestamp;
 use domain::time::earliest;
 
 use super::Next;
+use crate::locked::Locked;
 
 /// The earliest due time, if it is known.
 #[derive(Default)]
@@ -34,7 +35,7 @@ impl DueTimes {
 
     /// When to come back if nothing is due now; none if the store must be asked. `noted` is what commits have named since.
     pub(super) fn nothing_before(&self, now: Timestamp, noted: Option<Timestamp>) -> Option<Next> {
-        let mut known = self.lock();
+        let mut known = self.known.locked();
         if let Known::NothingBefore(at) = *known
             && let at = earliest(at, noted)
             && at.is_none_or(|at| now < self.span_end(at))
@@ -49,7 +50,7 @@ impl DueTimes {
 
     /// The store has said when the next one is due.
     pub(super) fn learned(&self, at: Option<Timestamp>) -> Next {
-        *self.lock() = Known::NothingBefore(at);
+        *self.known.locked() = Known::NothingBefore(at);
         self.next(at)
     }
 
@@ -63,10 +64,6 @@ impl DueTimes {
             None | Some(0) => at,
             Some(into_span) => at.plus_micros(self.gathered_micros - into_span),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().expect("no holder of the lock panics")
     }
 }
 

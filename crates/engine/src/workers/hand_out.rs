@@ -1,11 +1,10 @@
 //! Hands jobs out to those who pull: takes for all who wait in a lane at once, under their own names. A lane that had nothing is
 //! not asked again before something has happened in it.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::Timestamp;
+use futures::future::BoxFuture;
 use store::Take;
 
 use super::{Next, Worker};
@@ -83,11 +82,11 @@ impl Worker for HandOutJobs {
         "hand_out_jobs"
     }
 
-    fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>> {
+    fn round(&self, now: Timestamp) -> BoxFuture<'_, Result<Next, EngineError>> {
         Box::pin(self.hand_out(now))
     }
 
-    fn woken(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn woken(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.pulls.asked())
     }
 }

@@ -1,10 +1,9 @@
 //! Writes down who has come and who has gone, many at once. While nobody does, it asks nothing of the store.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::Timestamp;
+use futures::future::BoxFuture;
 use store::MAX_SIGHTINGS;
 
 use super::{Next, Worker};
@@ -40,11 +39,11 @@ impl Worker for NotePresence {
         "note_presence"
     }
 
-    fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>> {
+    fn round(&self, now: Timestamp) -> BoxFuture<'_, Result<Next, EngineError>> {
         Box::pin(self.note(now))
     }
 
-    fn woken(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn woken(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.presences.changed())
     }
 }

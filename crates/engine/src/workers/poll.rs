@@ -1,10 +1,9 @@
 //! Polls operations that are due: takes as many as there are places, and asks each service in a task of its own.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::{RecordKind, Timestamp};
+use futures::future::BoxFuture;
 
 use super::due_times::DueTimes;
 use super::{Next, Worker};
@@ -38,7 +37,7 @@ impl PollOperations {
         if let Some(next) = Next::if_nothing_is_taken(self.polls.may_take(), now) {
             return Ok(next);
         }
-        if let Some(next) = self.due_times.nothing_before(now, self.wakes.take_operation_due_at()) {
+        if let Some(next) = self.due_times.nothing_before(now, self.wakes.operations.take()) {
             return Ok(next);
         }
         let limit = self.polls.free().min(BATCH);
@@ -73,11 +72,11 @@ impl Worker for PollOperations {
         "external_polling_loop.tick_failed"
     }
 
-    fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>> {
+    fn round(&self, now: Timestamp) -> BoxFuture<'_, Result<Next, EngineError>> {
         Box::pin(self.poll_due(now))
     }
 
-    fn woken(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(self.wakes.operation_due_or_place())
+    fn woken(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.wakes.operations.woken())
     }
 }

@@ -1,14 +1,12 @@
 //! Goes on with records of every kind without a worker of its own when they are due, as they are prepared for it: events that wait are
 //! settled, with all that they start in one commit, and runs begin the steps that nobody has begun yet.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::event::{EventCommand, MAX_ROUTES, Settler};
 use domain::time::earliest;
 use domain::{Lease, OwnerId, Record, Refusal, Timestamp};
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use store::{StoreError, Sweep, Take, Taken};
 
 use super::due_times::DueTimes;
@@ -46,7 +44,7 @@ impl RouteEvents {
         if let Some(next) = Next::if_nothing_is_taken(self.standing.may_take(self.lease), now) {
             return Ok(next);
         }
-        if let Some(next) = self.due_times.nothing_before(now, self.wakes.take_routing_due_at()) {
+        if let Some(next) = self.due_times.nothing_before(now, self.wakes.records.take()) {
             return Ok(next);
         }
         let mut more = false;
@@ -136,11 +134,11 @@ impl Worker for RouteEvents {
         "route_events"
     }
 
-    fn round(&self, now: Timestamp) -> Pin<Box<dyn Future<Output = Result<Next, EngineError>> + Send + '_>> {
+    fn round(&self, now: Timestamp) -> BoxFuture<'_, Result<Next, EngineError>> {
         Box::pin(self.route(now))
     }
 
-    fn woken(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(self.wakes.routing())
+    fn woken(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.wakes.records.woken())
     }
 }

@@ -22,6 +22,7 @@ use tokio::task::JoinHandle;
 
 use super::answered;
 use super::verdict::{Verdict, Watch, verdict};
+use crate::locked::Locked;
 use crate::timekeeper::{is_near, move_timers_in_passes};
 use crate::{Clock, Engine, EngineError, SharedClock, Wakes, rounded_seconds};
 
@@ -95,7 +96,7 @@ impl Agreement {
                 self.disagree(departure.by_micros, lasted).await?;
             }
             None => {
-                self.lock_watch().forget();
+                self.watch.locked().forget();
                 if self.sees_a_step.load(Ordering::Relaxed) {
                     answered(self.store.see_step(&self.node_id, None)).await?;
                     self.sees_a_step.store(false, Ordering::Relaxed);
@@ -113,11 +114,7 @@ impl Agreement {
         for _ in 0..MAX_TRIES {
             // What was measured before the server's clock was set says nothing.
             answered(self.store.pulse(&self.node_id)).await?;
-            let known = answered(self.store.clock()).await?;
-            if known.revision != self.clock.revision() {
-                self.take_over(known);
-                continue;
-            }
+            let Some(known) = self.known_to_this_clock().await? else { continue };
             let departure = self.clock.departure();
             if let Some(departure) = departure
                 && known.correction_micros == 0
@@ -142,7 +139,7 @@ impl Agreement {
 
     /// Waits until this node has moved the timers of a step that it has adopted, as far as can be done at once.
     pub async fn moved(&self) {
-        let moving = self.moving.lock().expect("no holder of the lock panics").take();
+        let moving = self.moving.locked().take();
         if let Some(moving) = moving {
             let _ = moving.await;
         }
@@ -151,7 +148,7 @@ impl Agreement {
     async fn disagree(&self, by_micros: i64, lasted: u64) -> Result<(), EngineError> {
         self.sees_a_step.store(true, Ordering::Relaxed);
         let sights = answered(self.store.see_step(&self.node_id, Some(by_micros))).await?;
-        let others = self.lock_watch().look(&self.node_id, &sights, self.clock.boot());
+        let others = self.watch.locked().look(&self.node_id, &sights, self.clock.boot());
         match verdict(by_micros, lasted, self.clock.adopt_after_seconds(), &others) {
             Verdict::Wait => Ok(()),
             Verdict::Correct => self.correct(by_micros).await,
@@ -161,11 +158,7 @@ impl Agreement {
                 Ok(())
             }
             Verdict::Adopt if self.clock.status().adopted_by_itself => {
-                let known = answered(self.store.clock()).await?;
-                if known.revision != self.clock.revision() {
-                    self.take_over(known);
-                    return Ok(());
-                }
+                let Some(known) = self.known_to_this_clock().await? else { return Ok(()) };
                 tracing::warn!("no two nodes agree on the store's time: the server's clock decides");
                 let by_micros = by_micros.saturating_sub(known.correction_micros);
                 self.adopt(known.revision, by_micros, Arc::from(CLOCK)).await.map(|_| ())
@@ -178,18 +171,13 @@ impl Agreement {
     async fn others_agree_with_the_store(&self, by_micros: i64) -> Result<bool, EngineError> {
         let sights = answered(self.store.see_step(&self.node_id, Some(by_micros))).await?;
         self.sees_a_step.store(true, Ordering::Relaxed);
-        let others = self.lock_watch().look(&self.node_id, &sights, self.clock.boot());
+        let others = self.watch.locked().look(&self.node_id, &sights, self.clock.boot());
         Ok(others.iter().any(|other| other.was_heard && other.by_micros.is_none()))
     }
 
     /// The server's clock was set by so much: store time goes on.
     async fn correct(&self, by_micros: i64) -> Result<(), EngineError> {
-        let known = answered(self.store.clock()).await?;
-        if known.revision != self.clock.revision() {
-            // Another node was first: the step that was seen may be corrected already.
-            self.take_over(known);
-            return Ok(());
-        }
+        let Some(known) = self.known_to_this_clock().await? else { return Ok(()) };
         let micros = known.correction_micros.saturating_sub(by_micros);
         // The server's clock is right again, but for what is followed anyway.
         let micros = if micros.saturating_abs() <= FOLLOWED_MICROS { 0 } else { micros };
@@ -214,11 +202,7 @@ impl Agreement {
         if micros == 0 || !lasted || self.clock.waits_for_operator() {
             return Ok(());
         }
-        let known = answered(self.store.clock()).await?;
-        if known.revision != self.clock.revision() {
-            self.take_over(known);
-            return Ok(());
-        }
+        let Some(known) = self.known_to_this_clock().await? else { return Ok(()) };
         self.adopt(known.revision, micros.saturating_neg(), Arc::from(CLOCK)).await.map(|_| ())
     }
 
@@ -254,7 +238,7 @@ impl Agreement {
     /// In a task of its own: heartbeats go on.
     fn begin_to_move(&self, adopted: Adopted, passes: u8) {
         let moving = tokio::spawn(move_timers_in_passes(self.engine.clone(), adopted, passes));
-        *self.moving.lock().expect("no holder of the lock panics") = Some(moving);
+        *self.moving.locked() = Some(moving);
     }
 
     /// A node that has adopted a step may have died before it moved the timers.
@@ -262,7 +246,7 @@ impl Agreement {
         let Some((adopted, passes)) = self.clock.unmoved() else { return Ok(()) };
         let boot = self.clock.boot();
         let since = {
-            let mut left = self.left.lock().expect("no holder of the lock panics");
+            let mut left = self.left.locked();
             match &*left {
                 Some((known, known_passes, since)) if (known, *known_passes) == (&adopted, passes) => *since,
                 Some(_) | None => {
@@ -283,7 +267,7 @@ impl Agreement {
                 "whoever adopted the step of the clock did not move all timers: this node goes on"
             );
             self.begin_to_move(adopted, passes);
-            *self.left.lock().expect("no holder of the lock panics") = None;
+            *self.left.locked() = None;
         }
         self.clock.hear_of_unmoved(now_left);
         Ok(())
@@ -292,10 +276,10 @@ impl Agreement {
     /// A node that is started again on this machine goes on by the machine's clock, also if the server's was set meanwhile.
     async fn keep_anchor(&self) -> Result<(), EngineError> {
         let Some((anchor, revision)) = self.clock.anchor() else { return Ok(()) };
-        let kept = *self.anchor.lock().expect("no holder of the lock panics");
+        let kept = *self.anchor.locked();
         if kept.is_none_or(|(kept, of)| of != revision || !is_near(kept, anchor)) {
             answered(self.store.keep_anchor(anchor, revision)).await?;
-            *self.anchor.lock().expect("no holder of the lock panics") = Some((anchor, revision));
+            *self.anchor.locked() = Some((anchor, revision));
         }
         Ok(())
     }
@@ -306,14 +290,21 @@ impl Agreement {
         Ok(())
     }
 
-    fn take_over(&self, known: StoreClock) {
-        self.clock.learn(known);
-        self.lock_watch().forget();
-        self.wakes.look_again();
+    /// What the store knows of its time, if this clock knows the same. Else another node was first: a step that was seen may be corrected
+    /// already.
+    async fn known_to_this_clock(&self) -> Result<Option<StoreClock>, EngineError> {
+        let known = answered(self.store.clock()).await?;
+        if known.revision == self.clock.revision() {
+            return Ok(Some(known));
+        }
+        self.take_over(known);
+        Ok(None)
     }
 
-    fn lock_watch(&self) -> std::sync::MutexGuard<'_, Watch> {
-        self.watch.lock().expect("no holder of the lock panics")
+    fn take_over(&self, known: StoreClock) {
+        self.clock.learn(known);
+        self.watch.locked().forget();
+        self.wakes.look_again();
     }
 }
 

@@ -4,17 +4,17 @@
 //! measured is store time, and the same for all. A difference that is small is followed. A large one is a step of the server's clock, or of
 //! this machine's: this node goes on by its boot-time clock, and its membership finds out which of the two it is (`membership/agreement.rs`).
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use domain::Timestamp;
 use domain::timeline::{Anchor, Departure, FOLLOWED_MICROS, Step, Steps, Timeline};
+use futures::future::BoxFuture;
 use store::{Adopted, StoreClock};
 use tokio::sync::watch;
 
 use super::{Clock, ClockStatus, Timer, announce, boot_clock, boot_id, sleep_until};
+use crate::locked::Locked;
 
 /// The clock of a store that several nodes share.
 pub struct SharedClock {
@@ -114,7 +114,7 @@ impl SharedClock {
 
     /// How long ago the store's clock was last measured.
     pub fn measured_ago(&self) -> Duration {
-        let mut state = self.state.lock().expect("no holder of the lock panics");
+        let mut state = self.state.locked();
         self.measure(&mut state);
         let passed = self.boot().saturating_sub(state.measured.heard_at_boot);
         Duration::from_micros(u64::try_from(passed).unwrap_or_default())
@@ -128,7 +128,7 @@ impl SharedClock {
 
     /// What this clock knows of the store's time is as of this revision.
     pub fn revision(&self) -> i64 {
-        self.state.lock().expect("no holder of the lock panics").revision
+        self.state.locked().revision
     }
 
     /// Takes over what the store knows of its time: the correction in force, and the steps that were adopted.
@@ -138,7 +138,7 @@ impl SharedClock {
     pub fn learn(&self, known: StoreClock) {
         let boot = self.boot();
         let newest = (self.measurements)();
-        let mut state = self.state.lock().expect("no holder of the lock panics");
+        let mut state = self.state.locked();
         let unknown = known.steps.as_slice().iter().filter(|step| !state.steps.as_slice().contains(step));
         let unknown: Vec<Step> = unknown.copied().collect();
         let by_micros: i64 = unknown.iter().map(|step| step.by_micros()).sum();
@@ -173,12 +173,12 @@ impl SharedClock {
 
     /// The step over which timers must still be moved as far as is known, and how often.
     pub(crate) fn unmoved(&self) -> Option<(Adopted, u8)> {
-        self.state.lock().expect("no holder of the lock panics").unmoved.clone()
+        self.state.locked().unmoved.clone()
     }
 
     /// What the store knows of that now.
     pub(crate) fn hear_of_unmoved(&self, unmoved: Option<(Adopted, u8)>) {
-        self.state.lock().expect("no holder of the lock panics").unmoved = unmoved;
+        self.state.locked().unmoved = unmoved;
     }
 
     /// The boot-time clock that it goes by.
@@ -189,7 +189,7 @@ impl SharedClock {
     /// What whoever is started again on this machine must know, and as of which revision; none while this clock and the store's disagree.
     pub(crate) fn anchor(&self) -> Option<(Anchor, i64)> {
         self.now_at(self.boot());
-        let state = self.state.lock().expect("no holder of the lock panics");
+        let state = self.state.locked();
         let agrees = state.timeline.departure().is_none();
         let boot = self.boot_clock.boot;
         (agrees && boot != 0).then(|| (state.timeline.anchor(boot), state.revision))
@@ -198,12 +198,12 @@ impl SharedClock {
     /// How the store's clock disagrees with this machine's, if it does: the correction does not account for it.
     pub fn departure(&self) -> Option<Departure> {
         self.now_at(self.boot());
-        self.state.lock().expect("no holder of the lock panics").timeline.departure()
+        self.state.locked().timeline.departure()
     }
 
     /// This machine's clock was the odd one: goes on with the others. The jump that it makes, if it makes one.
     pub fn follow_the_store(&self) -> Option<Step> {
-        let mut state = self.state.lock().expect("no holder of the lock panics");
+        let mut state = self.state.locked();
         let step = state.timeline.step_to_wall();
         if let Some(step) = step {
             tracing::warn!(
@@ -224,13 +224,13 @@ impl SharedClock {
 
     /// The correction in force as it was last measured, and since when.
     pub fn correction(&self) -> (i64, Option<Timestamp>) {
-        let state = self.state.lock().expect("no holder of the lock panics");
+        let state = self.state.locked();
         (state.measured.correction_micros, state.corrected_since)
     }
 
     /// Whether the correction stays until an operator says otherwise.
     pub fn waits_for_operator(&self) -> bool {
-        self.state.lock().expect("no holder of the lock panics").ahead_at_start
+        self.state.locked().ahead_at_start
     }
 
     fn measure(&self, state: &mut State) {
@@ -242,7 +242,7 @@ impl SharedClock {
     }
 
     fn now_at(&self, boot: i64) -> Timestamp {
-        let mut state = self.state.lock().expect("no holder of the lock panics");
+        let mut state = self.state.locked();
         self.measure(&mut state);
         let estimate = state.measured.carried_to(boot);
         let reading = state.timeline.observe(boot, estimate);
@@ -266,12 +266,12 @@ impl Clock for SharedClock {
     }
 
     fn steps(&self) -> Steps {
-        self.state.lock().expect("no holder of the lock panics").steps.clone()
+        self.state.locked().steps.clone()
     }
 
     fn status(&self) -> ClockStatus {
         let now = self.now();
-        let state = self.state.lock().expect("no holder of the lock panics");
+        let state = self.state.locked();
         let departure = state.timeline.departure();
         let off_by = departure.map_or(0, |departure| departure.by_micros) - state.measured.correction_micros;
         let since = departure.map(|departure| departure.since).or(state.corrected_since);
@@ -288,7 +288,7 @@ impl Clock for SharedClock {
 }
 
 impl Timer for SharedClock {
-    fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()> {
         Box::pin(sleep_until(self, self.jumps.subscribe(), at))
     }
 }

@@ -1,15 +1,15 @@
 //! The clock of a machine that has its store for itself: the boot-time clock, compared with the wall clock.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Mutex;
 
 use domain::Timestamp;
 use domain::timeline::{Anchor, Reading, Step, Steps, Timeline};
+use futures::future::BoxFuture;
 use store::StoreClock;
 use tokio::sync::watch;
 
 use super::{Clock, ClockStatus, Timer, announce, boot_clock, boot_id, sleep_until, wall_clock};
+use crate::locked::Locked;
 
 /// The clock of this machine, on the timeline of its store.
 pub struct SystemClock {
@@ -71,7 +71,7 @@ impl SystemClock {
     }
 
     fn read<T>(&self, look: impl FnOnce(Reading, &mut State) -> T) -> T {
-        let mut state = self.state.lock().expect("no holder of the lock panics");
+        let mut state = self.state.locked();
         let (boot, wall) = both_clocks();
         let reading = state.timeline.observe(boot, wall);
         if let Some(news) = reading.news {
@@ -105,7 +105,7 @@ impl Clock for SystemClock {
     }
 
     fn steps(&self) -> Steps {
-        self.state.lock().expect("no holder of the lock panics").steps.clone()
+        self.state.locked().steps.clone()
     }
 
     fn status(&self) -> ClockStatus {
@@ -125,7 +125,7 @@ impl Clock for SystemClock {
 }
 
 impl Timer for SystemClock {
-    fn sleep_until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()> {
         Box::pin(sleep_until(self, self.jumps.subscribe(), at))
     }
 }
