@@ -27,11 +27,12 @@ pub mod run;
 pub mod time;
 mod words;
 pub use limits::limit;
-pub use record::{attention, decision, kind, refusal};
+pub use record::{attention, checkpoint, decision, kind, refusal};
 pub use time::{duration, timeline, timers};
 
 pub use attention::Attention;
 pub use body::{BodyName, BodyRef, Digest};
+pub use checkpoint::{Checkpoint, Checksum};
 pub use claim::{Claim, Fence, Lease};
 pub use decision::{Consequence, Decision, MAX_CONSEQUENCES, MAX_NOTIFIED};
 pub use event::EventId;

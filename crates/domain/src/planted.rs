@@ -169,6 +169,12 @@ bugs! {
     OddClockNotFollowed,
     /// Nodes that all see different steps wait for each other for ever.
     DisagreementNotEnded,
+    /// A checkpoint holds the state after the facts of its commit, which are folded into it once more.
+    CheckpointOfLaterState,
+    /// A checkpoint goes with the facts before it.
+    CheckpointDropsItself,
+    /// The bodies that a state names go with the facts before its checkpoint.
+    CheckpointTakesBodies,
 }
 
 #[cfg(feature = "planted-bugs")]

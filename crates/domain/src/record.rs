@@ -3,6 +3,7 @@
 //! The list below is the only one of them. The rules of a kind are in its own module; what is asked of every record is `Kind`.
 
 pub mod attention;
+pub mod checkpoint;
 pub mod decision;
 mod dispatch;
 pub mod kind;
@@ -16,6 +17,7 @@ use thiserror::Error;
 use dispatch::records;
 
 use crate::attention::{Attention, Retention};
+use crate::checkpoint::{Checkpoint, Written};
 use crate::event::{Event, EventCommand, EventFact, EventId};
 use crate::job::{Job, JobCommand, JobFact, JobId};
 use crate::kind::{Kind, Removal};

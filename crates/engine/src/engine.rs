@@ -1,9 +1,11 @@
 //! `execute(order)`: the only way to the ledger.
 
 use std::borrow::Cow;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use domain::attention::Retention;
+use domain::checkpoint::CHECKPOINT_AFTER;
 use domain::job::JobCommand;
 use domain::planted::{Bug, planted};
 use domain::record::{apply, decide};
@@ -31,6 +33,7 @@ pub struct Engine {
     ids: Arc<dyn Ids>,
     retention: Retention,
     lease: Lease,
+    checkpoint_after: NonZeroU64,
     watches: Vec<Arc<dyn CommitWatch>>,
     preparation: Option<Arc<dyn Preparation>>,
     siblings: Arc<Siblings>,
@@ -85,6 +88,7 @@ impl Engine {
             ids,
             retention,
             lease: Lease::DEFAULT,
+            checkpoint_after: CHECKPOINT_AFTER,
             watches: Vec::new(),
             preparation: None,
             siblings: Arc::default(),
@@ -94,6 +98,12 @@ impl Engine {
     /// The same engine, whose callers have this lease.
     pub fn leasing(mut self, lease: Lease) -> Self {
         self.lease = lease;
+        self
+    }
+
+    /// The same engine, whose open records write a checkpoint after so many facts.
+    pub fn checkpointing_after(mut self, facts: NonZeroU64) -> Self {
+        self.checkpoint_after = facts;
         self
     }
 
@@ -340,6 +350,7 @@ impl Engine {
             now: self.clock.now(),
             steps: self.clock.steps(),
             lease: self.lease,
+            checkpoint_after: self.checkpoint_after,
             preparation: self.preparation(),
         }
     }

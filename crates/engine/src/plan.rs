@@ -4,10 +4,12 @@
 //! decisions before it left. Either everything is allowed, or nothing is written.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use domain::ask::AskChange;
 use domain::attention::Retention;
+use domain::checkpoint;
 use domain::follow::{Before, ChangeEffects, follow};
 use domain::job::{Job, JobFact};
 use domain::operation::OperationFact;
@@ -16,10 +18,13 @@ use domain::record::{apply, decide};
 use domain::timeline::Steps;
 use domain::timers;
 use domain::{
-    BodyName, Command, Consequence, Decision, Fact, Fence, Lease, MAX_CONSEQUENCES, MAX_NOTIFIED, Record,
-    RecordId, Refusal, Timestamp,
+    BodyName, Checkpoint, Command, Consequence, Decision, Fact, Fence, Lease, MAX_CONSEQUENCES, MAX_NOTIFIED,
+    Record, RecordId, Refusal, Timestamp,
 };
-use store::{Change, Commit, Head, Loaded, NewBody, NewFact, Remembered, Removal, Store, Urgency};
+use store::{
+    Change, Commit, Head, Loaded, NewBody, NewFact, Remembered, Removal, Store, Urgency, VIEW_FORMAT,
+    encode_fact, limits,
+};
 
 use crate::kept::Bodies;
 use crate::preparation::{FollowUps, Preparation};
@@ -42,6 +47,8 @@ pub(crate) enum Plan {
 struct Working {
     expected: Head,
     state: Option<Record>,
+    /// The state before the facts, if this may be where a checkpoint of it is due.
+    before: Option<Record>,
     facts: Vec<Fact>,
     source: Source,
 }
@@ -57,17 +64,23 @@ enum Source {
 
 impl Working {
     fn absent() -> Self {
-        Self { expected: Head::default(), state: None, facts: Vec::new(), source: Source::Store }
+        Self {
+            expected: Head::default(),
+            state: None,
+            before: None,
+            facts: Vec::new(),
+            source: Source::Store,
+        }
     }
 
     fn of(loaded: Loaded) -> Self {
         let state = Some(Arc::unwrap_or_clone(loaded.record));
-        Self { expected: loaded.head, state, facts: Vec::new(), source: Source::Store }
+        Self { expected: loaded.head, state, ..Self::absent() }
     }
 
     fn remembered(remembered: Remembered) -> Self {
         let state = Some(Arc::unwrap_or_clone(remembered.record));
-        Self { expected: remembered.head, state, facts: Vec::new(), source: Source::Memory }
+        Self { expected: remembered.head, state, source: Source::Memory, ..Self::absent() }
     }
 
     /// Whether it is only remembered, and no commit will prove it.
@@ -92,6 +105,8 @@ pub(crate) struct Planner<'a> {
     /// Where store time has jumped: what was set before is moved before anything is decided on it.
     pub(crate) steps: Steps,
     pub(crate) lease: Lease,
+    /// After how many facts an open record writes a checkpoint.
+    pub(crate) checkpoint_after: NonZeroU64,
     /// Who is asked what the end of a record means.
     pub(crate) preparation: Option<&'a dyn Preparation>,
 }
@@ -292,6 +307,12 @@ impl Planner<'_> {
     }
 
     fn fold(&self, id: &RecordId, working: &mut Working, facts: Vec<Fact>) -> Result<(), EngineError> {
+        if working.facts.is_empty() {
+            let (version, most) = (working.expected.version, limits::MAX_FACTS_PER_CHANGE);
+            let may_be_due =
+                |state: &&Record| checkpoint::may_be_due(state, version, most, self.checkpoint_after);
+            working.before = working.state.as_ref().filter(may_be_due).cloned();
+        }
         for fact in facts {
             apply(&mut working.state, id, &fact, self.now)
                 .map_err(|misfold| EngineError::Store(store::StoreError::Broken(misfold.to_string())))?;
@@ -355,9 +376,12 @@ impl Planner<'_> {
         order: &Order,
         told: &[OrderBody],
         id: RecordId,
-        working: Working,
+        mut working: Working,
         record: Arc<Record>,
     ) -> Change {
+        if let Some(checkpoint) = self.checkpoint(&mut working, &record) {
+            working.facts.insert(0, checkpoint);
+        }
         let bodies = order.bodies.iter().chain(told).filter(|body| body.record == id);
         let bodies = bodies.map(|body| body.body.clone()).filter(|new| is_kept(&record, new));
         let named = |fact| NewFact { id: self.ids.fact_id(), fact };
@@ -371,6 +395,19 @@ impl Planner<'_> {
             record,
             id,
         }
+    }
+
+    /// The checkpoint that the change of a record begins with, if one is due. A state that is too large for one keeps its facts.
+    fn checkpoint(&self, working: &mut Working, record: &Record) -> Option<Fact> {
+        let before = working.before.take()?;
+        let Head { version, checksum } = working.expected;
+        if !checkpoint::is_due(record, version, &working.facts, self.checkpoint_after) {
+            return None;
+        }
+        let state = if planted(Bug::CheckpointOfLaterState) { record.clone() } else { before };
+        let checkpointed = Box::new(Checkpoint::new(VIEW_FORMAT, checksum, state));
+        let fact = Fact::Checkpointed { checkpointed };
+        (encode_fact(&fact).len() <= limits::MAX_CHECKPOINT_BYTES).then_some(fact)
     }
 
     fn commit(&self, order: &Order, changes: Vec<Change>) -> Commit {

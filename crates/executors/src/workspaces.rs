@@ -253,7 +253,7 @@ impl CommitWatch for Workspaces {
             let RecordId::Run(run_id) = &change.id else { continue };
             match change.removal {
                 Removal::Bodies | Removal::Record => self.remove(run_id),
-                Removal::Nothing | Removal::Errors => {}
+                Removal::Nothing | Removal::Errors | Removal::OlderFacts => {}
             }
         }
     }

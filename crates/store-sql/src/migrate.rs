@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::OpenError;
 
 /// The schema that this longhaul works with.
-pub const SCHEMA_VERSION: i64 = 15;
+pub const SCHEMA_VERSION: i64 = 16;
 
 struct Migration {
     up: &'static str,
@@ -13,7 +13,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 15] = [
+const MIGRATIONS: [Migration; 16] = [
     Migration {
         up: include_str!("../migrations/sqlite/0001_core.up.sql"),
         down: include_str!("../migrations/sqlite/0001_core.down.sql"),
@@ -73,6 +73,10 @@ const MIGRATIONS: [Migration; 15] = [
     Migration {
         up: include_str!("../migrations/sqlite/0015_peers_of_circles.up.sql"),
         down: include_str!("../migrations/sqlite/0015_peers_of_circles.down.sql"),
+    },
+    Migration {
+        up: include_str!("../migrations/sqlite/0016_checkpoints.up.sql"),
+        down: include_str!("../migrations/sqlite/0016_checkpoints.down.sql"),
     },
 ];
 

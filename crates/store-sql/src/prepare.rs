@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use domain::RecordId;
 use store::{
-    Change, Checksum, Commit, FactText, Head, StoreError, encode_fact, encode_view, fact_kind, limits,
-    seal_view,
+    Change, Checksum, Commit, FactText, Head, StoreError, encode_fact, encode_view, fact_kind, seal_view,
 };
 
 /// A commit, ready to be written.
@@ -70,9 +69,7 @@ fn encode(commit: &Commit, change: &Change) -> Result<ChangeText, StoreError> {
     for new in &change.facts {
         let kind = fact_kind(&new.fact);
         let payload = encode_fact(&new.fact);
-        if payload.len() > limits::MAX_FACT_BYTES {
-            return Err(StoreError::TooLarge { what: "fact", limit: limits::MAX_FACT_BYTES });
-        }
+        new.check_payload(&payload)?;
         head.version += 1;
         let text = FactText {
             stream: change.id.as_str(),

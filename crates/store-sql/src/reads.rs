@@ -106,7 +106,7 @@ pub(crate) static FACTS_OF: Sql = Sql::new(concat!(
     " FROM facts WHERE stream = $1 AND version > $2 ORDER BY version LIMIT $3"
 ));
 
-/// The facts of one record after a version. A stream that ends before the agenda says is damaged.
+/// The facts of one record after a version, as far as they are kept. A stream that ends before the agenda says is damaged.
 pub(crate) async fn facts_of<D: Database>(
     database: &D,
     id: &RecordId,
@@ -115,7 +115,7 @@ pub(crate) async fn facts_of<D: Database>(
 ) -> Result<Vec<StoredFact>, StoreError> {
     let limit = limit.min(MAX_PAGE);
     let mut end = after_version;
-    // The agenda first: facts are only added, so that those that are read later go at least as far. Twice: the record may go in between.
+    // The agenda first: the newest fact never goes, so that those that are read later go at least as far. Twice: the record may go in between.
     for _ in 0..2 {
         let last = agenda_version(database, id).await.map_err(D::read_failed)?;
         let facts = stream_after(database, id, after_version, limit).await?;
@@ -146,14 +146,14 @@ async fn stream_after<D: Database>(
     let (from, more) = (after_version.saturating_sub(1), u64::from(after_version > 0));
     let given = [id.as_str().into(), signed(from).into(), signed(limit as u64 + more).into()];
     let lines = database.query(&FACTS_OF, &given, read_fact).await.map_err(D::read_failed)?;
-    let mut before = Checksum::default();
+    let mut before = None;
     let mut facts = Vec::with_capacity(lines.len());
     for line in lines {
         let checksum = line.checksum;
         if line.version > after_version {
             facts.push(line.decode_after(before)?);
         }
-        before = checksum;
+        before = Some(checksum);
     }
     facts.truncate(limit);
     Ok(facts)
@@ -170,10 +170,10 @@ static FACTS_AFTER: Sql = Sql::new(concat!(
 /// Where that checksum is.
 const PREDECESSOR: usize = 11;
 
-fn fact_and_predecessor(row: &dyn Columns) -> Result<(FactLine, Checksum), Unfit> {
+fn fact_and_predecessor(row: &dyn Columns) -> Result<(FactLine, Option<Checksum>), Unfit> {
     let before = match row.bytes(PREDECESSOR)? {
-        Some(_) => Checksum(digest(row, PREDECESSOR)?),
-        None => Checksum::default(),
+        Some(_) => Some(Checksum(digest(row, PREDECESSOR)?)),
+        None => None,
     };
     Ok((read_fact(row)?, before))
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use domain::attention::Place;
-use domain::{Claim, OwnerId, Record, RecordId, Summary, Timestamp};
+use domain::checkpoint::{Checkpoint, is_checkpoint};
+use domain::{Claim, Fact, OwnerId, Record, RecordId, Summary, Timestamp};
 use store::{
     AgendaRow, Checksum, FactId, Head, JobColumns, OperationColumns, StoreError, StoredFact, decode_fact,
 };
@@ -165,6 +166,12 @@ impl<'a> ViewValues<'a> {
     }
 }
 
+/// The bodies that a state names, in the form in which the statements look for them that remove all others: `name digest;` of each.
+pub(crate) fn named_bodies(record: &Record) -> String {
+    let named = record.named_bodies();
+    named.iter().map(|body| format!("{} {};", body.name.as_str(), body.sha256)).collect()
+}
+
 /// A fact as it is stored, before it is understood.
 pub struct FactLine {
     /// Its place in the whole ledger.
@@ -209,10 +216,19 @@ pub(crate) fn read_fact(row: &dyn Columns) -> Result<FactLine, Unfit> {
 }
 
 impl FactLine {
-    /// Understands it, after one with this checksum: what was changed since it was written is refused.
-    pub(crate) fn decode_after(self, before: Checksum) -> Result<StoredFact, StoreError> {
+    /// What it holds if it is a checkpoint; what cannot be read is none.
+    pub(crate) fn checkpoint(&self) -> Option<Box<Checkpoint>> {
+        match is_checkpoint(&self.kind).then(|| decode_fact(&self.kind, &self.payload)) {
+            Some(Ok(Fact::Checkpointed { checkpointed })) => Some(checkpointed),
+            Some(_) | None => None,
+        }
+    }
+
+    /// Understands it, after one with this checksum, if any is left before it: what was changed since it was written is refused.
+    pub(crate) fn decode_after(self, before: Option<Checksum>) -> Result<StoredFact, StoreError> {
         let place = format!("version {} of {}", self.version, self.stream);
-        let checksum = self.text().checksum(before);
+        let before = before.or_else(|| self.checkpoint().map(|checkpoint| checkpoint.previous));
+        let checksum = self.text().checksum(before.unwrap_or_default());
         if checksum != self.checksum {
             let told = format!("{place} has checksum {}, its content gives {checksum}", self.checksum);
             return Err(StoreError::Broken(told));

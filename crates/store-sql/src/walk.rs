@@ -1,10 +1,10 @@
 //! A walk over all streams in order of their ids, a page of facts at a time, folding as it goes.
 //!
-//! Facts are only ever appended, so pages may be read at different times. Memory stays constant: the facts of one page and the
-//! state of one stream. A fact that cannot be read is told in its place, and the walk goes on.
+//! Facts are only ever appended, and go only before a checkpoint, so pages may be read at different times. Memory stays constant: the facts of
+//! one page and the state of one stream. A fact that cannot be read is told in its place, and the walk goes on.
 
 use domain::record::apply;
-use domain::{Record, RecordId};
+use domain::{Fact, Record, RecordId};
 use store::{FactText, Head, decode_fact};
 
 use crate::database::{Columns, Database};
@@ -133,9 +133,16 @@ impl Stream {
 
     /// Folds the next fact, or says what is wrong with it.
     pub(crate) fn fold(&mut self, fact: &FactLine) -> Result<(), String> {
-        let expected = self.head.version + 1;
+        let mut expected = self.head.version + 1;
         if fact.version != expected {
-            return Err(format!("fact {expected} is missing, the next is {}", fact.version));
+            // What was before a checkpoint has gone with it, perhaps behind this very walk.
+            let checkpoint = fact.checkpoint().filter(|_| fact.version > expected);
+            let Some(checkpoint) = checkpoint else {
+                return Err(format!("fact {expected} is missing, the next is {}", fact.version));
+            };
+            expected = fact.version;
+            self.head = Head { version: fact.version - 1, checksum: checkpoint.previous };
+            self.record = None;
         }
         let checksum = fact.text().checksum(self.head.checksum);
         if checksum != fact.checksum {
@@ -152,6 +159,11 @@ impl Stream {
         // The clock was set back: time goes back in a stream at such a fact and nowhere else.
         if fact.at.micros() < self.last_at && !decoded.moves_back() {
             return Err(format!("fact {expected} is older than the one before it"));
+        }
+        if let Fact::Checkpointed { checkpointed } = &decoded
+            && checkpointed.previous != self.head.checksum
+        {
+            return Err(format!("fact {expected} is a checkpoint after another fact"));
         }
         apply(&mut self.record, &self.id, &decoded, fact.at)
             .map_err(|misfold| format!("fact {expected}: {misfold}"))?;

@@ -1,16 +1,10 @@
 //! Checksums: each fact carries one over itself and its predecessor in the stream, so that a changed, missing or moved
 //! fact is found. Bodies are named by their SHA-256.
 
-use std::fmt;
-
-use domain::{BodyName, BodyRef, Digest, Timestamp};
+use domain::{BodyName, BodyRef, Checksum, Digest, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use crate::FactId;
-
-/// The first half of a SHA-256: enough to find any change.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Checksum(pub [u8; 16]);
 
 /// A fact as it is written: what its checksum covers.
 #[derive(Clone, Copy, Debug)]
@@ -67,16 +61,4 @@ pub fn sha256(bytes: &[u8]) -> Digest {
 /// The reference of a body with these bytes.
 pub fn body_ref(name: BodyName, bytes: &[u8]) -> BodyRef {
     BodyRef { name, sha256: sha256(bytes), size: bytes.len() as u64 }
-}
-
-impl fmt::Display for Checksum {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Checksum {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }

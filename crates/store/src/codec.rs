@@ -1,9 +1,10 @@
 //! Facts as text: `name/version` and a JSON payload. Old kinds are lifted in `upcast.rs`; none is ever renamed.
 
+use domain::checkpoint::is_checkpoint;
 use domain::{Fact, RecordKind};
 use thiserror::Error;
 
-use crate::upcast;
+use crate::{VIEW_FORMAT, upcast};
 
 /// A stored fact that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -37,8 +38,21 @@ pub fn decode_fact(kind: &str, payload: &str) -> Result<Fact, CodecError> {
     let (kind, payload) = upcast::lift(kind, payload);
     let Some(of) = RecordKind::of_fact(&kind) else { return Err(CodecError::UnknownKind(kind.into_owned())) };
     let mut from = serde_json::Deserializer::from_str(&payload);
-    let fact = Fact::read(of, &mut from).and_then(|fact| from.end().map(|()| fact));
+    let fact = match (is_checkpoint(&kind), of.is_checkpointed()) {
+        (true, false) => return Err(CodecError::UnknownKind(kind.into_owned())),
+        (true, true) => Fact::read_checkpoint(of, &mut from),
+        (false, _) => Fact::read(of, &mut from),
+    };
+    let fact = fact.and_then(|fact| from.end().map(|()| fact));
     let fact = fact.map_err(|error| misfit(error.to_string()))?;
+    if let Fact::Checkpointed { checkpointed } = &fact
+        && checkpointed.view_format > VIEW_FORMAT
+    {
+        let format = checkpointed.view_format;
+        return Err(misfit(format!(
+            "its state is a view of format {format}; a newer longhaul may have written it"
+        )));
+    }
     if fact_kind(&fact) == kind {
         return Ok(fact);
     }

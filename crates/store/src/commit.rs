@@ -28,6 +28,9 @@ pub mod limits {
     pub const MAX_ANSWER_BYTES: usize = 65_536;
     /// Bytes of one fact's payload.
     pub const MAX_FACT_BYTES: usize = 65_536;
+    /// Bytes of the payload of a checkpoint, which holds a whole state: as many as of a body. A larger state is not checkpointed, and its
+    /// record keeps all of its facts.
+    pub const MAX_CHECKPOINT_BYTES: usize = domain::limits::MAX_BODY_BYTES;
     /// Keys that outlived their records and are forgotten by one commit that writes keys.
     pub const MAX_FORGOTTEN_KEYS: usize = 100;
     /// Jobs that one page of a list looks at, whether they fit or not.
@@ -164,6 +167,13 @@ impl Commit {
 }
 
 impl Change {
+    /// The version of its checkpoint, if it has one.
+    pub fn checkpoint_version(&self) -> Option<u64> {
+        let versions = self.expected.version + 1..;
+        let is_checkpoint = |new: &NewFact| matches!(new.fact, Fact::Checkpointed { .. });
+        versions.zip(&self.facts).find(|(_, new)| is_checkpoint(new)).map(|(version, _)| version)
+    }
+
     /// The bytes of its bodies, if it is within its limits.
     fn check(&self) -> Result<usize, StoreError> {
         let id = &self.id;
@@ -173,6 +183,9 @@ impl Change {
             return Err(StoreError::Broken(format!("{:?} names no record", id.as_str())));
         }
         within(self.facts.len(), "facts on one record", limits::MAX_FACTS_PER_CHANGE)?;
+        if self.removal == Removal::OlderFacts && self.checkpoint_version().is_none() {
+            return Err(StoreError::Broken(format!("older facts of {id} cannot go without a checkpoint")));
+        }
         // No fact would name them, and nothing would show that they are there.
         if self.facts.is_empty() && !self.bodies.is_empty() {
             return Err(StoreError::Broken(format!("the commit has bodies and no facts for {id}")));
@@ -191,6 +204,16 @@ impl Change {
             bytes += given.len();
         }
         Ok(bytes)
+    }
+}
+
+impl NewFact {
+    /// Refuses a payload over the limit of this fact.
+    pub fn check_payload(&self, payload: &str) -> Result<(), StoreError> {
+        if let Fact::Checkpointed { .. } = self.fact {
+            return within(payload.len(), "checkpoint", limits::MAX_CHECKPOINT_BYTES);
+        }
+        within(payload.len(), "fact", limits::MAX_FACT_BYTES)
     }
 }
 

@@ -23,7 +23,6 @@ use domain::peer::{Peer, PeerKey};
 use domain::planted::{Bug, planted};
 use domain::{BodyName, BodyRef, Digest, Fact, Record, RecordId, RecordKind, Timestamp};
 
-use crate::commit::limits::MAX_FACT_BYTES;
 use crate::query::Head;
 use crate::{
     AgendaRow, Change, Checksum, ClaimOutcome, ClaimRequest, Commit, Committed, IdempotencyKey, KeptKey,
@@ -141,16 +140,17 @@ impl Tables {
         Ok(Committed { position: if wrote_facts { self.last_position } else { 0 } })
     }
 
-    /// A commit that is there already, fact by fact, is done.
+    /// A commit of which a fact is there already is done: it is whole, and what is not there any more has gone since.
     fn repeated(&self, commit: &Commit) -> Option<Committed> {
         let mut position = 0;
         for change in &commit.changes {
-            let stream = self.streams.get(&change.id)?;
-            for (offset, fact) in change.facts.iter().enumerate() {
-                position = *stream.get(&(change.expected.version + 1 + offset as u64))?;
-                if self.facts[&position].id != fact.id {
+            for (version, fact) in (change.expected.version + 1..).zip(&change.facts) {
+                let found = self.streams.get(&change.id).and_then(|stream| stream.get(&version));
+                let Some(found) = found else { continue };
+                if self.facts[found].id != fact.id {
                     return None;
                 }
+                position = *found;
             }
         }
         (position > 0).then_some(Committed { position })
@@ -196,16 +196,18 @@ impl Tables {
             let place = (change.id.clone(), new.body.name.as_str(), new.body.sha256);
             self.bodies.insert(place, new.bytes.clone());
         }
-        self.remove(&change.id, change.removal, commit.at);
+        self.remove(change, commit.at);
     }
 
-    fn remove(&mut self, id: &RecordId, removal: Removal, at: Timestamp) {
-        match removal {
+    fn remove(&mut self, change: &Change, at: Timestamp) {
+        let id = &change.id;
+        match change.removal {
             Removal::Nothing => {}
             Removal::Bodies => self.bodies.retain(|(record, _, _), _| record != id),
             Removal::Errors => {
                 self.bodies.retain(|(record, name, _), _| record != id || *name != BodyName::Error.as_str());
             }
+            Removal::OlderFacts => self.remove_older_facts(change),
             Removal::Record => {
                 self.bodies.retain(|(record, _, _), _| record != id);
                 self.keys_of_gone_record(id, at);
@@ -219,6 +221,25 @@ impl Tables {
                 }
             }
         }
+    }
+
+    /// What is before a checkpoint goes, with the bodies that only those facts named.
+    fn remove_older_facts(&mut self, change: &Change) {
+        let (Some(version), Some(stream)) = (change.checkpoint_version(), self.streams.get_mut(&change.id))
+        else {
+            return;
+        };
+        let first = version + u64::from(planted(Bug::CheckpointDropsItself));
+        let kept = stream.split_off(&first);
+        for position in std::mem::replace(stream, kept).into_values() {
+            self.facts.remove(&position);
+        }
+        let named =
+            if planted(Bug::CheckpointTakesBodies) { Vec::new() } else { change.record.named_bodies() };
+        let is_named = |name: &str, sha256| {
+            named.iter().any(|body| (body.name.as_str(), &body.sha256) == (name, sha256))
+        };
+        self.bodies.retain(|(record, name, sha256), _| *record != change.id || is_named(name, sha256));
     }
 
     fn version(&self, id: &RecordId) -> u64 {
@@ -259,10 +280,7 @@ impl Store for MemoryStore {
 /// Where facts are text anyway this costs nothing; here they are encoded only to be measured.
 fn check_facts(commit: &Commit) -> Result<(), StoreError> {
     let mut facts = commit.changes.iter().flat_map(|change| &change.facts);
-    if facts.any(|new| encode_fact(&new.fact).len() > MAX_FACT_BYTES) {
-        return Err(StoreError::TooLarge { what: "fact", limit: MAX_FACT_BYTES });
-    }
-    Ok(())
+    facts.try_for_each(|new| new.check_payload(&encode_fact(&new.fact)))
 }
 
 fn ready<'a, T: Send + 'a>(answer: Result<T, StoreError>) -> Reply<'a, T> {

@@ -13,7 +13,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Checksum, Head, StoreError};
 
-/// The format of the stored views. Raise it when the JSON of a state changes; lower ones are rebuilt at start.
+/// The format of the stored views. Raise it when the JSON of a state changes; lower ones are rebuilt at start. A checkpoint keeps its state as
+/// it was written: where today's reader would not take it, `upcast.rs` lifts it, by the format that stands in the checkpoint.
 pub const VIEW_FORMAT: i64 = 10;
 
 /// Room for most views, so that they are not moved while they grow.

@@ -87,11 +87,13 @@ pub enum Sometimes {
     HungHeldTheirHalf,
     /// Stale reports were counted that left no evidence.
     StaleReportsCounted,
+    /// A record wrote a checkpoint, and its older facts went.
+    OlderFactsGone,
 }
 
 impl Sometimes {
     /// Every situation.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 42] = [
         Self::TakeOverWhileHolderLives,
         Self::StaleResultRefused,
         Self::AmbiguousCreate,
@@ -133,6 +135,7 @@ impl Sometimes {
         Self::DamagedBodyRefused,
         Self::HungHeldTheirHalf,
         Self::StaleReportsCounted,
+        Self::OlderFactsGone,
     ];
 }
 

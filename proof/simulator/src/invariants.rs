@@ -99,6 +99,8 @@ pub struct Checker {
 #[derive(Default)]
 struct Stream {
     version: u64,
+    /// The version of its newest checkpoint; 0 if it has none.
+    begins_at: u64,
     at: Timestamp,
     record: Option<Record>,
     claim: Option<Claim>,
@@ -238,12 +240,14 @@ impl Checker {
         let new = stored.into_iter().flat_map(|stream| stream.range(version + 1..));
         let new: Vec<&StoredFact> = new.map(|(_, position)| &tables.facts[position]).collect();
         if new.is_empty() {
-            // Facts that are there already make a commit done; facts that are nowhere make the answer a lie.
-            for (offset, fact) in (1..).zip(&change.facts) {
-                let there = stored
-                    .and_then(|stream| stream.get(&(change.expected.version + offset)))
-                    .is_some_and(|position| tables.facts[position].id == fact.id);
-                must(there, "I0", || format!("a commit on {id} was acknowledged and is not in the ledger"))?;
+            // Facts that are there already make a commit done, and so do those that have gone with a checkpoint since; facts that are nowhere
+            // make the answer a lie.
+            for (version, fact) in (change.expected.version + 1..).zip(&change.facts) {
+                let found = stored.and_then(|stream| stream.get(&version));
+                let there = found.is_some_and(|position| tables.facts[position].id == fact.id);
+                must(there || version < whole::first_version(tables, id), "I0", || {
+                    format!("a commit on {id} was acknowledged and is not in the ledger")
+                })?;
             }
         } else {
             self.stale_changes_nothing(id, &new, order)?;
@@ -252,6 +256,16 @@ impl Checker {
         must(!unclaimed, "I6", || format!("a lost lease of {id} was stated without a claim"))?;
         for fact in &new {
             self.fact(fact, commit.at, counters)?;
+        }
+        if let (Some(checkpoint), false) = (change.checkpoint_version(), new.is_empty()) {
+            counters.saw(Sometimes::OlderFactsGone);
+            let first = whole::first_version(tables, id);
+            must(first == checkpoint, "checkpoint", || {
+                format!("{id} has a checkpoint at version {checkpoint}, and begins at {first}")
+            })?;
+            if let Some(stream) = self.streams.get_mut(id) {
+                stream.begins_at = checkpoint;
+            }
         }
         self.view_and_agenda(tables, id, commit.at, !change.facts.is_empty() && new.is_empty())?;
         Ok(new.first().map(|fact| fact.id))
@@ -329,15 +343,20 @@ impl Checker {
         let twice = order.effect.is_some() && self.proof_is_left(order);
         must(!twice, "P3", || format!("one order on {} was carried out twice", order.record))?;
         order.effect = Some(first);
-        order.written = commit.changes.iter().map(|change| change.id.clone()).collect();
+        let versions = commit.changes.iter().map(|change| (change.id.clone(), change.expected.version + 1));
+        order.written = versions.collect();
         order.evidence_only = commit.changes.iter().all(is_evidence);
         Ok(())
     }
 
-    /// Whether all that an order wrote was there ever since. A record that was retired took the proof with it, and a
+    /// Whether all that an order wrote was there ever since. A record that was retired took the proof with it, or a checkpoint did, and a
     /// repeat of the commit cannot be told from a new one.
     pub fn proof_is_left(&self, order: &OrderTrace) -> bool {
-        order.written.iter().all(|id| !self.retired.contains(id))
+        let is_left = |(id, version): &(RecordId, u64)| {
+            let begins_at = self.streams.get(id).map_or(0, |stream| stream.begins_at);
+            !self.retired.contains(id) && *version >= begins_at
+        };
+        order.written.iter().all(is_left)
     }
 
     fn mix(&mut self, stored: &StoredFact) {

@@ -51,12 +51,12 @@ pub struct Node {
 impl Node {
     /// A new process of this node.
     pub fn boot(sim: &Sim, number: usize) -> Self {
-        let (boot, retention) = sim.with(|world| {
+        let (boot, retention, checkpoint_after) = sim.with(|world| {
             let node = &mut world.nodes[number];
             node.up = true;
             node.recovering = true;
             node.boots += 1;
-            (node.boots, world.setting.retention)
+            (node.boots, world.setting.retention, world.setting.checkpoint_after)
         });
         let owner = OwnerId::new(format!("node-{number}-boot-{boot}"));
         sim.with(|world| world.owners.insert(owner.clone()));
@@ -65,7 +65,8 @@ impl Node {
             Arc::new(SimClock { sim: sim.clone(), node: number }),
             Arc::new(SimIds(sim.clone())),
             retention,
-        );
+        )
+        .checkpointing_after(checkpoint_after);
         let actor = crate::orders::actor(number);
         match sim.with(|world| world.setting.workers) {
             WhoseWorkers::Scripted => {

@@ -1,7 +1,10 @@
 //! The scene of one run: how many nodes, how long leases are, what the host grants, how much work there is.
 
+use std::num::NonZeroU64;
+
 use domain::Lease;
 use domain::attention::Retention;
+use domain::checkpoint::CHECKPOINT_AFTER;
 use domain::policy::{CancelPolicy, HostPolicy, KindOverride, KindPolicy, TimedOutPolicy, UnknownPolicy};
 
 use crate::heap::SECOND;
@@ -42,6 +45,8 @@ pub struct Setting {
     pub events: u32,
     /// Consequences that routing adds to one commit; what is over it waits.
     pub following: usize,
+    /// After how many facts an open record writes a checkpoint.
+    pub checkpoint_after: NonZeroU64,
 }
 
 /// Who does by itself what is to be done on the nodes.
@@ -81,6 +86,14 @@ impl Setting {
             workers,
             events,
             following: rng.pick(&[0, 1, 3, 100]),
+            checkpoint_after: CHECKPOINT_AFTER,
+        }
+    }
+
+    /// In some seeds records write checkpoints after a few facts. Drawn by itself, so that the other seeds run as they do without.
+    pub fn draw_checkpoints(&mut self, rng: &mut Rng) {
+        if rng.chance(300) {
+            self.checkpoint_after = NonZeroU64::new(3 + rng.below(6)).expect("that is not zero");
         }
     }
 

@@ -126,7 +126,8 @@ impl Sim {
     /// A world before its first event.
     pub fn new(seed: u64, weather: Weather, keep_story: bool) -> Self {
         let mut rng = Rng::seeded(seed);
-        let setting = Setting::draw(&mut rng);
+        let mut setting = Setting::draw(&mut rng);
+        setting.draw_checkpoints(&mut Rng::seeded(!seed ^ 1));
         let mut faults = Faults::draw(&mut rng, weather);
         let mut rare = Rng::seeded(!seed);
         if setting.workers == WhoseWorkers::Engine {

@@ -40,6 +40,11 @@ impl Kind for Operation {
     }
 }
 
+impl Operation {
+    /// Whether its older facts go while it is open: it may be polled for weeks.
+    pub(crate) const IS_CHECKPOINTED: bool = true;
+}
+
 impl OperationCommand {
     /// It never asks for a new record: that comes with work that was accepted.
     pub(crate) const fn is_new_work(&self) -> bool {

@@ -41,6 +41,11 @@ macro_rules! records {
         #[serde(untagged)]
         pub enum Fact {
             $(#[doc = concat!("Of the kind `", $word, "`.")] $Name($Fact),)+
+            /// Of any kind: its whole state, so that the facts before it can go.
+            Checkpointed {
+                /// What it holds.
+                checkpointed: Box<Checkpoint>,
+            },
         }
 
         /// Decides a command on the record with this id, present or not.
@@ -71,6 +76,7 @@ macro_rules! records {
             at: Timestamp,
         ) -> Result<(), Misfold> {
             match (state, fact, id) {
+                (state, Fact::Checkpointed { checkpointed }, id) => checkpointed.apply(state, id),
                 $(
                     (Some(Record::$Name(record)), Fact::$Name(fact), RecordId::$Name(_)) => {
                         crate::$module::apply(record, fact, at)
@@ -90,6 +96,13 @@ macro_rules! records {
             pub const fn id_prefix(self) -> &'static str {
                 match self {
                     $(Self::$Name => $prefix,)+
+                }
+            }
+
+            /// Whether its open records write checkpoints.
+            pub const fn is_checkpointed(self) -> bool {
+                match self {
+                    $(Self::$Name => $Name::IS_CHECKPOINTED,)+
                 }
             }
 
@@ -140,6 +153,23 @@ macro_rules! records {
                         Ok(Self::$Name(record))
                     })+
                 }
+            }
+
+            /// The same state without its id.
+            pub(crate) fn without_id(mut self) -> Self {
+                match &mut self {
+                    $(Self::$Name(record) => record.id = $Id::new(""),)+
+                }
+                self
+            }
+
+            /// The same state under this id, if it is of that kind.
+            pub(crate) fn with_id(mut self, id: &RecordId) -> Result<Self, Misfold> {
+                match (&mut self, id) {
+                    $((Self::$Name(record), RecordId::$Name(id)) => record.id = id.clone(),)+
+                    (_, _) => return Err(OTHER_KIND),
+                }
+                Ok(self)
             }
 
             /// The record's id.
@@ -229,10 +259,24 @@ macro_rules! records {
                 }
             }
 
+            /// Reads a checkpoint of this kind of record.
+            pub fn read_checkpoint<'de, D: Deserializer<'de>>(
+                kind: RecordKind,
+                from: D,
+            ) -> Result<Self, D::Error> {
+                let checkpoint = match kind {
+                    $(RecordKind::$Name => Written::<$Name>::deserialize(from)?.checkpointed.of_any_kind(),)+
+                };
+                Ok(Self::Checkpointed { checkpointed: Box::new(checkpoint) })
+            }
+
             /// The name and version under which it is stored.
             pub fn kind_name(&self) -> &'static str {
                 match self {
                     $(Self::$Name(fact) => fact.kind_name(),)+
+                    Self::Checkpointed { checkpointed } => match checkpointed.state.kind() {
+                        $(RecordKind::$Name => concat!($word, ".checkpointed/1"),)+
+                    },
                 }
             }
 
@@ -241,6 +285,7 @@ macro_rules! records {
                 match self {
                     $(Self::$Name($Fact::TimersMoved { by_micros }) => Some(*by_micros),)+
                     $(Self::$Name(_) => None,)+
+                    Self::Checkpointed { .. } => None,
                 }
             }
 
@@ -248,6 +293,7 @@ macro_rules! records {
             pub fn removal(&self) -> Removal {
                 match self {
                     $(Self::$Name(fact) => fact.removal(),)+
+                    Self::Checkpointed { .. } => Removal::OlderFacts,
                 }
             }
         }

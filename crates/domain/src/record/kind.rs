@@ -20,7 +20,7 @@ pub trait Kind {
         !self.is_over()
     }
 
-    /// The bodies that its state names, newest of each name. A purge takes the names away too.
+    /// The bodies that its state names, newest of each name. A purge takes the names away too, and a checkpoint all other bodies.
     fn named_bodies(&self) -> Vec<BodyRef>;
 
     /// Whether this body must be stored with it. A purge removes the bodies, and leaves the digests in results.
@@ -58,6 +58,8 @@ pub enum Removal {
     Bodies,
     /// Those of them that tell of errors.
     Errors,
+    /// The facts before its newest checkpoint, and the bodies that its state does not name.
+    OlderFacts,
     /// The whole record: view, agenda, bodies and facts, and the keys whose time has passed.
     Record,
 }

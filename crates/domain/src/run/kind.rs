@@ -27,6 +27,11 @@ impl Kind for Run {
     }
 }
 
+impl Run {
+    /// Whether its older facts go while it is open.
+    pub(crate) const IS_CHECKPOINTED: bool = false;
+}
+
 impl RunCommand {
     /// Whether it asks for a new record: refused first when too much waits.
     pub(crate) const fn is_new_work(&self) -> bool {

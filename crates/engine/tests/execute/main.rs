@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod attend;
+mod checkpoints;
 mod consequences;
 mod dispatch;
 mod operations;

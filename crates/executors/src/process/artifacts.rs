@@ -184,7 +184,7 @@ impl CommitWatch for Artifacts {
             let RecordId::Job(job_id) = &change.id else { continue };
             match change.removal {
                 Removal::Bodies | Removal::Record => self.remove(job_id),
-                Removal::Nothing | Removal::Errors => {}
+                Removal::Nothing | Removal::Errors | Removal::OlderFacts => {}
             }
         }
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use domain::job::{Attempt, Caller, JobFact, Reporter};
 use domain::operation::OperationFact;
-use domain::{AttemptId, Fact};
+use domain::{AttemptId, Fact, Record};
 use engine::DOER;
 
 use crate::access::authenticate::Principal;
@@ -69,6 +69,10 @@ pub(crate) fn shown_fact(fact: &Fact, viewer: &Reporter) -> Option<Fact> {
         &mut report.attempt_id
     } else if let Fact::Operation(OperationFact::Dispatched(dispatched)) = &mut shown {
         &mut dispatched.link.attempt_id
+    } else if let Fact::Checkpointed { checkpointed } = &mut shown
+        && let Record::Operation(operation) = &mut checkpointed.state
+    {
+        &mut operation.link.attempt_id
     } else {
         return None;
     };

@@ -203,10 +203,10 @@ fn commit_to(rows: &mut Rows, prepared: &Prepared, steps: &KnownSteps) {
         held.changed = true;
         held.row = match (change.removal, held.row.take()) {
             (Removal::Record, _) => None,
-            (Removal::Nothing | Removal::Bodies | Removal::Errors, None) => {
+            (Removal::Nothing | Removal::Bodies | Removal::Errors | Removal::OlderFacts, None) => {
                 Some(AgendaRow::new(text.head, change.agenda.clone(), now, commit.lease))
             }
-            (Removal::Nothing | Removal::Bodies | Removal::Errors, Some(mut row)) => {
+            (Removal::Nothing | Removal::Bodies | Removal::Errors | Removal::OlderFacts, Some(mut row)) => {
                 row.commit(text.head, change.agenda.clone(), now, commit.lease);
                 Some(row)
             }

@@ -22,7 +22,7 @@ struct Migration {
 }
 
 /// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 15] = [
+const MIGRATIONS: [Migration; 16] = [
     Migration {
         up: include_str!("../../migrations/postgres/0001_core.up.sql"),
         down: include_str!("../../migrations/postgres/0001_core.down.sql"),
@@ -82,6 +82,10 @@ const MIGRATIONS: [Migration; 15] = [
     Migration {
         up: include_str!("../../migrations/postgres/0015_peers_of_circles.up.sql"),
         down: include_str!("../../migrations/postgres/0015_peers_of_circles.down.sql"),
+    },
+    Migration {
+        up: include_str!("../../migrations/postgres/0016_checkpoints.up.sql"),
+        down: include_str!("../../migrations/postgres/0016_checkpoints.down.sql"),
     },
 ];
 

@@ -96,12 +96,16 @@ pub(super) const TAKEN_BODIES: &str = "SELECT record_id, name, sha256, bytes FRO
 pub(super) const REMOVE_ERRORS: &str =
     "DELETE FROM bodies WHERE record_id = ANY ($1::text[]) AND name = 'error'";
 pub(super) const REMOVE_BODIES: &str = "DELETE FROM bodies WHERE record_id = ANY ($1::text[])";
+pub(super) const REMOVE_OTHER_BODIES: &str = "DELETE FROM bodies USING UNNEST($1::text[], $2::text[]) AS given (id, named) \
+     WHERE record_id = given.id AND strpos(given.named, name || ' ' || encode(sha256, 'hex') || ';') = 0";
 pub(super) const REMOVE_CHUNKS: &str = "DELETE FROM artifact_chunks WHERE record_id = ANY ($1::text[])";
 pub(super) const REMOVE_JOBS: &str = "DELETE FROM jobs WHERE id = ANY ($1::text[]) RETURNING id, state";
 pub(super) const REMOVE_OPERATIONS: &str = "DELETE FROM operations WHERE id = ANY ($1::text[])";
 pub(super) const REMOVE_RECORDS: &str = "DELETE FROM records WHERE id = ANY ($1::text[])";
 pub(super) const REMOVE_AGENDA: &str = "DELETE FROM agenda WHERE record_id = ANY ($1::text[])";
 pub(super) const REMOVE_FACTS: &str = "DELETE FROM facts WHERE stream = ANY ($1::text[])";
+pub(super) const REMOVE_OLDER_FACTS: &str = "DELETE FROM facts USING UNNEST($1::text[], $2::bigint[]) AS given (stream, version) \
+     WHERE facts.stream = given.stream AND facts.version < given.version";
 
 // Of keys whose records go: those whose time has passed go too, the others are marked.
 pub(super) const REMOVE_KEYS: &str = "DELETE FROM idempotency_keys USING UNNEST($1::text[], $2::bigint[]) AS gone (id, at) \

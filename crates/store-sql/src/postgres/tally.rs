@@ -38,7 +38,9 @@ impl<'a> Moved<'a> {
                 moved.shift(*state, job, -1);
             }
             match change.removal {
-                Removal::Nothing | Removal::Bodies | Removal::Errors => moved.shift(job.state.name(), job, 1),
+                Removal::Nothing | Removal::Bodies | Removal::Errors | Removal::OlderFacts => {
+                    moved.shift(job.state.name(), job, 1)
+                }
                 Removal::Record => {}
             }
         }

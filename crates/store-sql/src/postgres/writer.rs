@@ -162,7 +162,7 @@ impl Writer {
             for (change, text) in prepared.commit.changes.iter().zip(&prepared.texts) {
                 match change.removal {
                     Removal::Record | Removal::Bodies | Removal::Errors => self.recent.forget(&change.id),
-                    Removal::Nothing => {
+                    Removal::Nothing | Removal::OlderFacts => {
                         let loaded = Loaded { record: change.record.clone(), head: text.head, claim: None };
                         self.recent.wrote(&change.id, loaded, &change.bodies);
                     }

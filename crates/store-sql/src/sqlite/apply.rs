@@ -15,7 +15,7 @@ use crate::floor::keep_time;
 use crate::keys;
 use crate::plugin_state;
 use crate::prepare::{ChangeText, Prepared};
-use crate::rows::{ViewValues, agenda_values, fact_columns, new_agenda_values, signed};
+use crate::rows::{ViewValues, agenda_values, fact_columns, named_bodies, new_agenda_values, signed};
 use crate::views::{
     INSERT_JOB, INSERT_OPERATION, INSERT_RECORD, UPDATE_JOB, UPDATE_OPERATION, UPDATE_RECORD, ViewTable,
 };
@@ -162,6 +162,7 @@ fn remove(connection: &Connection, change: &Change, at: Timestamp, position: u64
         Removal::Nothing => return Ok(()),
         Removal::Bodies => &[&REMOVE_BODIES],
         Removal::Errors => &[&REMOVE_ERRORS],
+        Removal::OlderFacts => return remove_older_facts(connection, change),
         Removal::Record => {
             let view = match ViewTable::of(change.id.kind()) {
                 ViewTable::Jobs => &REMOVE_JOB,
@@ -187,6 +188,22 @@ fn remove(connection: &Connection, change: &Change, at: Timestamp, position: u64
         connection.prepare_cached(KEEP_POSITION.sqlite())?.execute([signed(position)])?;
         at_once(keep_time(connection, at))?;
     }
+    Ok(())
+}
+
+static REMOVE_OLDER_FACTS: Sql = Sql::new("DELETE FROM facts WHERE stream = $1 AND version < $2");
+static REMOVE_OTHER_BODIES: Sql = Sql::new(
+    "DELETE FROM bodies WHERE record_id = $1 \
+     AND instr($2, name || ' ' || lower(hex(sha256)) || ';') = 0",
+);
+
+/// What is before a checkpoint goes, with the bodies that only those facts named.
+fn remove_older_facts(connection: &Connection, change: &Change) -> rusqlite::Result<()> {
+    let (id, version) = (change.id.as_str(), change.checkpoint_version().unwrap_or_default());
+    connection.prepare_cached(REMOVE_OLDER_FACTS.sqlite())?.execute(params![id, signed(version)])?;
+    connection
+        .prepare_cached(REMOVE_OTHER_BODIES.sqlite())?
+        .execute(params![id, named_bodies(&change.record)])?;
     Ok(())
 }
 

@@ -152,7 +152,9 @@ impl Moved {
             None => None,
         };
         let after = match change.removal {
-            Removal::Nothing | Removal::Bodies | Removal::Errors => Some(job.state.name()),
+            Removal::Nothing | Removal::Bodies | Removal::Errors | Removal::OlderFacts => {
+                Some(job.state.name())
+            }
             Removal::Record => None,
         };
         if let Some(before) = before {

@@ -234,7 +234,7 @@ impl Writer {
             for (change, row) in prepared.commit.changes.iter().zip(rows) {
                 match change.removal {
                     Removal::Record | Removal::Bodies | Removal::Errors => self.recent.forget(&change.id),
-                    Removal::Nothing => {
+                    Removal::Nothing | Removal::OlderFacts => {
                         let record = change.record.clone();
                         let loaded = Loaded { record, head: row.head, claim: row.claim };
                         self.recent.wrote(&change.id, loaded, &change.bodies);

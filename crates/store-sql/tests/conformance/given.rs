@@ -14,12 +14,12 @@ use domain::operation::{
 use domain::policy::KindPolicy;
 use domain::record::apply;
 use domain::{
-    AttemptId, BodyName, BodyRef, Digest, Fact, Fence, JobId, Lease, OperationId, OwnerId, RecordId,
-    RecordKind, RetryPolicy, Timestamp,
+    AttemptId, BodyName, BodyRef, Checkpoint, Digest, Fact, Fence, JobId, Lease, OperationId, OwnerId,
+    RecordId, RecordKind, RetryPolicy, Timestamp,
 };
 use store::{
     Change, Commit, Committed, FactId, Head, IdempotencyKey, JobQuery, KeptKey, Loaded, NewBody, NewFact,
-    Page, Removal, Store, StoredFact, Take, Taken, Urgency, body_ref,
+    Page, Removal, Store, StoredFact, Take, Taken, Urgency, VIEW_FORMAT, body_ref,
 };
 
 /// The lane of the jobs that these tests make, unless they say otherwise.
@@ -243,6 +243,32 @@ pub async fn next_change(store: &dyn Store, id: &RecordId, facts: Vec<Fact>, at:
 pub async fn write(store: &dyn Store, id: &RecordId, facts: Vec<Fact>, at: Timestamp) -> Committed {
     let change = next_change(store, id, facts, at).await;
     store.commit(commit(vec![change], at)).await.unwrap()
+}
+
+/// The change that these facts make to the record as it is now, after a checkpoint of it.
+pub async fn checkpointed_change(
+    store: &dyn Store,
+    id: &RecordId,
+    facts: Vec<Fact>,
+    at: Timestamp,
+) -> Change {
+    let loaded = store.load(id).await.unwrap().unwrap();
+    let checkpoint = Checkpoint::new(VIEW_FORMAT, loaded.head.checksum, (*loaded.record).clone());
+    let checkpoint = Fact::Checkpointed { checkpointed: Box::new(checkpoint) };
+    let facts = [checkpoint].into_iter().chain(facts).collect();
+    Change { removal: Removal::OlderFacts, ..change(id, Some(&loaded), facts, at) }
+}
+
+/// Polls an operation so often, each a second after the one before, and then once more after a checkpoint. The version of the checkpoint.
+pub async fn checkpoint(store: &dyn Store, id: &RecordId, polls: u64, from: u64) -> u64 {
+    for second in from..from + polls {
+        write(store, id, vec![polled(at(second + 30))], at(second)).await;
+    }
+    let last = from + polls;
+    let change = checkpointed_change(store, id, vec![polled(at(last + 30))], at(last)).await;
+    let version = change.expected.version + 1;
+    store.commit(commit(vec![change], at(last))).await.unwrap();
+    version
 }
 
 /// Creates plain jobs, each a microsecond after the one before.

@@ -7,6 +7,7 @@
 mod agenda;
 mod asks;
 mod bodies;
+mod checkpoints;
 mod clock;
 mod commits;
 mod fences;

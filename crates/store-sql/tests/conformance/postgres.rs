@@ -2,6 +2,7 @@
 
 mod anchors;
 mod artifacts;
+mod checkpoints;
 mod counts;
 mod database;
 mod drill;

@@ -1,5 +1,6 @@
 //! What only the store on a file promises.
 
+mod checkpoints;
 mod clock;
 mod corruption;
 mod counts;

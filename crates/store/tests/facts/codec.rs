@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::RecordKind;
-use store::{CodecError, decode_fact, encode_fact, fact_kind};
+use store::{CodecError, VIEW_FORMAT, decode_fact, encode_fact, fact_kind};
 
 use crate::samples::{KINDS, every_fact, place};
 
@@ -31,6 +31,22 @@ fn payload_under_another_kind_of_the_same_record_is_refused() {
             let refused = decode_fact(kind, &payload).unwrap_err();
             assert!(matches!(refused, CodecError::Payload { .. }), "{kind} took {payload}: {refused}");
         }
+    }
+}
+
+#[test]
+fn checkpoint_of_a_newer_format_or_of_another_kind_is_refused() {
+    let checkpoints = every_fact().into_iter().filter(|fact| place(fact) == 58);
+    for payload in checkpoints.map(|fact| encode_fact(&fact)) {
+        let newer = payload.replace(
+            &format!("\"view_format\":{VIEW_FORMAT}"),
+            &format!("\"view_format\":{}", VIEW_FORMAT + 1),
+        );
+        assert_ne!(newer, payload);
+        let refused = decode_fact("operation.checkpointed/1", &newer).unwrap_err();
+        assert!(refused.to_string().contains("a newer longhaul"), "{refused}");
+        let refused = decode_fact("job.checkpointed/1", &payload).unwrap_err();
+        assert_eq!(refused, CodecError::UnknownKind("job.checkpointed/1".to_owned()));
     }
 }
 

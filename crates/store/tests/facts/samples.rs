@@ -7,21 +7,23 @@ use domain::job::{
     Resubmit, ResultRefs, StaleReport, Trigger, Unavailability,
 };
 use domain::operation::{
-    Accepted, Cancelability, Ending, ExpiryCause, LatePolled, OperationFact, OperationLink, OperationStatus,
-    PollError, Polled, ReportedStatus, Settlement,
+    Accepted, Cancelability, Ending, ExpiryCause, LatePolled, Operation, OperationFact, OperationLink,
+    OperationStatus, PollError, Polled, ReportedStatus, Settlement,
 };
 use domain::policy::{KindPolicy, LifeLimit};
+use domain::record::apply;
 use domain::run::{RunFact, StepLink};
 use domain::{
-    AttemptId, BodyName, BodyRef, Fact, JobId, Json, OperationId, OwnerId, RetryPolicy, RunId, Timestamp,
+    AttemptId, BodyName, BodyRef, Checkpoint, Checksum, Fact, JobId, Json, OperationId, OwnerId, Record,
+    RetryPolicy, RunId, Timestamp,
 };
-use store::body_ref;
+use store::{VIEW_FORMAT, body_ref};
 
 use crate::cancel_samples::{cancel_answers, cancel_tries};
 use crate::routing_samples;
 
 /// Every kind of fact that this release writes.
-pub const KINDS: [&str; 58] = [
+pub const KINDS: [&str; 59] = [
     "job.created/1",
     "job.dispatched/1",
     "job.delivered/1",
@@ -80,12 +82,14 @@ pub const KINDS: [&str; 58] = [
     "job.cancel_tried/1",
     "job.executor_released/1",
     "run.cancel_continued/1",
+    "operation.checkpointed/1",
 ];
 
 /// At least one fact of every kind.
 pub fn every_fact() -> Vec<Fact> {
     let every = KINDS.iter().flat_map(|kind| -> Vec<Fact> {
         match kind.split('.').next() {
+            Some("operation") if *kind == KINDS[58] => operation_checkpoints(),
             Some("job") => job(kind).into_iter().map(Fact::Job).collect(),
             Some("event") => routing_samples::event(kind).into_iter().map(Fact::Event).collect(),
             Some("run") => routing_samples::run(kind).into_iter().map(Fact::Run).collect(),
@@ -98,6 +102,7 @@ pub fn every_fact() -> Vec<Fact> {
 /// Where a variant stands in `KINDS`. A new variant does not compile until it has a place there.
 pub fn place(fact: &Fact) -> usize {
     match fact {
+        Fact::Checkpointed { .. } => 58,
         Fact::Job(fact) => match fact {
             JobFact::Created(_) => 0,
             JobFact::Dispatched { .. } => 1,
@@ -462,6 +467,21 @@ fn accepted(cancelability: Cancelability) -> Accepted {
         asked_ttl_seconds: Some(99_999),
         external_job_id: Some("render-7".to_owned()),
     }
+}
+
+/// Of an operation right after its beginning, and after a poll and whatever else leaves something in its state.
+fn operation_checkpoints() -> Vec<Fact> {
+    let id = OperationId::new("op-1");
+    let mut state = Some(Record::from(Operation::new(id.clone(), &accepted(uncancelable()), time())));
+    let first = state.clone();
+    let polls = [OperationFact::Polled(full_poll()), OperationFact::Polled(quiet_poll())];
+    let orders = ["operation.cancel_requested/1", "operation.cancel_answered/1"].map(operation);
+    for fact in polls.into_iter().chain(orders.into_iter().flatten()) {
+        apply(&mut state, &id.clone().into(), &fact.into(), time()).unwrap();
+    }
+    let states = first.into_iter().chain(state);
+    let checkpoint = |state| Checkpoint::new(VIEW_FORMAT, Checksum([0x5a; 16]), state);
+    states.map(|state| Fact::Checkpointed { checkpointed: Box::new(checkpoint(state)) }).collect()
 }
 
 fn uncancelable() -> Cancelability {

@@ -32,8 +32,8 @@ pub struct OrderTrace {
     pub unknown: bool,
     /// The first fact that it wrote.
     pub effect: Option<FactId>,
-    /// The records that it wrote.
-    pub written: Vec<RecordId>,
+    /// The records that it wrote, and the first version of each.
+    pub written: Vec<(RecordId, u64)>,
     /// Who reports, if it is a report on an attempt.
     pub by: Option<Reporter>,
     /// Whether it wrote nothing but a trace of a refused report.

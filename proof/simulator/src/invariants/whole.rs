@@ -1,5 +1,6 @@
 //! The whole state at once: every view folded from scratch, every row looked at. Slow, so only now and then.
 
+use domain::checkpoint::is_checkpoint;
 use domain::job::{Job, JobState};
 use domain::record::apply;
 use domain::{BodyRef, OperationId, Record, RecordId, Timestamp};
@@ -19,9 +20,12 @@ impl Checker {
         for (id, positions) in &tables.streams {
             let mut folded = None;
             let mut last = Timestamp::default();
-            for (expected, (version, position)) in (1..).zip(positions) {
+            let first = first_version(tables, id);
+            for (expected, (version, position)) in (first..).zip(positions) {
                 must(*version == expected, "I11", || format!("{id} lacks version {expected}"))?;
                 let stored = &tables.facts[position];
+                let begins = expected == 1 || expected > first || is_checkpoint(fact_kind(&stored.fact));
+                must(begins, "I11", || format!("{id} begins at version {first}, and not with a checkpoint"))?;
                 let set_back = stored.fact.moves_back();
                 must(stored.at >= last || set_back, "I11", || {
                     format!("{id} goes back in time at version {version}")
@@ -138,6 +142,11 @@ impl Checker {
             )
         })
     }
+}
+
+/// Where what is left of a stream begins; 1 if nothing has gone.
+pub(super) fn first_version(tables: &Tables, id: &RecordId) -> u64 {
+    tables.streams.get(id).and_then(|stream| stream.first_key_value()).map_or(1, |(version, _)| *version)
 }
 
 /// A read gives the bytes that the digest names, or says that they are damaged; it says so only of damaged ones.

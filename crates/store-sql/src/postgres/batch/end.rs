@@ -6,7 +6,9 @@ use store::{Committed, Removal, StoreError, failpoint};
 use super::super::columnar::Columnar;
 use super::super::failure::PostgresError;
 use super::super::session::Session;
-use super::super::statements::{FORGET_TALLIES, INSERT_FACTS, LOCK_LEDGER, MOVE_TALLIES, REMOVE_FACTS};
+use super::super::statements::{
+    FORGET_TALLIES, INSERT_FACTS, LOCK_LEDGER, MOVE_TALLIES, REMOVE_FACTS, REMOVE_OLDER_FACTS,
+};
 use super::super::tally::{Before, Moved};
 use super::Undone;
 use crate::database::unsigned;
@@ -24,23 +26,30 @@ pub(super) async fn end(
     ledger_lock: i64,
 ) -> Result<(), Undone> {
     let mut facts = Columnar::<10>::new();
+    let mut older = Columnar::<2>::new();
     let mut gone: Vec<&str> = Vec::new();
     let mut gone_at: Option<Timestamp> = None;
     for commit in fitting.iter().map(|(_, prepared)| *prepared) {
         push_facts(&mut facts, commit);
-        for change in commit.commit.changes.iter().filter(|change| change.removal == Removal::Record) {
-            gone.push(change.id.as_str());
-            gone_at = gone_at.max(Some(commit.commit.at));
+        for change in &commit.commit.changes {
+            if change.removal == Removal::Record {
+                gone.push(change.id.as_str());
+                gone_at = gone_at.max(Some(commit.commit.at));
+            } else if let (Removal::OlderFacts, Some(version)) = (change.removal, change.checkpoint_version())
+            {
+                older.push([change.id.as_str().into(), signed(version).into()]);
+            }
         }
     }
     let moved = Moved::by(fitting, before);
     let tallies = moved.rows();
-    let [lock_ledger, move_tallies, forget_tallies, insert_facts, remove_facts] = [
+    let [lock_ledger, move_tallies, forget_tallies, insert_facts, remove_facts, remove_older] = [
         session.prepare(LOCK_LEDGER).await?,
         session.prepare(MOVE_TALLIES).await?,
         session.prepare(FORGET_TALLIES).await?,
         session.prepare(INSERT_FACTS).await?,
         session.prepare(REMOVE_FACTS).await?,
+        session.prepare(REMOVE_OLDER_FACTS).await?,
     ];
     let columns = facts.parameters();
     let lock = async {
@@ -54,16 +63,22 @@ pub(super) async fn end(
         async { if facts.is_empty() { Ok(Vec::new()) } else { session.rows(&insert_facts, &columns).await } };
     let remove =
         async { if gone.is_empty() { Ok(0) } else { session.execute(&remove_facts, &[&gone]).await } };
+    let checkpoint = async {
+        if older.is_empty() { Ok(0) } else { session.execute(&remove_older, &older.parameters()).await }
+    };
     if let Some(at) = gone_at {
         // Rare, and therefore not worth to be sent with the rest.
         floor::keep_time(session, at).await?;
     }
     failpoint("commit.before");
-    let (locked, tallied, forgotten, inserted, removed, ended) =
-        futures::join!(lock, tally, forget, insert, remove, session.run("COMMIT"));
+    let (locked, tallied, forgotten, inserted, removed, checkpointed, ended) =
+        futures::join!(lock, tally, forget, insert, remove, checkpoint, session.run("COMMIT"));
     // The first that failed says why; the server refuses what comes after it.
-    let written =
-        locked.and(tallied).and(forgotten).and(inserted).and_then(|rows| removed.and(ended).map(|()| rows));
+    let written = locked
+        .and(tallied)
+        .and(forgotten)
+        .and(inserted)
+        .and_then(|rows| removed.and(checkpointed).and(ended).map(|()| rows));
     let rows = written.map_err(|error| {
         // Once any of them was lost, so was what became of the last.
         let in_doubt = matches!(error, PostgresError::Lost(_));

@@ -11,8 +11,8 @@ use super::super::session::Session;
 use super::super::statements::{
     CLOSE_ASKS, FORGET_KEYS, INSERT_AGENDA, INSERT_ASKS, INSERT_BODIES, INSERT_JOBS, INSERT_KEYS,
     INSERT_OPERATIONS, INSERT_RECORDS, MARK_KEYS, REMOVE_AGENDA, REMOVE_BODIES, REMOVE_CHUNKS, REMOVE_ERRORS,
-    REMOVE_JOBS, REMOVE_KEYS, REMOVE_OPERATIONS, REMOVE_RECORDS, UPDATE_AGENDA, UPDATE_JOBS,
-    UPDATE_OPERATIONS, UPDATE_RECORDS,
+    REMOVE_JOBS, REMOVE_KEYS, REMOVE_OPERATIONS, REMOVE_OTHER_BODIES, REMOVE_RECORDS, UPDATE_AGENDA,
+    UPDATE_JOBS, UPDATE_OPERATIONS, UPDATE_RECORDS,
 };
 use super::super::tally::Before;
 use super::together::{Sent, Writes};
@@ -20,7 +20,7 @@ use super::{Rows, Undone};
 use crate::asks::{FORGET_ASKS, closing_values, values};
 use crate::database::{Given, Unfit, text};
 use crate::prepare::Prepared;
-use crate::rows::{ViewValues, agenda_values, new_agenda_values, signed};
+use crate::rows::{ViewValues, agenda_values, named_bodies, new_agenda_values, signed};
 
 /// Everything but the facts: one statement per table and kind of write, all sent together. In which state the jobs were before.
 pub(super) async fn write(
@@ -36,6 +36,7 @@ pub(super) async fn write(
         (Columnar::<4>::new(), Columnar::<7>::new(), Columnar::<2>::new());
     let (mut purged, mut gone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     let mut errors: Vec<&str> = Vec::new();
+    let mut checkpointed: Vec<(&str, String)> = Vec::new();
     let (mut asks, mut closings) = (Columnar::<16>::new(), Columnar::<6>::new());
     let mut asked_at = i64::MIN;
     let mut named: Vec<&KeptKey> = Vec::new();
@@ -47,6 +48,7 @@ pub(super) async fn write(
             let was_there = rows.get(&change.id).is_some_and(|held| held.was_there);
             match change.removal {
                 Removal::Nothing => {}
+                Removal::OlderFacts => checkpointed.push((id, named_bodies(&change.record))),
                 Removal::Bodies => purged.push(id),
                 Removal::Errors => errors.push(id),
                 Removal::Record => {
@@ -65,7 +67,7 @@ pub(super) async fn write(
                 ViewValues::Record(values) if !text.facts.is_empty() => records.push(values),
                 ViewValues::Job(_) | ViewValues::Operation(_) | ViewValues::Record(_) => {}
             }
-            if change.removal == Removal::Nothing {
+            if matches!(change.removal, Removal::Nothing | Removal::OlderFacts) {
                 for new in &change.bodies {
                     let body = [id.into(), new.body.name.as_str().into(), new.body.sha256.0[..].into()];
                     bodies.push([body[0], body[1], body[2], new.bytes[..].into()]);
@@ -106,6 +108,8 @@ pub(super) async fn write(
             None => {}
         }
     }
+    let mut named_by_state = Columnar::<2>::new();
+    checkpointed.iter().for_each(|(id, named)| named_by_state.push([(*id).into(), named.as_str().into()]));
     let forgotten = keyed.saturating_mul(MAX_FORGOTTEN_KEYS as u64);
     let (asked_at, old_asks) = (Given::from(asked_at), Given::from(signed(MAX_FORGOTTEN_ASKS as u64)));
     let (earliest, forgotten) = (Given::from(earliest), Given::from(signed(forgotten)));
@@ -127,6 +131,7 @@ pub(super) async fn write(
         writes.one(REMOVE_ERRORS, vec![&errors]).await?;
     }
     writes.all(INSERT_BODIES, &bodies).await?;
+    writes.all(REMOVE_OTHER_BODIES, &named_by_state).await?;
     if !gone.is_empty() {
         for statement in [REMOVE_JOBS, REMOVE_OPERATIONS, REMOVE_RECORDS, REMOVE_AGENDA] {
             writes.one(statement, vec![&gone]).await?;
