@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Outcome;
 use crate::excerpt::excerpt;
-use crate::functions::{Arity, Functions, Metered, Refused};
+use crate::functions::{Arity, Functions, Metered, Refused, Run};
 use crate::meter::Meter;
 use canonical::canonical_json;
 
@@ -34,7 +34,7 @@ pub fn lend<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Functions, U
     for name in names {
         let Some((arguments, run)) = named(name) else { return Err(UnknownHelper(excerpt(name))) };
         // A name that is listed twice is lent once.
-        let _ = functions.register_metered(name, Arity::exactly(arguments), run);
+        let _ = functions.add(name, Arity::exactly(arguments), Run::Metered(run));
     }
     Ok(functions)
 }

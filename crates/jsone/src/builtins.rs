@@ -3,6 +3,8 @@
 mod numbers;
 pub(crate) mod strings;
 
+use std::cmp::Ordering;
+
 use crate::error::{Error, Outcome};
 use crate::from_now::from_now;
 use crate::meter::Meter;
@@ -10,150 +12,70 @@ use crate::number::Number;
 use crate::scope::Scope;
 use crate::value::{Array, Text, Value};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Builtin {
-    Abs,
-    Ceil,
-    Defined,
-    Floor,
-    FromNow,
-    Join,
-    Len,
-    Lowercase,
-    Lstrip,
-    Max,
-    Min,
-    Number,
-    Range,
-    Rstrip,
-    Split,
-    Sqrt,
-    Str,
-    Strip,
-    Typeof,
-    Uppercase,
+/// One of the functions: what it is called and what it does. It answers `None` for arguments that it does not take.
+pub(crate) struct Builtin {
+    pub(crate) name: &'static str,
+    run: Run,
 }
 
-/// The names of all built-in functions.
-pub const BUILTINS: [&str; 20] = [
-    "abs",
-    "ceil",
-    "defined",
-    "floor",
-    "fromNow",
-    "join",
-    "len",
-    "lowercase",
-    "lstrip",
-    "max",
-    "min",
-    "number",
-    "range",
-    "rstrip",
-    "split",
-    "sqrt",
-    "str",
-    "strip",
-    "typeof",
-    "uppercase",
+type Run = for<'r> fn(&[Value<'r>], &Scope<'r>, &mut Meter) -> Outcome<Option<Value<'r>>>;
+
+const FUNCTIONS: &[Builtin] = &[
+    Builtin { name: "abs", run: |given, _, _| Ok(numbers::with_one(given, Number::absolute)) },
+    Builtin { name: "ceil", run: |given, _, _| Ok(numbers::with_one(given, Number::ceiling)) },
+    Builtin { name: "defined", run: defined },
+    Builtin { name: "floor", run: |given, _, _| Ok(numbers::with_one(given, Number::floor)) },
+    Builtin { name: "fromNow", run: from_now_of },
+    Builtin { name: "join", run: |given, _, meter| strings::join(given, meter) },
+    Builtin { name: "len", run: |given, _, meter| strings::len(given, meter) },
+    Builtin { name: "lowercase", run: |given, _, meter| strings::mapped(given, meter, str::to_lowercase) },
+    Builtin { name: "lstrip", run: |given, _, meter| strings::stripped(given, meter, str::trim_start) },
+    Builtin { name: "max", run: |given, _, _| Ok(numbers::extreme(given, Ordering::Greater)) },
+    Builtin { name: "min", run: |given, _, _| Ok(numbers::extreme(given, Ordering::Less)) },
+    Builtin { name: "number", run: |given, _, meter| strings::number(given, meter) },
+    Builtin { name: "range", run: |given, _, meter| numbers::range(given, meter) },
+    Builtin { name: "rstrip", run: |given, _, meter| strings::stripped(given, meter, str::trim_end) },
+    Builtin { name: "split", run: |given, _, meter| strings::split(given, meter) },
+    Builtin { name: "sqrt", run: |given, _, _| Ok(numbers::with_one(given, Number::square_root)) },
+    Builtin { name: "str", run: |given, _, meter| strings::str(given, meter) },
+    Builtin { name: "strip", run: |given, _, meter| strings::stripped(given, meter, str::trim) },
+    Builtin { name: "typeof", run: |given, _, _| Ok(type_of(given)) },
+    Builtin { name: "uppercase", run: |given, _, meter| strings::mapped(given, meter, str::to_uppercase) },
 ];
 
-impl Builtin {
-    pub(crate) fn named(name: &str) -> Option<Builtin> {
-        Some(match name {
-            "abs" => Builtin::Abs,
-            "ceil" => Builtin::Ceil,
-            "defined" => Builtin::Defined,
-            "floor" => Builtin::Floor,
-            "fromNow" => Builtin::FromNow,
-            "join" => Builtin::Join,
-            "len" => Builtin::Len,
-            "lowercase" => Builtin::Lowercase,
-            "lstrip" => Builtin::Lstrip,
-            "max" => Builtin::Max,
-            "min" => Builtin::Min,
-            "number" => Builtin::Number,
-            "range" => Builtin::Range,
-            "rstrip" => Builtin::Rstrip,
-            "split" => Builtin::Split,
-            "sqrt" => Builtin::Sqrt,
-            "str" => Builtin::Str,
-            "strip" => Builtin::Strip,
-            "typeof" => Builtin::Typeof,
-            "uppercase" => Builtin::Uppercase,
-            _ => return None,
-        })
-    }
+/// Those that say so themselves where they are given nothing.
+const NEED_AN_ARGUMENT: [&str; 4] = ["fromNow", "max", "min", "number"];
 
-    pub(crate) fn name(self) -> &'static str {
-        BUILTINS[self as usize]
+/// The names of all built-in functions.
+pub const BUILTINS: [&str; FUNCTIONS.len()] = {
+    let mut names = [""; FUNCTIONS.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = FUNCTIONS[index].name;
+        index += 1;
+    }
+    names
+};
+
+impl Builtin {
+    pub(crate) fn named(name: &str) -> Option<&'static Builtin> {
+        FUNCTIONS.iter().find(|function| function.name == name)
     }
 
     pub(crate) fn call<'r>(
-        self,
+        &self,
         arguments: &[Value<'r>],
         scope: &Scope<'r>,
         meter: &mut Meter,
     ) -> Outcome<Value<'r>> {
-        self.check_count(arguments.len())?;
-        let result = match self {
-            Builtin::Abs => numbers::with_one(arguments, Number::absolute),
-            Builtin::Ceil => numbers::with_one(arguments, Number::ceiling),
-            Builtin::Floor => numbers::with_one(arguments, Number::floor),
-            Builtin::Sqrt => numbers::with_one(arguments, Number::square_root),
-            Builtin::Max => numbers::largest(arguments),
-            Builtin::Min => numbers::smallest(arguments),
-            Builtin::Range => numbers::range(arguments, meter)?,
-            Builtin::Number => strings::number(arguments, meter)?,
-            Builtin::Join => strings::join(arguments, meter)?,
-            Builtin::Split => strings::split(arguments, meter)?,
-            Builtin::Len => strings::len(arguments, meter)?,
-            Builtin::Lowercase => strings::mapped(arguments, meter, str::to_lowercase)?,
-            Builtin::Uppercase => strings::mapped(arguments, meter, str::to_uppercase)?,
-            Builtin::Strip => strings::stripped(arguments, meter, str::trim)?,
-            Builtin::Lstrip => strings::stripped(arguments, meter, str::trim_start)?,
-            Builtin::Rstrip => strings::stripped(arguments, meter, str::trim_end)?,
-            Builtin::Str => strings::str(arguments, meter)?,
-            Builtin::Typeof => type_of(arguments),
-            Builtin::Defined => defined(arguments, scope, meter)?,
-            Builtin::FromNow => from_now_of(arguments, scope, meter)?,
-        };
-        result.ok_or_else(|| Error::arguments(self.name()))
-    }
-
-    fn check_count(self, count: usize) -> Outcome<()> {
-        match self {
-            Builtin::Max | Builtin::Min | Builtin::Number | Builtin::FromNow if count == 0 => {
-                let name = self.name();
-                Err(Error::builtin(format!(
-                    "invalid arguments to builtin: {name}: expected at least 1 arguments"
-                )))
-            }
-            Builtin::Max
-            | Builtin::Min
-            | Builtin::Abs
-            | Builtin::Ceil
-            | Builtin::Defined
-            | Builtin::Floor
-            | Builtin::FromNow
-            | Builtin::Join
-            | Builtin::Len
-            | Builtin::Lowercase
-            | Builtin::Lstrip
-            | Builtin::Number
-            | Builtin::Range
-            | Builtin::Rstrip
-            | Builtin::Split
-            | Builtin::Sqrt
-            | Builtin::Str
-            | Builtin::Strip
-            | Builtin::Typeof
-            | Builtin::Uppercase => Ok(()),
+        let name = self.name;
+        if arguments.is_empty() && NEED_AN_ARGUMENT.contains(&name) {
+            let told = format!("invalid arguments to builtin: {name}: expected at least 1 arguments");
+            return Err(Error::builtin(told));
         }
+        (self.run)(arguments, scope, meter)?.ok_or_else(|| Error::arguments(name))
     }
 }
-
-// Each of the functions answers `None` for arguments that it does not take.
 
 fn type_of<'r>(arguments: &[Value<'r>]) -> Option<Value<'r>> {
     let [value] = arguments else { return None };
@@ -201,8 +123,8 @@ mod tests {
     #[test]
     fn every_name_finds_the_function_that_bears_it() {
         for name in BUILTINS {
-            assert_eq!(Builtin::named(name).map(Builtin::name), Some(name));
+            assert_eq!(Builtin::named(name).map(|function| function.name), Some(name));
         }
-        assert_eq!(Builtin::named("eval"), None);
+        assert!(Builtin::named("eval").is_none());
     }
 }

@@ -25,16 +25,11 @@ const FAULTS_LISTED: usize = 100;
 const FAULT_BYTES_LISTED: usize = 64 * 1024;
 
 /// A template and what is wrong with it.
-pub(crate) struct Compiled {
-    pub(crate) root: Node,
-    pub(crate) faults: Vec<Error>,
-}
-
-pub(crate) fn compile(json: &Json, limits: &Limits) -> Outcome<Compiled> {
+pub(crate) fn compile(json: &Json, limits: &Limits) -> Outcome<(Node, Vec<Error>)> {
     let mut compiler =
         Compiler { levels: limits.levels(), path: Vec::new(), faults: Vec::new(), fault_bytes: 0 };
     let root = compiler.node(json).map_err(|error| error.within_all(&compiler.path))?;
-    Ok(Compiled { root, faults: compiler.faults })
+    Ok((root, compiler.faults))
 }
 
 struct Compiler {

@@ -26,11 +26,9 @@ use crate::value::{Purpose, Value, to_json};
 pub type Pure = fn(&[Json]) -> Result<Json, String>;
 
 /// A pure function that pays for its own work, before it does it.
-#[cfg(feature = "helpers")]
 pub(crate) type Metered = fn(&[Json], &mut Meter) -> Result<Json, Refused>;
 
 /// Why a metered function gave no answer.
-#[cfg(feature = "helpers")]
 pub(crate) enum Refused {
     /// What is wrong with its arguments.
     Reason(String),
@@ -82,17 +80,7 @@ impl Functions {
         self.add(name, arity, Run::Pure(run))
     }
 
-    #[cfg(feature = "helpers")]
-    pub(crate) fn register_metered(
-        &mut self,
-        name: &str,
-        arity: Arity,
-        run: Metered,
-    ) -> Result<(), RegisterError> {
-        self.add(name, arity, Run::Metered(run))
-    }
-
-    fn add(&mut self, name: &str, arity: Arity, run: Run) -> Result<(), RegisterError> {
+    pub(crate) fn add(&mut self, name: &str, arity: Arity, run: Run) -> Result<(), RegisterError> {
         if !is_identifier(name) {
             return Err(RegisterError::NotAnIdentifier(excerpt(name)));
         }
@@ -125,9 +113,8 @@ pub(crate) struct HostFunction {
 }
 
 #[derive(Clone, Copy)]
-enum Run {
+pub(crate) enum Run {
     Pure(Pure),
-    #[cfg(feature = "helpers")]
     Metered(Metered),
 }
 
@@ -147,7 +134,6 @@ impl HostFunction {
         let refused = |reason: String| Error::builtin(format!("{}: {}", self.name, excerpt(&reason)));
         let returned = match self.run {
             Run::Pure(run) => run(&arguments).map_err(refused)?,
-            #[cfg(feature = "helpers")]
             Run::Metered(run) => run(&arguments, meter).map_err(|refusal| match refusal {
                 Refused::Reason(reason) => refused(reason),
                 Refused::Exceeded(error) => error,
@@ -163,21 +149,18 @@ impl HostFunction {
     }
 }
 
-#[cfg(feature = "helpers")]
 impl From<String> for Refused {
     fn from(reason: String) -> Refused {
         Refused::Reason(reason)
     }
 }
 
-#[cfg(feature = "helpers")]
 impl From<&str> for Refused {
     fn from(reason: &str) -> Refused {
         Refused::Reason(reason.to_owned())
     }
 }
 
-#[cfg(feature = "helpers")]
 impl From<Error> for Refused {
     fn from(error: Error) -> Refused {
         Refused::Exceeded(error)

@@ -28,7 +28,6 @@ mod reads;
 mod render;
 mod scope;
 mod template;
-#[cfg(feature = "helpers")]
 mod time;
 mod value;
 pub(crate) use budget::{json_length, limits, measure, meter};
@@ -46,4 +45,5 @@ pub use limits::{BYTES_PER_STEP, Budget, DEPTH_CEILING, Limits};
 pub use location::{Location, Segment};
 pub use meter::Usage;
 pub use now::Now;
+pub use number::compare_numbers;
 pub use template::Template;

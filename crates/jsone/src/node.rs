@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use crate::error::Error;
 use crate::expression::Program;
+use crate::render::Transform;
 
 #[derive(Debug)]
 pub(crate) enum Node {
@@ -69,18 +70,7 @@ pub(crate) enum Operator {
     Find { over: Node, each: Result<Condition, Error> },
     Sort { over: Node, by: Result<Option<Condition>, Error> },
     FromNow { offset: Node, from: Option<Node> },
-    Apply(Transform, Node),
-}
-
-/// Operators that only transform their value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transform {
-    Flatten,
-    FlattenDeep,
-    Json,
-    Merge,
-    MergeDeep,
-    Reverse,
+    Apply(&'static Transform, Node),
 }
 
 /// A branch of `$switch` or `$match`.
@@ -120,18 +110,4 @@ pub(crate) struct Condition {
 pub(crate) struct Variables {
     pub(crate) value: Box<str>,
     pub(crate) index: Option<Box<str>>,
-}
-
-impl Transform {
-    /// The operator's key.
-    pub(crate) fn written(self) -> &'static str {
-        match self {
-            Transform::Flatten => "$flatten",
-            Transform::FlattenDeep => "$flattenDeep",
-            Transform::Json => "$json",
-            Transform::Merge => "$merge",
-            Transform::MergeDeep => "$mergeDeep",
-            Transform::Reverse => "$reverse",
-        }
-    }
 }

@@ -20,6 +20,7 @@ use crate::scope::Scope;
 use crate::value::{Array, ObjectBuilder, Purpose, Text, Value, to_json};
 
 pub(crate) use branches::LET_WITHOUT_IN;
+pub(crate) use transforms::{TRANSFORMS, Transform};
 
 pub(crate) struct Renderer<'r> {
     scope: Scope<'r>,
@@ -138,8 +139,8 @@ impl<'r> Renderer<'r> {
             Operator::Sort { over, by } => self.sort(over, by).map(Some),
             Operator::FromNow { offset, from } => self.time(offset, from.as_ref()).map(Some),
             Operator::Apply(transform, operand) => {
-                let value = self.operand(operand, transform.written())?;
-                transforms::apply(*transform, value.as_ref(), &mut self.meter).map(Some)
+                let value = self.operand(operand, transform.written)?;
+                (transform.apply)(value.as_ref(), &mut self.meter).map(Some)
             }
         }
     }

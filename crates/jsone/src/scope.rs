@@ -69,18 +69,8 @@ impl<'r> Scope<'r> {
 
     /// The reference time of `$fromNow` and `fromNow`, if the name still stands for a string.
     pub(crate) fn now(&self, meter: &mut Meter) -> Outcome<Option<Text<'r>>> {
-        Ok(match self.value("now", meter)? {
-            Some(Value::Text(text)) => Some(text),
-            Some(
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::Array(_)
-                | Value::Object(_)
-                | Value::Function(_),
-            )
-            | None => None,
-        })
+        let now = self.value("now", meter)?;
+        Ok(if let Some(Value::Text(text)) = now { Some(text) } else { None })
     }
 
     fn outermost(&self, name: &str, meter: &mut Meter) -> Outcome<Option<Value<'r>>> {

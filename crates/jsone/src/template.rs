@@ -33,9 +33,9 @@ impl Template {
     /// mistake in a part of it is an error of those renders that come to that part.
     pub fn parse(json: &Json, limits: Limits) -> Result<Template, Error> {
         measure::check(json, &limits, limits.template_bytes, Budget::TemplateBytes)?;
-        let compiled = compile(json, &limits)?;
-        let reads = reads(&compiled.root);
-        Ok(Template { root: compiled.root, limits, faults: compiled.faults, reads })
+        let (root, faults) = compile(json, &limits)?;
+        let reads = reads(&root);
+        Ok(Template { root, limits, faults, reads })
     }
 
     /// Parses a template and refuses it for any mistake that needs no context to be seen: first of all an

@@ -16,9 +16,7 @@ use serde_json::Value as Json;
 
 pub(crate) use array::Array;
 pub(crate) use equality::equal;
-pub(crate) use json_text::json_text;
-#[cfg(feature = "helpers")]
-pub(crate) use json_text::push_quoted;
+pub(crate) use json_text::{json_text, push_quoted};
 pub(crate) use object::{Object, ObjectBuilder};
 pub(crate) use output::{Purpose, to_json};
 pub(crate) use text::Text;
@@ -43,7 +41,7 @@ pub(crate) enum Value<'r> {
 /// Something that can be called.
 #[derive(Clone, Copy)]
 pub(crate) enum Function<'r> {
-    Builtin(Builtin),
+    Builtin(&'static Builtin),
     Host(&'r HostFunction),
 }
 

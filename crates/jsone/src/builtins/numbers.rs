@@ -16,15 +16,7 @@ pub(super) fn with_one<'r>(
     compute(*number).map(Value::Number)
 }
 
-pub(super) fn smallest<'r>(arguments: &[Value<'r>]) -> Option<Value<'r>> {
-    extreme(arguments, Ordering::Less)
-}
-
-pub(super) fn largest<'r>(arguments: &[Value<'r>]) -> Option<Value<'r>> {
-    extreme(arguments, Ordering::Greater)
-}
-
-fn extreme<'r>(arguments: &[Value<'r>], wanted: Ordering) -> Option<Value<'r>> {
+pub(super) fn extreme<'r>(arguments: &[Value<'r>], wanted: Ordering) -> Option<Value<'r>> {
     let mut best: Option<Number> = None;
     for argument in arguments {
         let Value::Number(number) = argument else { return None };

@@ -7,8 +7,8 @@ use super::{Compiler, parameters};
 use crate::error::{Error, Outcome};
 use crate::excerpt::excerpt;
 use crate::measure::in_key_order;
-use crate::node::{Case, Condition, Each, Expression, Node, Operator, Reduction, Transform, Variables};
-use crate::render::LET_WITHOUT_IN;
+use crate::node::{Case, Condition, Each, Expression, Node, Operator, Reduction, Variables};
+use crate::render::{LET_WITHOUT_IN, TRANSFORMS};
 
 /// The keys of all operators.
 pub const OPERATORS: [&str; 16] = [
@@ -51,12 +51,13 @@ impl Compiler {
             "$find" => self.find(operand, entries),
             "$sort" => self.sort(operand, entries),
             "$fromNow" => self.time(operand, entries),
-            "$flatten" => self.transform(Transform::Flatten, operand),
-            "$flattenDeep" => self.transform(Transform::FlattenDeep, operand),
-            "$json" => self.transform(Transform::Json, operand),
-            "$merge" => self.transform(Transform::Merge, operand),
-            "$mergeDeep" => self.transform(Transform::MergeDeep, operand),
-            _ => self.transform(Transform::Reverse, operand),
+            _ => match TRANSFORMS.iter().find(|transform| transform.written == operator) {
+                Some(transform) => {
+                    let operand = self.below(operator, operand)?;
+                    Ok(boxed(Operator::Apply(transform, operand)))
+                }
+                None => Ok(self.faulty("unknown operator")),
+            },
         }
     }
 
@@ -176,11 +177,6 @@ impl Compiler {
         let offset = self.below("$fromNow", operand)?;
         let from = self.optional("from", entries)?;
         Ok(boxed(Operator::FromNow { offset, from }))
-    }
-
-    fn transform(&mut self, transform: Transform, operand: &Json) -> Outcome<Node> {
-        let operand = self.below(transform.written(), operand)?;
-        Ok(boxed(Operator::Apply(transform, operand)))
     }
 
     fn faulty(&mut self, message: &str) -> Node {

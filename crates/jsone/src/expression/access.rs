@@ -80,15 +80,7 @@ fn part_of_text<'r>(text: &Text<'r>, from: usize, to: usize, meter: &mut Meter) 
 }
 
 fn whole(value: &Value<'_>) -> Option<i128> {
-    match value {
-        Value::Number(number) => number.whole(),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Text(_)
-        | Value::Array(_)
-        | Value::Object(_)
-        | Value::Function(_) => None,
-    }
+    if let Value::Number(number) = value { number.whole() } else { None }
 }
 
 /// Negative indices count from the end.

@@ -3,7 +3,7 @@
 
 use super::access;
 use super::operations;
-use super::program::{Instruction, Program, Slice};
+use super::program::{Instruction, Program};
 use crate::error::{Error, Outcome};
 use crate::excerpt::excerpt;
 use crate::meter::Meter;
@@ -82,7 +82,11 @@ impl<'r> Machine<'r> {
                 let index = self.pop();
                 access::index(&self.pop(), &index, meter)?
             }
-            Instruction::Slice(slice) => self.slice(*slice, meter)?,
+            Instruction::Slice { from, to } => {
+                let to = to.then(|| self.pop());
+                let from = from.then(|| self.pop());
+                access::slice(&self.pop(), from.as_ref(), to.as_ref(), meter)?
+            }
             Instruction::Callable => {
                 if let Some(value) = self.stack.last() {
                     check_callable(value)?;
@@ -102,19 +106,6 @@ impl<'r> Machine<'r> {
             object.insert(Text::Given(key), value);
         }
         Ok(Value::Object(object.build(meter)?))
-    }
-
-    fn slice(&mut self, slice: Slice, meter: &mut Meter) -> Outcome<Value<'r>> {
-        let (from, to) = match slice {
-            Slice::Whole => (None, None),
-            Slice::From => (Some(self.pop()), None),
-            Slice::To => (None, Some(self.pop())),
-            Slice::FromTo => {
-                let to = self.pop();
-                (Some(self.pop()), Some(to))
-            }
-        };
-        access::slice(&self.pop(), from.as_ref(), to.as_ref(), meter)
     }
 
     fn call(&mut self, count: usize, scope: &Scope<'r>, meter: &mut Meter) -> Outcome<Value<'r>> {

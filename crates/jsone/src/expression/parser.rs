@@ -2,7 +2,7 @@
 //! is linear in the length of the expression.
 
 use super::precedence::{Infix, infix, sign};
-use super::program::{Binary, Instruction, Program, Slice};
+use super::program::{Binary, Instruction, Program};
 use super::token::{Kind, Token, Tokens};
 use crate::error::{Error, Outcome};
 use crate::excerpt::excerpt;
@@ -30,7 +30,7 @@ pub(crate) fn parse_until_brace(source: &str, base: usize, levels: usize) -> Out
     let mut parser = Parser::new(source, base, levels)?;
     parser.expression()?;
     match parser.current {
-        Some(token) if token.kind == Kind::CloseBrace => Ok((parser.program, token.start)),
+        Some(token) if token.text == "}" => Ok((parser.program, token.start)),
         Some(token) => Err(parser.unexpected(token, OPERATOR)),
         None => Err(Error::syntax("unterminated ${..} expression").at(base)),
     }
@@ -66,7 +66,7 @@ impl<'s> Parser<'s> {
         }
         self.operand()?;
         while let Some(token) = self.current
-            && let Some((binding, infix)) = infix(token.kind)
+            && let Some((binding, infix)) = infix(token.text)
             && binding >= loosest
         {
             self.advance()?;
@@ -106,7 +106,7 @@ impl<'s> Parser<'s> {
     fn operand(&mut self) -> Outcome<()> {
         let mut signs = Vec::new();
         while let Some(token) = self.current
-            && let Some(sign) = sign(token.kind)
+            && let Some(sign) = sign(token.text)
         {
             signs.push((sign, self.base + token.start));
             self.advance()?;
@@ -120,41 +120,21 @@ impl<'s> Parser<'s> {
 
     fn unit(&mut self) -> Outcome<()> {
         let token = self.some()?;
-        let instruction = match token.kind {
-            Kind::Number => Instruction::Number(self.number(token)?),
-            Kind::String => Instruction::Text(unquoted(token.text).into()),
-            Kind::True => Instruction::Bool(true),
-            Kind::False => Instruction::Bool(false),
-            Kind::Null => Instruction::Null,
-            Kind::Identifier => Instruction::Load(token.text.into()),
-            Kind::OpenParen => {
+        let instruction = match (token.kind, token.text) {
+            (Kind::Number, _) => Instruction::Number(self.number(token)?),
+            (Kind::String, text) => Instruction::Text(unquoted(text).into()),
+            (Kind::Identifier, name) => Instruction::Load(name.into()),
+            (Kind::Symbol, "true") => Instruction::Bool(true),
+            (Kind::Symbol, "false") => Instruction::Bool(false),
+            (Kind::Symbol, "null") => Instruction::Null,
+            (Kind::Symbol, "(") => {
                 self.advance()?;
                 self.expression()?;
-                return self.take(Kind::CloseParen, ")").map(drop);
+                return self.take(")", ")");
             }
-            Kind::OpenBracket => return self.array(token),
-            Kind::OpenBrace => return self.object(token),
-            Kind::In
-            | Kind::Power
-            | Kind::Plus
-            | Kind::Minus
-            | Kind::Times
-            | Kind::Divide
-            | Kind::CloseBracket
-            | Kind::Dot
-            | Kind::CloseParen
-            | Kind::CloseBrace
-            | Kind::Colon
-            | Kind::Comma
-            | Kind::GreaterEqual
-            | Kind::LessEqual
-            | Kind::Less
-            | Kind::Greater
-            | Kind::Equal
-            | Kind::NotEqual
-            | Kind::Not
-            | Kind::And
-            | Kind::Or => return Err(self.unexpected(token, OPERAND)),
+            (Kind::Symbol, "[") => return self.array(token),
+            (Kind::Symbol, "{") => return self.object(token),
+            (Kind::Symbol, _) => return Err(self.unexpected(token, OPERAND)),
         };
         self.program.push(instruction, self.base + token.start);
         self.advance()
@@ -164,20 +144,27 @@ impl<'s> Parser<'s> {
     fn accesses(&mut self) -> Outcome<()> {
         while let Some(token) = self.current {
             let offset = self.base + token.start;
-            if token.kind == Kind::Dot {
-                self.advance()?;
-                let name = self.take(Kind::Identifier, "identifier")?;
-                self.program.push(Instruction::Property(name.text.into()), offset);
-            } else if token.kind == Kind::OpenBracket {
-                self.advance()?;
-                self.brackets(offset)?;
-            } else if token.kind == Kind::OpenParen {
-                self.advance()?;
-                self.program.push(Instruction::Callable, offset);
-                let count = self.sequence(Kind::CloseParen, ")")?;
-                self.program.push(Instruction::Call(count), offset);
-            } else {
-                break;
+            match token.text {
+                "." => {
+                    self.advance()?;
+                    let name = self.some()?;
+                    if name.kind != Kind::Identifier {
+                        return Err(self.unexpected(name, "identifier"));
+                    }
+                    self.advance()?;
+                    self.program.push(Instruction::Property(name.text.into()), offset);
+                }
+                "[" => {
+                    self.advance()?;
+                    self.brackets(offset)?;
+                }
+                "(" => {
+                    self.advance()?;
+                    self.program.push(Instruction::Callable, offset);
+                    let count = self.sequence(")")?;
+                    self.program.push(Instruction::Call(count), offset);
+                }
+                _ => break,
             }
         }
         Ok(())
@@ -185,51 +172,45 @@ impl<'s> Parser<'s> {
 
     /// Behind a `[` that follows a value.
     fn brackets(&mut self, offset: usize) -> Outcome<()> {
-        let from = self.some()?.kind != Kind::Colon;
+        let from = self.some()?.text != ":";
         if from {
             self.expression()?;
         }
-        if self.some()?.kind != Kind::Colon {
-            self.take(Kind::CloseBracket, ":, ]")?;
+        if self.some()?.text != ":" {
+            self.take("]", ":, ]")?;
             self.program.push(Instruction::Index, offset);
             return Ok(());
         }
         self.advance()?;
-        let to = self.some()?.kind != Kind::CloseBracket;
+        let to = self.some()?.text != "]";
         if to {
             self.expression()?;
         }
-        self.take(Kind::CloseBracket, "]")?;
-        let slice = match (from, to) {
-            (false, false) => Slice::Whole,
-            (true, false) => Slice::From,
-            (false, true) => Slice::To,
-            (true, true) => Slice::FromTo,
-        };
-        self.program.push(Instruction::Slice(slice), offset);
+        self.take("]", "]")?;
+        self.program.push(Instruction::Slice { from, to }, offset);
         Ok(())
     }
 
     fn array(&mut self, open: Token<'s>) -> Outcome<()> {
         self.advance()?;
-        let count = self.sequence(Kind::CloseBracket, "]")?;
+        let count = self.sequence("]")?;
         self.program.push(Instruction::Array(count), self.base + open.start);
         Ok(())
     }
 
     /// Expressions with commas between them, and the token that ends them.
-    fn sequence(&mut self, close: Kind, closing: &str) -> Outcome<usize> {
+    fn sequence(&mut self, close: &str) -> Outcome<usize> {
         let mut count = 0;
-        if self.some()?.kind != close {
+        if self.some()?.text != close {
             self.expression()?;
             count = 1;
-            while self.some()?.kind == Kind::Comma {
+            while self.some()?.text == "," {
                 self.advance()?;
                 self.expression()?;
                 count += 1;
             }
         }
-        self.take(close, &format!(",, {closing}"))?;
+        self.take(close, &format!(",, {close}"))?;
         Ok(count)
     }
 
@@ -244,15 +225,15 @@ impl<'s> Parser<'s> {
                 break;
             }
             self.advance()?;
-            self.take(Kind::Colon, ":")?;
+            self.take(":", ":")?;
             self.expression()?;
             keys.push(key.into());
-            if self.some()?.kind == Kind::CloseBrace {
+            if self.some()?.text == "}" {
                 break;
             }
-            self.take(Kind::Comma, ",")?;
+            self.take(",", ",")?;
         }
-        self.take(Kind::CloseBrace, "}")?;
+        self.take("}", "}")?;
         self.program.push(Instruction::Object(keys.into()), self.base + open.start);
         Ok(())
     }
@@ -267,13 +248,10 @@ impl<'s> Parser<'s> {
         self.current.ok_or_else(|| Error::syntax("Unexpected end of input").at(self.base + self.tokens.end()))
     }
 
-    fn take(&mut self, kind: Kind, expected: &str) -> Outcome<Token<'s>> {
+    /// Goes behind a symbol; what else could have stood in its place is told where it is missing.
+    fn take(&mut self, symbol: &str, expected: &str) -> Outcome<()> {
         let token = self.some()?;
-        if token.kind != kind {
-            return Err(self.unexpected(token, expected));
-        }
-        self.advance()?;
-        Ok(token)
+        if token.text == symbol { self.advance() } else { Err(self.unexpected(token, expected)) }
     }
 
     fn advance(&mut self) -> Outcome<()> {

@@ -24,7 +24,11 @@ pub(crate) enum Instruction {
     Truth,
     Property(Box<str>),
     Index,
-    Slice(Slice),
+    /// `[from:to]`, and which of its ends were given.
+    Slice {
+        from: bool,
+        to: bool,
+    },
     /// Refuses a value that cannot be called before its arguments are evaluated.
     Callable,
     /// Calls what lies below that many arguments.
@@ -52,15 +56,6 @@ pub(crate) enum Binary {
     Equal,
     NotEqual,
     In,
-}
-
-/// Which ends of `[from:to]` were given.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Slice {
-    Whole,
-    From,
-    To,
-    FromTo,
 }
 
 /// A compiled expression.

@@ -8,34 +8,10 @@ use crate::identifier::{continues_identifier, starts_identifier};
 pub(crate) enum Kind {
     Number,
     Identifier,
+    /// With its quotes: its text is never that of a symbol.
     String,
-    True,
-    False,
-    Null,
-    In,
-    Power,
-    Plus,
-    Minus,
-    Times,
-    Divide,
-    OpenBracket,
-    CloseBracket,
-    Dot,
-    OpenParen,
-    CloseParen,
-    OpenBrace,
-    CloseBrace,
-    Colon,
-    Comma,
-    GreaterEqual,
-    LessEqual,
-    Less,
-    Greater,
-    Equal,
-    NotEqual,
-    Not,
-    And,
-    Or,
+    /// A keyword or an operator: the text says which.
+    Symbol,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,31 +22,12 @@ pub(crate) struct Token<'s> {
     pub(crate) start: usize,
 }
 
+const KEYWORDS: [&str; 4] = ["true", "false", "null", "in"];
+
 /// Two characters before one: `**` is not `*`.
-pub(super) const SYMBOLS: [(&str, Kind); 23] = [
-    ("**", Kind::Power),
-    (">=", Kind::GreaterEqual),
-    ("<=", Kind::LessEqual),
-    ("==", Kind::Equal),
-    ("!=", Kind::NotEqual),
-    ("&&", Kind::And),
-    ("||", Kind::Or),
-    ("+", Kind::Plus),
-    ("-", Kind::Minus),
-    ("*", Kind::Times),
-    ("/", Kind::Divide),
-    ("[", Kind::OpenBracket),
-    ("]", Kind::CloseBracket),
-    (".", Kind::Dot),
-    ("(", Kind::OpenParen),
-    (")", Kind::CloseParen),
-    ("{", Kind::OpenBrace),
-    ("}", Kind::CloseBrace),
-    (":", Kind::Colon),
-    (",", Kind::Comma),
-    ("<", Kind::Less),
-    (">", Kind::Greater),
-    ("!", Kind::Not),
+pub(super) const SYMBOLS: [&str; 23] = [
+    "**", ">=", "<=", "==", "!=", "&&", "||", "+", "-", "*", "/", "[", "]", ".", "(", ")", "{", "}", ":",
+    ",", "<", ">", "!",
 ];
 
 pub(crate) struct Tokens<'s> {
@@ -119,12 +76,13 @@ fn recognise(rest: &str) -> Option<(Kind, usize)> {
         }
         first if starts_identifier(*first) => {
             let length = bytes.iter().take_while(|byte| continues_identifier(**byte)).count();
-            Some((word(&rest[..length]), length))
+            let is_keyword = KEYWORDS.contains(&&rest[..length]);
+            Some((if is_keyword { Kind::Symbol } else { Kind::Identifier }, length))
         }
-        _ => SYMBOLS
-            .iter()
-            .find(|(symbol, _)| rest.starts_with(symbol))
-            .map(|(symbol, kind)| (*kind, symbol.len())),
+        _ => {
+            let symbol = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol))?;
+            Some((Kind::Symbol, symbol.len()))
+        }
     }
 }
 
@@ -141,42 +99,30 @@ fn number_length(bytes: &[u8]) -> usize {
     }
 }
 
-fn word(text: &str) -> Kind {
-    match text {
-        "true" => Kind::True,
-        "false" => Kind::False,
-        "null" => Kind::Null,
-        "in" => Kind::In,
-        _ => Kind::Identifier,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kinds(source: &str) -> Vec<Kind> {
+    fn tokens(source: &str) -> Vec<(Kind, &str)> {
         let mut tokens = Tokens::new(source, 0);
-        std::iter::from_fn(|| tokens.next().unwrap()).map(|token| token.kind).collect()
+        std::iter::from_fn(|| tokens.next().unwrap()).map(|token| (token.kind, token.text)).collect()
     }
 
     #[test]
     fn keywords_are_whole_words() {
-        assert_eq!(
-            kinds("in insight truey null_"),
-            [Kind::In, Kind::Identifier, Kind::Identifier, Kind::Identifier]
-        );
+        let kinds: Vec<Kind> = tokens("in insight truey null_").iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [Kind::Symbol, Kind::Identifier, Kind::Identifier, Kind::Identifier]);
     }
 
     #[test]
     fn the_longer_symbol_wins() {
-        assert_eq!(kinds("**>=!=!"), [Kind::Power, Kind::GreaterEqual, Kind::NotEqual, Kind::Not]);
+        assert_eq!(tokens("**>=!=!"), ["**", ">=", "!=", "!"].map(|symbol| (Kind::Symbol, symbol)));
     }
 
     #[test]
     fn a_point_without_digits_ends_a_number() {
-        assert_eq!(kinds("1.a"), [Kind::Number, Kind::Dot, Kind::Identifier]);
-        assert_eq!(kinds("1.25"), [Kind::Number]);
+        assert_eq!(tokens("1.a"), [(Kind::Number, "1"), (Kind::Symbol, "."), (Kind::Identifier, "a")]);
+        assert_eq!(tokens("1.25"), [(Kind::Number, "1.25")]);
     }
 
     #[test]

@@ -35,23 +35,13 @@ impl<'r> Renderer<'r> {
         let mut merged = ObjectBuilder::default();
         for (key, value) in object.entries(&mut self.meter)? {
             let item = if each.variables.index.is_some() { value } else { self.pair(key.clone(), value)? };
-            match self.each(each, item, Value::Text(key))? {
-                Some(Value::Object(object)) => merged.insert_all(&object, &mut self.meter)?,
-                None => {}
-                Some(
-                    Value::Null
-                    | Value::Bool(_)
-                    | Value::Number(_)
-                    | Value::Text(_)
-                    | Value::Array(_)
-                    | Value::Function(_),
-                ) => {
-                    let each = excerpt(&each.written);
-                    return Err(Error::template(format!(
-                        "$map on objects expects {each} to evaluate to an object"
-                    )));
-                }
-            }
+            let Some(value) = self.each(each, item, Value::Text(key))? else { continue };
+            let Value::Object(object) = value else {
+                let each = excerpt(&each.written);
+                let told = format!("$map on objects expects {each} to evaluate to an object");
+                return Err(Error::template(told));
+            };
+            merged.insert_all(&object, &mut self.meter)?;
         }
         Ok(Value::Object(merged.build(&mut self.meter)?))
     }

@@ -3,23 +3,28 @@
 
 use crate::error::{Error, Outcome};
 use crate::meter::Meter;
-use crate::node::Transform;
 use crate::value::{Array, Object, ObjectBuilder, Value, json_text};
 
-/// `None` is a value that vanished.
-pub(super) fn apply<'r>(
-    transform: Transform,
-    value: Option<&Value<'r>>,
-    meter: &mut Meter,
-) -> Outcome<Value<'r>> {
-    match transform {
-        Transform::Flatten => flatten(value, meter),
-        Transform::FlattenDeep => flatten_deep(value, meter),
-        Transform::Json => Ok(Value::Text(json_text(value.unwrap_or(&Value::Null), meter)?)),
-        Transform::Merge => merge(value, meter),
-        Transform::MergeDeep => merge_deep(value, meter),
-        Transform::Reverse => reverse(value, meter),
-    }
+/// An operator that only transforms its value; `None` is one that vanished.
+#[derive(Debug)]
+pub(crate) struct Transform {
+    /// The operator's key.
+    pub(crate) written: &'static str,
+    pub(super) apply: for<'r> fn(Option<&Value<'r>>, &mut Meter) -> Outcome<Value<'r>>,
+}
+
+/// All of them.
+pub(crate) const TRANSFORMS: &[Transform] = &[
+    Transform { written: "$flatten", apply: flatten },
+    Transform { written: "$flattenDeep", apply: flatten_deep },
+    Transform { written: "$json", apply: as_json },
+    Transform { written: "$merge", apply: merge },
+    Transform { written: "$mergeDeep", apply: merge_deep },
+    Transform { written: "$reverse", apply: reverse },
+];
+
+fn as_json<'r>(value: Option<&Value<'r>>, meter: &mut Meter) -> Outcome<Value<'r>> {
+    Ok(Value::Text(json_text(value.unwrap_or(&Value::Null), meter)?))
 }
 
 fn flatten<'r>(value: Option<&Value<'r>>, meter: &mut Meter) -> Outcome<Value<'r>> {
@@ -116,14 +121,6 @@ fn objects<'r>(value: Option<&Value<'r>>, operator: &str, meter: &mut Meter) -> 
     meter.steps(array.len() as u64)?;
     array
         .iter()
-        .map(|item| match item {
-            Value::Object(object) => Ok(object),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::Text(_)
-            | Value::Array(_)
-            | Value::Function(_) => Err(refused()),
-        })
+        .map(|item| if let Value::Object(object) = item { Ok(object) } else { Err(refused()) })
         .collect()
 }

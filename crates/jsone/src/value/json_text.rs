@@ -1,8 +1,6 @@
 //! A value as compact JSON text with sorted keys, for `$json`. Stops as soon as the text is longer than a string
 //! may be.
 
-use std::fmt::Write as _;
-
 use super::{Text, Value};
 use crate::error::{Error, Outcome};
 use crate::json_length;
@@ -74,21 +72,6 @@ impl Writer<'_> {
 
 /// Writes a JSON string, escaping no more than JSON demands.
 pub(crate) fn push_quoted(out: &mut String, text: &str) {
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\0'..='\u{1f}' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(character));
-            }
-            _ => out.push(character),
-        }
-    }
-    out.push('"');
+    // A text can always be written.
+    out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }

@@ -8,7 +8,7 @@ mod order;
 mod quotient;
 mod text;
 
-#[cfg(feature = "helpers")]
+pub use order::compare_numbers;
 pub(crate) use text::ecmascript;
 
 #[derive(Clone, Copy, Debug)]

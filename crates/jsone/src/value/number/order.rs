@@ -7,6 +7,11 @@ use super::Number;
 /// Beyond every integer that [`Number`] holds exactly.
 const BEYOND_INTEGERS: f64 = 1e20;
 
+/// How two numbers of JSON compare, by their exact value.
+pub fn compare_numbers(left: &serde_json::Number, right: &serde_json::Number) -> Ordering {
+    Number::from_json(left).compare(Number::from_json(right))
+}
+
 impl Number {
     pub(crate) fn compare(self, other: Number) -> Ordering {
         match (self.integer(), other.integer()) {
