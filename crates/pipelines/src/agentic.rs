@@ -19,7 +19,8 @@ pub(super) fn usual_carry(trigger: &Trigger) -> Carry {
 
 /// The step that goes on with an agent, if the pipeline runs a tool for it and says nothing of failures itself.
 pub(super) fn resuming(definition: &Definition) -> Option<&Step> {
-    let runs_a_tool = matches!(&definition.trigger, Trigger::On(kind) if kind.starts_with(TOOL_REQUEST));
+    let runs_a_tool =
+        matches!(&definition.pipeline.trigger, Trigger::On(kind) if kind.starts_with(TOOL_REQUEST));
     let last = definition.steps.last().filter(|_| definition.steps.len() > 1)?;
     let resumes = runs_a_tool && definition.on_error.is_empty() && matches!(last.kind, StepKind::Uses);
     resumes.then_some(last)

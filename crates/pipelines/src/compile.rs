@@ -22,43 +22,30 @@ pub(super) type Callable<'d> = BTreeMap<&'d str, Option<&'d Definition>>;
 
 /// Compiles a pipeline with everything that it calls.
 pub(super) fn compile(definition: &Definition, callable: &Callable<'_>) -> Result<Pipeline, Mistake> {
+    let said = &definition.pipeline;
     let mut compiler = Compiler {
         callable,
-        calls: vec![&definition.name],
+        calls: vec![&said.name],
         called_at: None,
         nodes: Vec::new(),
         details: Vec::new(),
         places: Vec::new(),
         unanswered: Vec::new(),
     };
-    let wrong = |(at, told): Trouble| Mistake::at(&definition.file, &at, told);
+    let wrong = |(at, told): Trouble| Mistake::at(&said.written.file, &at, told);
     compiler.pipeline(definition, "", 1).map_err(wrong)?;
     if let Some(step) = agentic::resuming(definition) {
         compiler.resume_after_failure(step).map_err(wrong)?;
     }
     let (shape, plan) = (Shape(compiler.nodes), Plan(compiler.details));
-    let written = Written { file: definition.file.clone(), steps: compiler.places };
+    let written = Written { file: said.written.file.clone(), steps: compiler.places };
     shape.check().map_err(|refusal| wrong((definition.at, refusal.to_string())))?;
     let bytes = plan.to_json().len();
     if bytes > MAX_PLAN_BYTES {
         let told = format!("what its steps say is {bytes} bytes as JSON; the most is {MAX_PLAN_BYTES}");
         return Err(wrong((definition.at, told)));
     }
-    let mut pipeline = Pipeline {
-        name: definition.name.clone(),
-        version: String::new(),
-        trigger: definition.trigger.clone(),
-        from_plugin: definition.from_plugin.clone(),
-        condition: definition.condition.clone(),
-        max_depth: definition.max_depth,
-        mode: definition.mode,
-        timeout_seconds: definition.timeout_seconds,
-        dedupe_window_seconds: definition.dedupe_window_seconds,
-        carry: definition.carry,
-        shape,
-        plan,
-        written,
-    };
+    let mut pipeline = Pipeline { shape, plan, written, ..said.clone() };
     pipeline.version = pipeline.version_of();
     Ok(pipeline)
 }

@@ -2,23 +2,14 @@
 
 use serde_saphyr::Location;
 
-use super::{Carry, Detail, Mode, Predicate, Trigger};
+use super::{Detail, Pipeline};
 
 /// A pipeline by itself.
 #[derive(Debug)]
 pub(super) struct Definition {
-    /// The file, as it was named.
-    pub(super) file: String,
     pub(super) at: Location,
-    pub(super) name: String,
-    pub(super) trigger: Trigger,
-    pub(super) from_plugin: Option<String>,
-    pub(super) condition: Option<Predicate>,
-    pub(super) max_depth: Option<u32>,
-    pub(super) mode: Mode,
-    pub(super) timeout_seconds: u64,
-    pub(super) dedupe_window_seconds: u64,
-    pub(super) carry: Carry,
+    /// All that its file says but the steps: what those come to is not known before they are compiled.
+    pub(super) pipeline: Pipeline,
     pub(super) steps: Vec<Step>,
     /// What runs when a step fails that says nothing itself.
     pub(super) on_error: Vec<Step>,

@@ -8,7 +8,6 @@ mod agentic;
 mod baggage;
 mod compile;
 mod definition;
-mod duration;
 mod graph;
 mod load;
 mod path;
@@ -42,7 +41,7 @@ pub use trigger::{Signal, Trigger};
 pub const MAX_NESTING: usize = 16;
 
 /// A pipeline, ready to be run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
     /// What people call it.
     pub name: String,
@@ -63,14 +62,12 @@ pub struct Pipeline {
     /// How long the key of an event is remembered.
     pub dedupe_window_seconds: u64,
     /// What its steps are given besides what they claim.
-    #[serde(default)]
     pub carry: Carry,
     /// What follows what.
     pub shape: Shape,
     /// What is done.
     pub plan: Plan,
-    /// Where its file says so. A run does not keep it.
-    #[serde(skip)]
+    /// Where its file says so.
     pub written: Written,
 }
 

@@ -90,16 +90,18 @@ pub fn parse(texts: &[(&str, &str)]) -> Loaded {
     mistakes.extend(read.iter_mut().flat_map(|read| std::mem::take(&mut read.mistakes)));
     let callable = callable(&read, &mut mistakes);
     let usable = read.iter().filter_map(|read| read.definition.as_ref());
-    let usable =
-        usable.filter(|definition| callable.get(definition.name.as_str()).is_some_and(Option::is_some));
     let mut pipelines = Vec::new();
-    let mut started: BTreeMap<Trigger, usize> = BTreeMap::new();
+    let mut started: BTreeMap<&Trigger, usize> = BTreeMap::new();
     for definition in usable {
-        let already = started.entry(definition.trigger.clone()).or_default();
+        let Pipeline { name, trigger, written, .. } = &definition.pipeline;
+        if callable.get(name.as_str()).is_none_or(Option::is_none) {
+            continue;
+        }
+        let already = started.entry(trigger).or_default();
         *already += 1;
         if *already > MAX_PER_TRIGGER {
-            let told = format!("more than {MAX_PER_TRIGGER} pipelines are {}", definition.trigger);
-            mistakes.push(Mistake::at(&definition.file, &definition.at, told));
+            let told = format!("more than {MAX_PER_TRIGGER} pipelines are {trigger}");
+            mistakes.push(Mistake::at(&written.file, &definition.at, told));
             continue;
         }
         match compile(definition, &callable) {

@@ -3,7 +3,6 @@
 //! `{path, op, value}`, `{all: [..]}`, `{any: [..]}` or `{not: ..}`. Integers are compared exactly. A value of the wrong kind is an error
 //! and never simply false: whoever asks writes the reason down. Errors name paths and kinds, and no values: they end up in the ledger.
 
-mod number;
 mod pattern;
 mod read;
 #[cfg(test)]
@@ -12,11 +11,11 @@ mod tests;
 use std::cmp::Ordering;
 use std::fmt;
 
+use jsone::compare_numbers;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 
 use super::path::{Path, Roots, kind_of};
-use number::compare;
 use pattern::Pattern;
 
 /// Whether something shall happen.
@@ -113,7 +112,7 @@ impl Test {
             Op::Neq(wanted) => Ok(!equal(wanted)),
             Op::In(wanted) => Ok(wanted.iter().any(equal)),
             Op::Than(than, bound) => match found {
-                Some(Value::Number(number)) => Ok(than.holds(compare(number, bound))),
+                Some(Value::Number(number)) => Ok(than.holds(compare_numbers(number, bound))),
                 other => Err(self.unfit("a number", other)),
             },
             Op::Text(part, wanted) => self.text(found).map(|text| part.holds(text, wanted)),
@@ -133,7 +132,7 @@ impl Test {
 /// Equal all the way down; numbers by what they are worth, so that 1 is 1.0.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => compare(a, b) == Ordering::Equal,
+        (Value::Number(a), Value::Number(b)) => compare_numbers(a, b).is_eq(),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))

@@ -2,14 +2,14 @@
 
 mod steps;
 
-use config_file::{Mistake, hint};
+use config_file::Mistake;
 use domain::limits::MAX_LABEL_BYTES;
+use domain::run::Shape;
 use serde_saphyr::Location;
 
 use super::definition::Definition;
-use super::duration::seconds;
 use super::written::{Keys, Written, Wrong};
-use super::{Carry, Mode, Predicate, Signal, Trigger, agentic};
+use super::{Carry, Mode, Pipeline, Plan, Predicate, Signal, Trigger, agentic};
 use steps::Ids;
 
 /// A year.
@@ -71,31 +71,34 @@ impl Reader<'_> {
         let condition = self.optional(keys, "if", Predicate::read);
         let max_depth = self.optional(keys, "max_depth", |depth| depth.whole(0, u32::MAX.into()));
         let mode = self.optional(keys, "execution_mode", mode);
-        let timeout = self.optional(keys, "timeout", |time| seconds(time, 1, MAX_TIMEOUT_SECONDS));
+        let timeout = self.optional(keys, "timeout", |time| time.seconds(1, MAX_TIMEOUT_SECONDS));
         let window =
-            self.optional(keys, "dedupe_window", |window| seconds(window, 0, MAX_DEDUPE_WINDOW_SECONDS));
+            self.optional(keys, "dedupe_window", |window| window.seconds(0, MAX_DEDUPE_WINDOW_SECONDS));
         let usual = trigger.as_ref().map_or(Carry::default(), agentic::usual_carry);
         let carry = self.optional(keys, "carry", carry).or(self.carry).unwrap_or(usual);
         let mut ids = Ids::default();
         let steps = self.required(written, keys, "steps").map(|steps| self.sequence(steps, &mut ids, 1));
         let on_error = keys.find("on_error").map(|steps| self.handlers(steps, &mut ids, 1));
-        let definition =
-            name.clone().zip(trigger).zip(steps).map(|(((name, at), trigger), steps)| Definition {
-                file: self.file.to_owned(),
-                at,
-                name,
-                trigger,
-                from_plugin,
-                condition,
-                max_depth: max_depth.and_then(|depth| u32::try_from(depth).ok()),
-                mode: mode.unwrap_or(Mode::Async),
-                timeout_seconds: timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS),
-                dedupe_window_seconds: window.unwrap_or(DEFAULT_DEDUPE_WINDOW_SECONDS),
-                carry,
-                steps,
-                on_error: on_error.unwrap_or_default(),
-            });
-        (name, definition)
+        let (Some((name, at)), Some(trigger), Some(steps)) = (name.clone(), trigger, steps) else {
+            return (name, None);
+        };
+        let pipeline = Pipeline {
+            name,
+            version: String::new(),
+            trigger,
+            from_plugin,
+            condition,
+            max_depth: max_depth.and_then(|depth| u32::try_from(depth).ok()),
+            mode: mode.unwrap_or(Mode::Async),
+            timeout_seconds: timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS),
+            dedupe_window_seconds: window.unwrap_or(DEFAULT_DEDUPE_WINDOW_SECONDS),
+            carry,
+            shape: Shape(Vec::new()),
+            plan: Plan(Vec::new()),
+            written: super::Written { file: self.file.to_owned(), steps: Vec::new() },
+        };
+        let on_error = on_error.unwrap_or_default();
+        (Some((pipeline.name.clone(), at)), Some(Definition { at, pipeline, steps, on_error }))
     }
 
     fn trigger(&mut self, written: &Written, keys: Keys<'_>) -> Option<Trigger> {
@@ -159,32 +162,14 @@ fn label(what: &str, written: &Written) -> Result<String, Wrong> {
 }
 
 fn mode(written: &Written) -> Result<Mode, Wrong> {
-    match written.text()? {
-        "async" => Ok(Mode::Async),
-        "synchronous" => Ok(Mode::Synchronous),
-        other => {
-            let hint = hint(other, &["async", "synchronous"]);
-            Err(written.wrong(format!("{other:?} is not one of: async, synchronous{hint}")))
-        }
-    }
+    written.one_of(&[("async", Mode::Async), ("synchronous", Mode::Synchronous)])
 }
 
 /// What the steps of a pipeline are given besides what they claim.
 pub(super) fn carry(written: &Written) -> Result<Carry, Wrong> {
-    match written.text()? {
-        "claimed" => Ok(Carry::Claimed),
-        "payload" => Ok(Carry::Payload),
-        other => {
-            let hint = hint(other, &["claimed", "payload"]);
-            Err(written.wrong(format!("{other:?} is not one of: claimed, payload{hint}")))
-        }
-    }
+    written.one_of(&[("claimed", Carry::Claimed), ("payload", Carry::Payload)])
 }
 
 fn hook(written: &Written) -> Result<Signal, Wrong> {
-    let text = written.text()?;
-    let known = Signal::ALL.map(Signal::as_str);
-    Signal::ALL.into_iter().find(|signal| signal.as_str() == text).ok_or_else(|| {
-        written.wrong(format!("{text:?} is not one of: {}{}", known.join(", "), hint(text, &known)))
-    })
+    written.one_of(&Signal::ALL.map(|signal| (signal.as_str(), signal)))
 }

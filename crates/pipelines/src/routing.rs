@@ -98,7 +98,7 @@ impl Router {
         let mut settling = self.settling(store, now);
         let settled = settling.settle(id, &new, &payload, settle::Moves::Nothing).await?;
         order.then.push(settled.into());
-        settling.into_order(&mut order);
+        settling.also.into_order(&mut order);
         Ok(order)
     }
 }

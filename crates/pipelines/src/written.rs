@@ -5,12 +5,12 @@
 use std::fmt;
 
 use config_file::{FileLimits, Mistake, hint};
+use domain::duration;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
 
-/// Lists and mappings in each other.
 /// What a file of pipelines may hold.
 pub(super) const LIMITS: FileLimits = FileLimits { bytes: 1_048_576, nesting: 64, nodes: 200_000 };
 /// From here on a float may be a whole number that was rounded: 2 to the 63.
@@ -104,32 +104,52 @@ impl Written {
 
     /// The whole number that is expected here, within these bounds.
     pub(super) fn whole(&self, least: u64, most: u64) -> Result<u64, Wrong> {
-        let number = match &self.what {
-            What::Number(number) => number.as_u64().filter(|number| (least..=most).contains(number)),
-            What::Nothing | What::Flag(_) | What::Text(_) | What::List(_) | What::Keys(_) => None,
+        let number = if let What::Number(number) = &self.what { number.as_u64() } else { None };
+        number
+            .filter(|number| (least..=most).contains(number))
+            .ok_or_else(|| self.wrong(format!("a whole number from {least} to {most} is expected here")))
+    }
+
+    /// The seconds that are written here, within these bounds: a number, or a duration such as `90s`, `5m` or `1h30m`.
+    pub(super) fn seconds(&self, least: u64, most: u64) -> Result<u64, Wrong> {
+        let seconds = match &self.what {
+            What::Number(number) => number.as_u64(),
+            What::Text(text) => duration::seconds(text),
+            What::Nothing | What::Flag(_) | What::List(_) | What::Keys(_) => None,
         };
-        number.ok_or_else(|| self.wrong(format!("a whole number from {least} to {most} is expected here")))
+        let seconds = seconds.ok_or_else(|| {
+            self.wrong("a number of seconds or a time such as 30s, 5m or 24h is expected here")
+        })?;
+        if (least..=most).contains(&seconds) {
+            return Ok(seconds);
+        }
+        Err(self.wrong(format!("must be {least} to {most} seconds, and is {seconds}")))
+    }
+
+    /// What the word here stands for, of these.
+    pub(super) fn one_of<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, Wrong> {
+        let text = self.text()?;
+        if let Some((_, meant)) = words.iter().find(|(word, _)| *word == text) {
+            return Ok(*meant);
+        }
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        Err(self.wrong(format!("{text:?} is not one of: {}{}", known.join(", "), hint(text, &known))))
     }
 
     /// The list that is expected here, with something in it.
     pub(super) fn list(&self) -> Result<&[Self], Wrong> {
-        match &self.what {
-            What::List(items) if items.is_empty() => Err(self.wrong("this list is empty")),
-            What::List(items) => Ok(items),
-            What::Nothing | What::Flag(_) | What::Number(_) | What::Text(_) | What::Keys(_) => {
-                Err(self.wrong("a list is expected here, as [one, two]"))
-            }
-        }
+        let What::List(items) = &self.what else {
+            return Err(self.wrong("a list is expected here, as [one, two]"));
+        };
+        if items.is_empty() { Err(self.wrong("this list is empty")) } else { Ok(items) }
     }
 
     /// The keys that are expected here, whatever they are.
     pub(super) fn entries(&self) -> Result<&[(Key, Self)], Wrong> {
-        match &self.what {
-            What::Keys(entries) => Ok(entries),
-            What::Nothing | What::Flag(_) | What::Number(_) | What::Text(_) | What::List(_) => {
-                Err(self.wrong("keys with values are expected here, as { key: value }"))
-            }
-        }
+        let What::Keys(entries) = &self.what else {
+            return Err(self.wrong("keys with values are expected here, as { key: value }"));
+        };
+        Ok(entries)
     }
 
     /// The keys that are expected here; the first one that is not known is wrong.

@@ -93,10 +93,6 @@ fn test(written: &Written, path: &Written, keys: Keys<'_>) -> Result<Test, Wrong
 }
 
 fn than(than: Than, value: &Written) -> Result<Op, Wrong> {
-    match &value.what {
-        What::Number(number) => Ok(Op::Than(than, number.clone())),
-        What::Nothing | What::Flag(_) | What::Text(_) | What::List(_) | What::Keys(_) => {
-            Err(value.wrong("a number is expected here"))
-        }
-    }
+    let What::Number(number) = &value.what else { return Err(value.wrong("a number is expected here")) };
+    Ok(Op::Than(than, number.clone()))
 }

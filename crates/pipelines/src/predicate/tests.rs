@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
+use jsone::compare_numbers as compare;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::path::Roots;
 use super::super::written::Written;
-use super::number::compare;
 use super::*;
 
 fn parse(written: Value) -> Predicate {

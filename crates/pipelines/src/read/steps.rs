@@ -7,7 +7,6 @@ use domain::retry::{MAX_ATTEMPTS, MAX_BACKOFF_SECONDS};
 use serde_saphyr::Location;
 
 use super::super::definition::{Answer, Step, StepKind};
-use super::super::duration::seconds;
 use super::super::plan::Retry;
 use super::super::written::{Keys, What, Written, Wrong};
 use super::super::{Baggage, Detail, MAX_NESTING, Predicate, With};
@@ -38,13 +37,11 @@ impl Reader<'_> {
 
     /// A list of steps, or one.
     pub(super) fn handlers(&mut self, written: &Written, ids: &mut Ids, depth: usize) -> Vec<Step> {
-        match &written.what {
-            What::Keys(_) if !self.is_shallow(written, depth) => Vec::new(),
-            What::Keys(_) => self.step(written, ids, depth).into_iter().collect(),
-            What::Nothing | What::Flag(_) | What::Number(_) | What::Text(_) | What::List(_) => {
-                self.sequence(written, ids, depth)
-            }
+        if !matches!(written.what, What::Keys(_)) {
+            return self.sequence(written, ids, depth);
         }
+        let shallow = self.is_shallow(written, depth);
+        shallow.then(|| self.step(written, ids, depth)).flatten().into_iter().collect()
     }
 
     fn is_shallow(&mut self, written: &Written, depth: usize) -> bool {
@@ -118,25 +115,21 @@ impl Reader<'_> {
             with: self.optional(keys, "with", With::read),
             baggage: self.optional(keys, "baggage", Baggage::read),
             retry: self.optional(keys, "retry", retry),
-            timeout_seconds: self.optional(keys, "timeout", |time| seconds(time, 1, MAX_TIMEOUT_SECONDS)),
+            timeout_seconds: self.optional(keys, "timeout", |time| time.seconds(1, MAX_TIMEOUT_SECONDS)),
             ..detail
         }
     }
 
     fn answer(&mut self, written: &Written, ids: &mut Ids, depth: usize) -> Option<Answer> {
-        match &written.what {
-            What::Text(word) => match word.as_str() {
-                "stop" => Some(Answer::Stop),
-                "continue" => Some(Answer::Continue),
-                other => {
-                    let near = hint(other, &["stop", "continue"]);
-                    self.tell(
-                        written.wrong(format!("{other:?} is not one of: stop, continue, or steps{near}")),
-                    )
-                }
-            },
-            What::Nothing | What::Flag(_) | What::Number(_) | What::List(_) | What::Keys(_) => {
-                Some(Answer::Steps(self.handlers(written, ids, depth + 1)))
+        let What::Text(word) = &written.what else {
+            return Some(Answer::Steps(self.handlers(written, ids, depth + 1)));
+        };
+        match word.as_str() {
+            "stop" => Some(Answer::Stop),
+            "continue" => Some(Answer::Continue),
+            other => {
+                let near = hint(other, &["stop", "continue"]);
+                self.tell(written.wrong(format!("{other:?} is not one of: stop, continue, or steps{near}")))
             }
         }
     }

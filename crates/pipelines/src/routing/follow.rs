@@ -11,7 +11,7 @@ use engine::{Emitted, EngineError, Failure, Order, Stage};
 use store::Store;
 
 use super::given::correlation_in;
-use super::prepare::{Ending, Preparing};
+use super::prepare::{Ending, Preparing, broken, context_of};
 use super::settle::Moves;
 use super::{FollowUps, Router, WorkResult, derived};
 use crate::Plan;
@@ -47,7 +47,7 @@ impl Router {
         let run = self.run_of(store, job).await?;
         let after = run.clone().filter(|_| is_last).and_then(|run| after_step(run, job, finished, now));
         let mut settling = self.settling(store, now);
-        settling.emitted_with_files_at(files_at(after.as_ref(), job));
+        settling.files_at = files_at(after.as_ref(), job);
         settling.reserve(emitted.len());
         let mut too_deep = None;
         let mut waits = false;
@@ -57,7 +57,7 @@ impl Router {
                 Stage::Last => derived::event_id(&job.id, ordinal),
                 Stage::Arrived(operation) => derived::arrived_event_id(&job.id, operation, ordinal),
             };
-            let payload = settling.also().keep(id.clone(), BodyName::Payload, emitted.payload.clone());
+            let payload = settling.also.keep(id.clone(), BodyName::Payload, emitted.payload.clone());
             let mut event = event_of(job, run.as_ref(), emitted, ordinal, carried.as_ref(), payload);
             event.settled_by = self.settler_of(&event.kind);
             let is_claimed = event.settled_by == Settler::Claimants;
@@ -85,20 +85,19 @@ impl Router {
         if too_deep.is_some() {
             order.also.iter_mut().for_each(moves_nothing);
         } else if let Some(run) = after {
-            let also = self.next_steps(store, job, run, finished, settling.room(), now).await?;
-            settling.also().extend(also);
+            let also = self.next_steps(store, job, run, finished, settling.room, now).await?;
+            settling.also.extend(also);
         }
-        settling.into_order(order);
+        settling.also.into_order(order);
         Ok(too_deep.map(|chain| chain.failure()))
     }
 
     /// What is carried with everything, as it came to a job.
     async fn carried_to(&self, store: &dyn Store, job: &Job) -> Result<Option<Json>, EngineError> {
-        let context = job.bodies.iter().find(|body| body.name == BodyName::Context);
-        let Some(context) = context.filter(|_| job.spec.step.is_some()) else { return Ok(None) };
-        let bytes = store.body(&job.id.clone().into(), *context).await?;
-        let context = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Ok(context.as_ref().and_then(correlation_in))
+        if job.spec.step.is_none() {
+            return Ok(None);
+        }
+        Ok(correlation_in(&context_of(store, job).await?))
     }
 
     pub(super) async fn run_of(&self, store: &dyn Store, job: &Job) -> Result<Option<Run>, EngineError> {
@@ -122,8 +121,9 @@ impl Router {
         let run_id = run.id.clone();
         let (result, emitted) = (finished.data.clone(), finished.emitted.clone());
         let ending = Ending { job_id: job.id.clone(), result, emitted };
-        let preparing = Preparing::new(store, &self.executors, run, plan, now).ending(ending);
-        let (prepared, bodies) = preparing.within(room).all().await?;
+        let mut preparing = Preparing::new(store, &self.executors, run, plan, now);
+        (preparing.ending, preparing.room) = (Some(ending), room);
+        let (prepared, bodies) = preparing.all().await?;
         if !prepared.is_empty() {
             also.then(run_id, RunCommand::Advance(prepared));
         }
@@ -133,11 +133,9 @@ impl Router {
 
     /// What the steps of a run do.
     pub(super) async fn plan_of(&self, store: &dyn Store, run: &Run) -> Result<Plan, EngineError> {
-        let broken =
-            |what: String| EngineError::Store(store::StoreError::Broken(format!("{}: {what}", run.id)));
         let bytes = store.body(&run.id.clone().into(), run.begun.plan).await?;
-        let bytes = bytes.ok_or_else(|| broken("its plan is gone".to_owned()))?;
-        Plan::parse(&bytes).map_err(|error| broken(error.to_string()))
+        let bytes = bytes.ok_or_else(|| broken(run, "its plan is gone"))?;
+        Plan::parse(&bytes).map_err(|error| broken(run, error))
     }
 }
 

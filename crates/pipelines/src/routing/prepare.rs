@@ -32,16 +32,16 @@ pub(crate) struct Preparing<'a> {
     plan: Plan,
     now: Timestamp,
     /// What the run began with, if it is at hand.
-    input: Option<Given>,
+    pub(super) input: Option<Given>,
     /// The result of a job that is just ending, which the store does not have yet.
-    ending: Option<Ending>,
+    pub(super) ending: Option<Ending>,
     bodies: Bodies,
     /// Steps that this commit begins before the next one.
-    begun: u32,
-    /// Visits that are prepared.
-    at_most: usize,
+    pub(super) begun: u32,
+    /// Consequences that the commit has room for.
+    pub(super) room: usize,
     /// The node that has the files of the turn that asked for this run.
-    files_at: Option<String>,
+    pub(super) files_at: Option<String>,
     /// What jobs that are over leave to what follows them: every event of one may be followed, and all of them are read once.
     outputs: Mutex<BTreeMap<VisitIndex, Outputs>>,
 }
@@ -78,7 +78,6 @@ impl<'a> Preparing<'a> {
         plan: Plan,
         now: Timestamp,
     ) -> Self {
-        let bodies = Bodies::default();
         Self {
             store,
             executors,
@@ -87,42 +86,12 @@ impl<'a> Preparing<'a> {
             now,
             input: None,
             ending: None,
-            bodies,
+            bodies: Bodies::default(),
             begun: 0,
-            at_most: MAX_PREPARED,
+            room: usize::MAX,
             files_at: None,
             outputs: Mutex::default(),
         }
-    }
-
-    /// The same, of a run that begins with this.
-    pub(crate) fn begun_with(mut self, input: Given) -> Self {
-        self.input = Some(input);
-        self
-    }
-
-    /// The same, after the end of a job that is not written down yet.
-    pub(crate) fn ending(mut self, ending: Ending) -> Self {
-        self.ending = Some(ending);
-        self
-    }
-
-    /// The same, of a run that a turn asked for whose files are there.
-    pub(crate) fn with_files_at(mut self, node: Option<String>) -> Self {
-        self.files_at = node;
-        self
-    }
-
-    /// The same, in a commit that begins so many steps before.
-    pub(crate) fn after(mut self, begun: u32) -> Self {
-        self.begun = begun;
-        self
-    }
-
-    /// The same, in a commit that has room for so many consequences.
-    pub(crate) fn within(mut self, room: usize) -> Self {
-        self.at_most = room.min(MAX_PREPARED);
-        self
     }
 
     /// Prepares what waits, and what waits then, up to a bound.
@@ -131,7 +100,7 @@ impl<'a> Preparing<'a> {
         if self.files_at.is_none() && self.run.waiting().next().is_some() {
             self.files_at = self.node_of_first().await?;
         }
-        while all.len() < self.at_most {
+        while all.len() < self.room.min(MAX_PREPARED) {
             let next = self.run.waiting().next();
             let Some(visit) = next else { break };
             let readiness = match self.prepare(visit).await? {
@@ -357,7 +326,7 @@ impl<'a> Preparing<'a> {
     async fn outputs_of_job(&self, at: VisitIndex) -> Result<Vec<Given>, EngineError> {
         let (job, result) = self.job_of(at).await?;
         let context = match job.as_deref().filter(|job| job.purged_at.is_none()) {
-            Some(job) => self.context_of(job).await?,
+            Some(job) => context_of(self.store, job).await?,
             // Gone with the job: what was carried to it is carried on.
             None => self.given(at).await?.context,
         };
@@ -446,16 +415,17 @@ impl<'a> Preparing<'a> {
         };
         Ok((job, result))
     }
-
-    async fn context_of(&self, job: &Job) -> Result<Map<String, Value>, EngineError> {
-        let Some(body) = job.bodies.iter().find(|body| body.name == BodyName::Context) else {
-            return Ok(Map::new());
-        };
-        let bytes = self.store.body(&job.id.clone().into(), *body).await?;
-        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
-    }
 }
 
-fn broken(run: &Run, what: impl std::fmt::Display) -> EngineError {
+/// What was carried to a job.
+pub(super) async fn context_of(store: &dyn Store, job: &Job) -> Result<Map<String, Value>, EngineError> {
+    let Some(body) = job.bodies.iter().find(|body| body.name == BodyName::Context) else {
+        return Ok(Map::new());
+    };
+    let bytes = store.body(&job.id.clone().into(), *body).await?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
+}
+
+pub(super) fn broken(run: &Run, what: impl std::fmt::Display) -> EngineError {
     EngineError::Store(store::StoreError::Broken(format!("{}: {what}", run.id)))
 }

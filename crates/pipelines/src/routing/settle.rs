@@ -9,7 +9,7 @@ use domain::limits::{MAX_NOTE_BYTES, cut};
 use domain::planted::{Bug, planted};
 use domain::run::{NewRun, Readiness, Run, RunCommand};
 use domain::{BodyName, EventId, Record, RecordKind, RunId, Timestamp};
-use engine::{EngineError, Executors, Order};
+use engine::{EngineError, Executors};
 use serde_json::{Map, Value, json};
 use store::Store;
 
@@ -36,10 +36,11 @@ pub(crate) struct Settling<'a> {
     /// Steps that it has begun so far.
     begun: u32,
     /// The node that has the files of the step that emitted them.
-    files_at: Option<String>,
+    pub(crate) files_at: Option<String>,
     /// Consequences that the commit has room for.
-    room: usize,
-    also: FollowUps,
+    pub(crate) room: usize,
+    /// What else belongs to the commit.
+    pub(crate) also: FollowUps,
 }
 
 impl Router {
@@ -70,19 +71,9 @@ impl Router {
 }
 
 impl Settling<'_> {
-    /// They were emitted by a step whose files this node has.
-    pub(crate) fn emitted_with_files_at(&mut self, node: Option<String>) {
-        self.files_at = node;
-    }
-
     /// So many consequences are in the commit already.
     pub(crate) fn reserve(&mut self, consequences: usize) {
         self.room = self.room.saturating_sub(consequences);
-    }
-
-    /// Consequences that the commit has room for.
-    pub(crate) fn room(&self) -> usize {
-        self.room
     }
 
     /// Whether the commit has room for settling this event: all that it may start begins together.
@@ -121,15 +112,6 @@ impl Settling<'_> {
             routes.push(Route { pipeline: pipeline.name.clone(), answer });
         }
         Ok(EventCommand::Settle { routes, moves_its_run: moves == Moves::ItsRun })
-    }
-
-    /// What else belongs to the commit.
-    pub(crate) fn also(&mut self) -> &mut FollowUps {
-        &mut self.also
-    }
-
-    pub(crate) fn into_order(self, order: &mut Order) {
-        self.also.into_order(order);
     }
 
     async fn ask(
@@ -236,9 +218,11 @@ impl Settling<'_> {
         given: Given,
     ) -> Result<(), EngineError> {
         let begun = Run::new(run_id.clone(), run, self.now);
-        let preparing = Preparing::new(self.store, self.executors, begun, pipeline.plan.clone(), self.now);
-        let files_at = self.files_at.clone().filter(|_| is_between_turns(&event.kind));
-        let preparing = preparing.begun_with(given).after(self.begun).with_files_at(files_at);
+        let mut preparing =
+            Preparing::new(self.store, self.executors, begun, pipeline.plan.clone(), self.now);
+        preparing.input = Some(given);
+        preparing.begun = self.begun;
+        preparing.files_at = self.files_at.clone().filter(|_| is_between_turns(&event.kind));
         let (prepared, bodies) = preparing.all().await?;
         let steps = prepared.iter().filter(|one| matches!(one.readiness, Readiness::Job { .. })).count();
         // Without the run that the rules then start there is nothing to go on with: one bug in two places.

@@ -60,11 +60,14 @@ impl Router {
         let payload = store.body(&id, event.said.payload).await?.unwrap_or_default();
         let emitter = self.emitter(store, &event.said).await?;
         let mut settling = self.settling(store, now);
-        settling.emitted_with_files_at(emitter.as_ref().and_then(Emitter::files_at));
-        let moves = emitter.as_ref().map_or(Moves::Nothing, Emitter::moves);
-        let settle = settling.settle(&event.id, &event.said, &payload, moves).await?;
+        let mut moved = Moves::Nothing;
+        if let Some(Emitter { job, run, ordinal }) = &emitter {
+            settling.files_at = files_at(Some(run), job);
+            moved = moves(run, job, *ordinal);
+        }
+        let settle = settling.settle(&event.id, &event.said, &payload, moved).await?;
         let mut order = Order::new(id, settle, actor);
-        settling.into_order(&mut order);
+        settling.also.into_order(&mut order);
         Ok(order)
     }
 
@@ -76,8 +79,9 @@ impl Router {
         now: Timestamp,
     ) -> Result<Order, EngineError> {
         let plan = self.plan_of(store, run).await?;
-        let preparing = Preparing::new(store, &self.executors, run.clone(), plan, now);
-        let (prepared, bodies) = preparing.with_files_at(self.files_of_turn(store, run).await?).all().await?;
+        let mut preparing = Preparing::new(store, &self.executors, run.clone(), plan, now);
+        preparing.files_at = self.files_of_turn(store, run).await?;
+        let (prepared, bodies) = preparing.all().await?;
         let mut order = Order::new(run.id.clone(), RunCommand::Advance(prepared), actor);
         order.bodies = bodies.into_vec();
         Ok(order)
@@ -100,19 +104,8 @@ impl Router {
         let loaded = store.load(&RecordId::from(run.begun.event_id.clone())).await?;
         let event = loaded.as_ref().and_then(|loaded| loaded.record.as_event());
         let Some(event) = event.filter(|event| is_between_turns(&event.said.kind)) else { return Ok(None) };
-        Ok(self.emitter(store, &event.said).await?.and_then(|emitter| emitter.files_at()))
-    }
-}
-
-impl Emitter {
-    /// Whether the run goes on with the event.
-    fn moves(&self) -> Moves {
-        moves(&self.run, &self.job, self.ordinal)
-    }
-
-    /// The node that has what the step left.
-    fn files_at(&self) -> Option<String> {
-        files_at(Some(&self.run), &self.job)
+        let emitter = self.emitter(store, &event.said).await?;
+        Ok(emitter.and_then(|Emitter { job, run, .. }| files_at(Some(&run), &job)))
     }
 }
 
