@@ -29,21 +29,22 @@ mod supervisor;
 mod supervisors;
 mod sweep;
 
-use std::future::Future;
 use std::io;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use engine::{Assignment, ExecutorTraits, Failure, Link, Produced, Specialist};
+use futures::future::BoxFuture;
 
 pub use artifact_files::{
     SetAside, each_artifact_file, place_artifact_file, set_artifacts_aside, sync_artifact_files,
 };
 pub use artifacts::Artifacts;
-pub(super) use artifacts::{KeptFile, is_name};
+pub(super) use artifacts::{KeptFile, is_name, is_segment};
 pub(super) use collect::{Collected, Heard, HeardLimits, collect, keep_artifact};
 pub(super) use follow::Ending;
+pub(super) use outcome::limited_by_some;
+pub(super) use program::is_program;
 pub use progress_lines::{MAX_LINE_BYTES, PROGRESS_DESCRIPTOR};
 pub(super) use report::Exit;
 pub(super) use resident::{Resident, Turned, longest_answer};
@@ -149,11 +150,7 @@ impl ProcessExecutor {
 
 impl Specialist for ProcessExecutor {
     /// Dropping the future closes the line to the supervisor, which ends the tree.
-    fn produce<'a>(
-        &'a self,
-        assignment: Assignment,
-        link: Link,
-    ) -> Pin<Box<dyn Future<Output = Produced> + Send + 'a>> {
+    fn produce(&self, assignment: Assignment, link: Link) -> BoxFuture<'_, Produced> {
         Box::pin(attempt::run(&self.host, &self.settings, assignment, link))
     }
 

@@ -34,7 +34,7 @@ use domain::{AttemptId, RecordId, RunId};
 use store::{Commit, Committed, Removal, sha256};
 use tokio::sync::watch;
 
-use crate::process::RunAs;
+use crate::process::{RunAs, is_segment};
 use engine::CommitWatch;
 use looks::Looks;
 use removals::Removals;
@@ -42,14 +42,11 @@ use removals::Removals;
 pub(crate) use files::{NewFile, new_files};
 pub use looks::LOOK_AFTER_ATTEMPTS;
 pub(crate) use media::media_type;
-pub(crate) use seal::Tree;
 
 /// For us alone.
 const DIRECTORY_MODE: u32 = 0o700;
 /// Where attempts are at their work.
 const OPEN: &str = "open";
-/// The longest part of a path.
-const MAX_SEGMENT_BYTES: usize = 128;
 
 /// How large a tree may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,11 +262,6 @@ impl OpenWorkspace {
         &self.path
     }
 
-    /// Puts copies of what other steps left into it, each where it belongs. For a thread that may wait.
-    pub(crate) fn fill(&self, sources: &[(PathBuf, String)]) -> Result<(), WorkspaceError> {
-        copy::all(sources, &self.path, self.limits)
-    }
-
     /// Makes all that is in it another user's. For a thread that may wait.
     pub(crate) fn hand_to(&self, user: &RunAs) -> Result<(), WorkspaceError> {
         // Nobody else is in it yet, and copies hold no links.
@@ -289,16 +281,6 @@ impl OpenWorkspace {
             Ok(()) => Ok(()),
             Err(_) => Err(self),
         }
-    }
-
-    /// Looks through all that is in it: what may not be there is told, with its path. For a thread that may wait.
-    pub(crate) fn look_through(&self) -> Result<Tree, WorkspaceError> {
-        seal::look_through(&self.path, self.limits)
-    }
-
-    /// Makes it what the attempt left, under this path, for good. For a thread that may wait.
-    pub(crate) fn seal(self, tree: &Tree, place: &Path) -> Result<(), WorkspaceError> {
-        seal::keep(&self.path, tree, place)
     }
 }
 
@@ -337,10 +319,9 @@ fn shards(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(shards)
 }
 
-/// One plain name: nothing that leads anywhere else.
+/// A text that is one plain name.
 fn segment(text: &str) -> io::Result<&str> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    if (1..=MAX_SEGMENT_BYTES).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(plain) {
+    if is_segment(text) {
         return Ok(text);
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{text:?} cannot be the name of a directory")))

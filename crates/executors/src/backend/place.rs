@@ -1,8 +1,5 @@
 //! Where a job of a backend is done, and how: the folder itself, the words of the command, how long the command is there.
 
-use std::env;
-use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use domain::job::JobSpec;
@@ -10,9 +7,6 @@ use serde::Deserialize;
 
 use super::BackendSettings;
 use engine::Unfit;
-
-/// Where programs are looked for by a command that has no PATH.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Where one job is done, and how.
 pub(super) struct Place {
@@ -85,25 +79,12 @@ impl BackendSettings {
     }
 
     fn check_program(&self, program: &str, folder: &Path) -> Result<(), Unfit> {
-        let search = self.search_path();
-        let is_there = if program.contains('/') {
-            is_program(&folder.join(program))
-        } else {
-            env::split_paths(&search).any(|dir| is_program(&folder.join(dir).join(program)))
-        };
-        if is_there {
+        if self.process.finds(program, folder) {
             return Ok(());
         }
+        let search = self.process.search_path();
         let told = format!("the program {program:?} is not on the path {}", search.display());
         Err(unfit("backend", "program_not_found", told))
-    }
-
-    /// The PATH that the command will have.
-    fn search_path(&self) -> OsString {
-        let process = &self.process;
-        let inherited = process.inherited.iter().any(|name| name == "PATH");
-        let set = process.environment.get("PATH").map(OsString::from);
-        set.or_else(|| env::var_os("PATH").filter(|_| inherited)).unwrap_or_else(|| DEFAULT_PATH.into())
     }
 }
 
@@ -129,10 +110,6 @@ fn asked_for(spec: &JobSpec) -> Result<(Option<String>, Scope), Unfit> {
         Some(_) | None => Scope::PerFire,
     };
     Ok((execution.target.profile, scope))
-}
-
-fn is_program(file: &Path) -> bool {
-    file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 fn unfit(field: &'static str, code: &'static str, told: impl Into<String>) -> Unfit {

@@ -34,21 +34,13 @@ pub(super) struct Residents {
 }
 
 /// Where a command has its place.
-enum Seat {
+enum Seat<T = Tenant> {
     /// It has a job, or is being started for one.
     Taken,
     /// It is told to end, and some of it is still there.
     Leaving,
     /// It waits since then.
-    Idle { tenant: Tenant, since: Instant },
-}
-
-/// What is known of a seat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sits {
-    Busy,
-    Leaving,
-    IdleSince(Instant),
+    Idle { tenant: T, since: Instant },
 }
 
 /// A command that stays, and whoever watches that it does not stay for too long.
@@ -111,8 +103,7 @@ impl Residents {
     /// The seat, if the job need not wait.
     fn take(self: &Arc<Self>, household: &Household) -> Option<Held> {
         let mut seats = self.seats();
-        let known = seats.iter().map(|(of, seat)| (of, seat.sits())).collect();
-        let sitting = match choose(&known, household, self.most) {
+        let sitting = match choose(&seats, household, self.most) {
             Choice::Wait => return None,
             Choice::After(other) => {
                 if let Some(Seat::Idle { tenant, .. }) = seats.insert(other.clone(), Seat::Leaving) {
@@ -148,10 +139,10 @@ impl Residents {
     /// Until when the command that waits there may wait; once that is over, it is sent away.
     fn idle_until(self: &Arc<Self>, household: &Household) -> Option<Instant> {
         let mut seats = self.seats();
-        let until = match seats.get(household)?.sits() {
-            Sits::Busy => Instant::now() + self.idle_for,
-            Sits::IdleSince(since) => since + self.idle_for,
-            Sits::Leaving => return None,
+        let until = match seats.get(household)? {
+            Seat::Taken => Instant::now() + self.idle_for,
+            Seat::Idle { since, .. } => *since + self.idle_for,
+            Seat::Leaving => return None,
         };
         if until > Instant::now() {
             return Some(until);
@@ -165,16 +156,6 @@ impl Residents {
 
     fn seats(&self) -> MutexGuard<'_, BTreeMap<Household, Seat>> {
         self.seats.lock().expect("no holder of the lock panics")
-    }
-}
-
-impl Seat {
-    fn sits(&self) -> Sits {
-        match self {
-            Self::Taken => Sits::Busy,
-            Self::Leaving => Sits::Leaving,
-            Self::Idle { since, .. } => Sits::IdleSince(*since),
-        }
     }
 }
 
@@ -260,19 +241,19 @@ impl Drop for Held {
 }
 
 /// Which seat a job takes. While someone is leaving, nobody else is sent away: there will be room.
-fn choose(seats: &BTreeMap<&Household, Sits>, household: &Household, most: usize) -> Choice {
+fn choose<T>(seats: &BTreeMap<Household, Seat<T>>, household: &Household, most: usize) -> Choice {
     match seats.get(household) {
-        Some(Sits::IdleSince(_)) => return Choice::Reuse,
-        Some(Sits::Busy | Sits::Leaving) => return Choice::Wait,
+        Some(Seat::Idle { .. }) => return Choice::Reuse,
+        Some(Seat::Taken | Seat::Leaving) => return Choice::Wait,
         None if seats.len() < most => return Choice::Start,
         None => {}
     }
-    if seats.values().any(|sits| *sits == Sits::Leaving) {
+    if seats.values().any(|seat| matches!(seat, Seat::Leaving)) {
         return Choice::Wait;
     }
-    let idle = seats.iter().filter_map(|(of, sits)| match sits {
-        Sits::IdleSince(since) => Some((since, *of)),
-        Sits::Busy | Sits::Leaving => None,
+    let idle = seats.iter().filter_map(|(of, seat)| match seat {
+        Seat::Idle { since, .. } => Some((since, of)),
+        Seat::Taken | Seat::Leaving => None,
     });
     match idle.min() {
         Some((_, longest)) => Choice::After(longest.clone()),
@@ -292,19 +273,21 @@ mod tests {
     fn job_goes_to_the_command_of_its_household_to_a_new_one_or_waits() {
         let now = Instant::now();
         let (a, b, c) = (of("/a"), of("/b"), of("/c"));
-        let (first, second) = (Sits::IdleSince(now), Sits::IdleSince(now + Duration::from_secs(1)));
+        let first = || Seat::Idle { tenant: (), since: now };
+        let second = || Seat::Idle { tenant: (), since: now + Duration::from_secs(1) };
         for (seats, most, chosen) in [
             (vec![], 1, Choice::Start),
-            (vec![(&a, first)], 1, Choice::Reuse),
-            (vec![(&a, Sits::Busy)], 9, Choice::Wait),
-            (vec![(&a, Sits::Leaving)], 9, Choice::Wait),
-            (vec![(&b, first)], 2, Choice::Start),
-            (vec![(&b, second), (&c, first)], 2, Choice::After(c.clone())),
-            (vec![(&b, Sits::Busy), (&c, second)], 2, Choice::After(c.clone())),
-            (vec![(&b, Sits::Leaving), (&c, first)], 2, Choice::Wait),
-            (vec![(&b, Sits::Busy), (&c, Sits::Busy)], 2, Choice::Wait),
+            (vec![(&a, first())], 1, Choice::Reuse),
+            (vec![(&a, Seat::Taken)], 9, Choice::Wait),
+            (vec![(&a, Seat::Leaving)], 9, Choice::Wait),
+            (vec![(&b, first())], 2, Choice::Start),
+            (vec![(&b, second()), (&c, first())], 2, Choice::After(c.clone())),
+            (vec![(&b, Seat::Taken), (&c, second())], 2, Choice::After(c.clone())),
+            (vec![(&b, Seat::Leaving), (&c, first())], 2, Choice::Wait),
+            (vec![(&b, Seat::Taken), (&c, Seat::Taken)], 2, Choice::Wait),
         ] {
-            assert_eq!(choose(&seats.into_iter().collect(), &a, most), chosen);
+            let seats = seats.into_iter().map(|(of, seat)| (of.clone(), seat)).collect();
+            assert_eq!(choose(&seats, &a, most), chosen);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::Timestamp;
-use domain::breaker::{Breaker, BreakerPolicy, BreakerState, Ended, LetIn};
+use domain::breaker::{Breaker, BreakerPolicy, LetIn};
 
 use engine::Admission;
 
@@ -16,23 +16,7 @@ impl PluginBreaker {
         Arc::new(Self(Mutex::new(Breaker::new(policy))))
     }
 
-    pub(super) fn left_alone_until(&self, now: Timestamp) -> Option<Timestamp> {
-        self.lock().left_alone_until(now)
-    }
-
-    pub(super) fn note(&self, ended: Ended, now: Timestamp) {
-        self.lock().note(ended, now);
-    }
-
-    pub(super) fn reset(&self) {
-        self.lock().reset();
-    }
-
-    pub(super) fn state(&self, now: Timestamp) -> BreakerState {
-        self.lock().state(now)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Breaker> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Breaker> {
         self.0.lock().expect("no holder of the lock panics")
     }
 }
@@ -57,13 +41,15 @@ impl Drop for Trial {
 
 #[cfg(test)]
 mod tests {
+    use domain::breaker::Ended;
+
     use super::*;
 
     #[test]
     fn trial_that_is_dropped_before_it_says_anything_leaves_its_place_to_the_next() {
         let at = Timestamp::from_seconds;
         let breaker = PluginBreaker::new(BreakerPolicy { threshold: 1, reset_after_seconds: 60 });
-        breaker.note(Ended::JobFailed, at(0));
+        breaker.lock().note(Ended::JobFailed, at(0));
         assert_eq!(let_in(&breaker, at(59)).err(), Some(at(60)));
         let trial = let_in(&breaker, at(60)).expect("its time is over");
         assert!(let_in(&breaker, at(60)).is_err());

@@ -121,12 +121,12 @@ impl Plugin {
 
     /// Whether it is left alone on this node.
     pub fn breaker(&self, now: Timestamp) -> BreakerState {
-        self.breaker.state(now)
+        self.breaker.lock().state(now)
     }
 
     /// Lets it be started again on this node as if nothing had failed.
     pub fn reset_breaker(&self) {
-        self.breaker.reset();
+        self.breaker.lock().reset();
     }
 
     /// The lane that its jobs queue in, unless they name one.

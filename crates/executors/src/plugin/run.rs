@@ -101,19 +101,12 @@ impl PluginExecutor {
             Err(failure) => return Produced::Failed(failure),
         };
         let produced = self.attempt(assignment, prepared, link).await;
-        trial.ended = match &produced {
-            Produced::Completed(_) => Ended::Well,
-            Produced::Failed(failure) if job.fails_for_good(failure.retryable) => Ended::JobFailed,
-            Produced::Failed(_) => Ended::AttemptFailed,
-            Produced::Unavailable(_)
-            | Produced::Delivered
-            | Produced::AwaitingInput { .. }
-            | Produced::Deferred(_)
-            | Produced::SubmitUnknown(_)
-            | Produced::Stopped
-            | Produced::StoppedWith(_)
-            | Produced::Unexpected(_) => Ended::Unknown,
-        };
+        if let Produced::Completed(_) = &produced {
+            trial.ended = Ended::Well;
+        } else if let Produced::Failed(failure) = &produced {
+            let for_good = job.fails_for_good(failure.retryable);
+            trial.ended = if for_good { Ended::JobFailed } else { Ended::AttemptFailed };
+        }
         produced
     }
 
@@ -337,7 +330,7 @@ impl Specialist for PluginExecutor {
     }
 
     fn left_alone_until(&self, now: Timestamp) -> Option<Timestamp> {
-        self.plugin.breaker.left_alone_until(now)
+        self.plugin.breaker.lock().left_alone_until(now)
     }
 
     fn traits(&self) -> ExecutorTraits {
@@ -355,7 +348,7 @@ struct Trial<'a> {
 
 impl Drop for Trial<'_> {
     fn drop(&mut self) {
-        self.plugin.breaker.note(self.ended, self.clock.now());
+        self.plugin.breaker.lock().note(self.ended, self.clock.now());
     }
 }
 

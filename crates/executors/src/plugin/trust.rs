@@ -7,6 +7,8 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::super::process::is_program;
+
 /// Any of the three who may execute.
 const EXECUTE_BITS: u32 = 0o111;
 const WORLD_WRITE_BIT: u32 = 0o002;
@@ -101,10 +103,6 @@ pub fn cannot_start(entrypoint: &Path) -> Option<String> {
 
 /// Whether a program is where the daemon, and with it its plugins, look for programs.
 fn is_in_path(program: &str) -> bool {
-    let is_program = |path: &Path| {
-        fs::metadata(path)
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & EXECUTE_BITS != 0)
-    };
     // Without any, the system has one of its own.
     std::env::var_os("PATH")
         .is_none_or(|path| std::env::split_paths(&path).any(|dir| is_program(&dir.join(program))))

@@ -13,8 +13,8 @@ use domain::event::Origin;
 use domain::event::is_between_turns;
 use domain::job::Job;
 use domain::run::{Layer, Run};
-use domain::{OwnerId, Record, RunId};
-use serde_json::{Value, json};
+use domain::{OwnerId, RunId};
+use serde_json::Value;
 use store::{ArtifactName, Store, StoreError};
 
 use super::super::http::Mask;
@@ -135,14 +135,9 @@ impl Workspace {
         for (name, file) in kept {
             let artifact = ArtifactName { job_id: &job_id, attempt_id: &attempt_id, name: &name };
             artifacts.share(artifact, &artifacts.dir().join(&file.path), file.bytes).await;
-            leavings.artifacts.push(json!({
-                "name": name,
-                "path": file.path,
-                "bytes": file.bytes,
-                "truncated": false,
-                "sha256": file.sha256,
-                "media_type": media_type(&name),
-            }));
+            let mut listed = file.listed(&name);
+            listed["media_type"] = media_type(&name).into();
+            leavings.artifacts.push(listed);
         }
         Ok(leavings)
     }
@@ -173,7 +168,7 @@ async fn began_with(
     let Some(step) = &job.spec.step else { return Ok(Vec::new()) };
     let unavailable = |error: StoreError| Failure::transient("workspace_unavailable", error.to_string());
     let loaded = store.load(&step.run_id.clone().into()).await.map_err(unavailable)?;
-    let Some(Record::Run(run)) = loaded.as_ref().map(|loaded| &*loaded.record) else {
+    let Some(run) = loaded.as_ref().and_then(|loaded| loaded.record.as_run()) else {
         let told = format!("{} is not known any more, and with it what its steps left", step.run_id);
         return Err(Failure::permanent("workspace_lost", told));
     };
@@ -195,21 +190,16 @@ async fn began_with(
 async fn left_by_turn_before(store: &dyn Store, run: &Run) -> Result<(RunId, Vec<Layer>), StoreError> {
     let nothing = || (run.id.clone(), Vec::new());
     let event = store.load(&run.begun.event_id.clone().into()).await?;
-    let emitter = match event.as_ref().map(|loaded| &*loaded.record) {
-        Some(Record::Event(event)) if is_between_turns(&event.said.kind) => match &event.said.origin {
-            Origin::Emitted { job_id, .. } => job_id.clone(),
-            Origin::Published { .. }
-            | Origin::Asked { .. }
-            | Origin::Webhook { .. }
-            | Origin::JobEnded { .. } => return Ok(nothing()),
-        },
-        Some(_) | None => return Ok(nothing()),
+    let event = event.as_ref().and_then(|loaded| loaded.record.as_event());
+    let event = event.filter(|event| is_between_turns(&event.said.kind));
+    let Some(Origin::Emitted { job_id, .. }) = event.map(|event| &event.said.origin) else {
+        return Ok(nothing());
     };
-    let job = store.load(&emitter.into()).await?;
-    let Some(Record::Job(job)) = job.as_ref().map(|loaded| &*loaded.record) else { return Ok(nothing()) };
-    let Some(step) = &job.spec.step else { return Ok(nothing()) };
+    let job = store.load(&job_id.clone().into()).await?;
+    let job = job.as_ref().and_then(|loaded| loaded.record.as_job());
+    let Some(step) = job.and_then(|job| job.spec.step.as_ref()) else { return Ok(nothing()) };
     let before = store.load(&step.run_id.clone().into()).await?;
-    let Some(Record::Run(before)) = before.as_ref().map(|loaded| &*loaded.record) else {
+    let Some(before) = before.as_ref().and_then(|loaded| loaded.record.as_run()) else {
         return Ok(nothing());
     };
     Ok((before.id.clone(), before.files_after(step.visit)))

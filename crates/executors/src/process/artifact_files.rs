@@ -9,7 +9,7 @@ use domain::{AttemptId, JobId, RecordId};
 use rustix::io::Errno;
 use store::ArtifactName;
 
-use super::artifacts::{DIRECTORY_MODE, FILE_MODE, is_name, is_segment, open_below};
+use super::artifacts::{Artifacts, DIRECTORY_MODE, FILE_MODE, is_name, is_segment, open_below};
 
 /// Gives every artifact in a directory, as it is now. What goes meanwhile is passed over; a directory that is not there has none.
 pub fn each_artifact_file<E: From<io::Error>>(
@@ -61,10 +61,8 @@ fn each_of_attempt<E: From<io::Error>>(
 /// written over and not cut off.
 pub fn place_artifact_file(dir: &Path, artifact: ArtifactName<'_>) -> io::Result<Option<File>> {
     let ArtifactName { job_id, attempt_id, name } = artifact;
-    if !is_segment(job_id.as_str()) || !is_segment(attempt_id.as_str()) || !is_name(name) {
-        return Ok(None);
-    }
-    let path = dir.join(job_id.as_str()).join(attempt_id.as_str()).join(name);
+    let Some(path) = Artifacts::path_within(job_id, attempt_id, name) else { return Ok(None) };
+    let path = dir.join(path);
     if let Some(directory) = path.parent() {
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory)?;
     }

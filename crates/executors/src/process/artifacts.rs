@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use domain::{AttemptId, JobId, RecordId};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use store::{
     ARTIFACT_CHUNK_BYTES, ArtifactName, Commit, Committed, MAX_SHARED_ARTIFACT_BYTES, Removal,
@@ -97,7 +98,7 @@ impl Artifacts {
 
     /// Opens one for reading; none if there is no such file. No link is followed, and no name leads out of the directory.
     pub fn open(&self, job_id: &JobId, attempt_id: &AttemptId, name: &str) -> io::Result<Option<File>> {
-        if !is_segment(job_id.as_str()) || !is_segment(attempt_id.as_str()) || !is_name(name) {
+        if Self::path_within(job_id, attempt_id, name).is_none() {
             return Ok(None);
         }
         match open_below(&self.dir, job_id.as_str(), attempt_id.as_str(), name) {
@@ -166,7 +167,8 @@ impl Artifacts {
         for directory in whole.ancestors().skip(1).take_while(|above| above.starts_with(&self.dir)) {
             File::open(directory)?.sync_all()?;
         }
-        Ok(KeptFile { path, bytes, sha256: domain::Digest(hash.finalize().into()) })
+        let sha256 = domain::Digest(hash.finalize().into());
+        Ok(KeptFile { path, bytes, truncated: false, sha256 })
     }
 }
 
@@ -175,7 +177,17 @@ pub(crate) struct KeptFile {
     /// Within the directory of all artifacts.
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
+    /// There was more of it.
+    pub(crate) truncated: bool,
     pub(crate) sha256: domain::Digest,
+}
+
+impl KeptFile {
+    /// As results list it.
+    pub(crate) fn listed(&self, name: &str) -> Value {
+        let Self { path, bytes, truncated, sha256 } = self;
+        json!({ "name": name, "path": path, "bytes": bytes, "truncated": truncated, "sha256": sha256 })
+    }
 }
 
 impl CommitWatch for Artifacts {
@@ -256,7 +268,7 @@ fn remove_now(dir: &Path, job_id: &JobId) {
 }
 
 /// One plain name: nothing that leads anywhere else.
-pub(super) fn is_segment(text: &str) -> bool {
+pub(crate) fn is_segment(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=MAX_SEGMENT_BYTES).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(plain)
 }

@@ -1,14 +1,12 @@
 //! One attempt as a command: started, fed, listened to, and ended with everything that it started.
 
-use std::path::PathBuf;
-
 use store::ArtifactName;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
 use super::artifacts::Artifacts;
-use super::capture::capture;
+use super::capture::{CHUNK_BYTES, OutputReader, capture};
 use super::command_line::CommandLine;
 use super::follow::follow;
 use super::launch::launch;
@@ -17,8 +15,8 @@ use super::progress_lines::relay;
 use super::{ProcessHost, ProcessSettings};
 use engine::{Assignment, Failure, Link, Produced};
 
-pub(super) const STDOUT: &str = "stdout";
-pub(super) const STDERR: &str = "stderr";
+const STDOUT: &str = "stdout";
+const STDERR: &str = "stderr";
 pub(super) const TOO_LONG: &str = "argv and env together are too long for the system";
 
 /// Everything of it happens in this one future: when it is dropped, the socket is, and the supervisor ends the tree.
@@ -43,30 +41,22 @@ pub(super) async fn run(
         Err(error) => return Produced::Failed(not_launched(&error)),
     };
     let (over, is_over) = watch::channel(false);
-    let kept = |path: &PathBuf| host.artifacts.dir().join(path);
-    let limit = settings.output_limit_bytes;
-    let ending = async {
-        let follow = follow(host, launched.supervisor, settings, attempt_id, link.clone());
-        let ending = follow.await;
-        over.send_replace(true);
-        ending
-    };
+    let (dir, limit) = (host.artifacts.dir(), settings.output_limit_bytes);
+    let output = |pipe| OutputReader::new(pipe, is_over.clone(), CHUNK_BYTES);
     let (ending, stdout, stderr, dropped_progress, ()) = tokio::join!(
-        ending,
-        capture(launched.stdout, kept(&stdout_path), limit, is_over.clone()),
-        capture(launched.stderr, kept(&stderr_path), limit, is_over.clone()),
+        follow(host, launched.supervisor, settings, attempt_id, link.clone(), over),
+        capture(output(launched.stdout), dir, (STDOUT, stdout_path), limit),
+        capture(output(launched.stderr), dir, (STDERR, stderr_path), limit),
         relay(launched.progress, link.clone(), is_over.clone()),
-        feed(launched.stdin, std::mem::take(&mut command.stdin), is_over),
+        feed(launched.stdin, std::mem::take(&mut command.stdin), is_over.clone()),
     );
-    for (name, path, captured) in [(STDOUT, &stdout_path, &stdout), (STDERR, &stderr_path, &stderr)] {
-        if let Some(done) = &captured.kept {
-            let artifact = ArtifactName { job_id, attempt_id, name };
-            host.artifacts.share(artifact, &kept(path), done.bytes).await;
+    for captured in [&stdout, &stderr] {
+        if let Some(kept) = &captured.kept {
+            let artifact = ArtifactName { job_id, attempt_id, name: captured.name };
+            host.artifacts.share(artifact, &dir.join(&kept.path), kept.bytes).await;
         }
     }
-    let outputs =
-        Outputs { dir: host.artifacts.dir(), stdout_path, stdout, stderr_path, stderr, dropped_progress };
-    produced(ending, outputs, &command, settings).await
+    produced(ending, Outputs { dir, stdout, stderr, dropped_progress }, &command, settings).await
 }
 
 /// A command need not read what it is given: it may close its input or never look at it.

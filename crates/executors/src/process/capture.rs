@@ -13,17 +13,60 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
-use super::artifacts;
+use super::artifacts::{self, KeptFile};
 
-const CHUNK_BYTES: usize = 65_536;
+/// What is read at once of an output.
+pub(super) const CHUNK_BYTES: usize = 65_536;
 /// The end of an output, for the record.
 const TAIL_BYTES: usize = 4_096;
 /// What may still be in a pipe when everyone who wrote to it is over: the most that a pipe may hold.
-pub(super) const MAX_LEFT_IN_PIPE: usize = 1_048_576;
+const MAX_LEFT_IN_PIPE: usize = 1_048_576;
+
+/// Reads an output until its end, or until the tree is over and the pipe is empty.
+pub(super) struct OutputReader {
+    pipe: pipe::Receiver,
+    over: watch::Receiver<bool>,
+    chunk: Vec<u8>,
+    /// Once the tree is over: how much more is read.
+    left: Option<usize>,
+}
+
+impl OutputReader {
+    pub(super) fn new(pipe: pipe::Receiver, over: watch::Receiver<bool>, chunk_bytes: usize) -> Self {
+        Self { pipe, over, chunk: vec![0; chunk_bytes], left: None }
+    }
+
+    /// What comes next; none at the end. Nothing is lost if it is not waited for.
+    pub(super) async fn next(&mut self) -> Option<&[u8]> {
+        let mut read = None;
+        if self.left.is_none() {
+            tokio::select! {
+                count = self.pipe.read(&mut self.chunk) => read = Some(count.unwrap_or_default()),
+                _ = self.over.wait_for(|over| *over) => {}
+            }
+        }
+        // Someone outside the tree may hold the other end: then there is no end to wait for.
+        let count = read.unwrap_or_else(|| self.read_left());
+        (count > 0).then(|| &self.chunk[..count])
+    }
+
+    /// Reads what is in the pipe now; nothing if it is empty. The kernel is asked: what the runtime has heard of a pipe may be older than
+    /// the word that everyone who wrote to it is over.
+    fn read_left(&mut self) -> usize {
+        let left = self.left.get_or_insert(MAX_LEFT_IN_PIPE);
+        if *left == 0 {
+            return 0;
+        }
+        let count = rustix::io::read(&self.pipe, &mut self.chunk[..]).unwrap_or_default();
+        *left = left.saturating_sub(count);
+        count
+    }
+}
 
 /// What was seen of an output.
 pub(super) struct Captured {
-    pub kept: Option<Kept>,
+    pub name: &'static str,
+    pub kept: Option<KeptFile>,
     /// More came than was kept.
     pub truncated: bool,
     tail: Tail,
@@ -67,37 +110,12 @@ impl LastWords {
     }
 }
 
-/// Reads an output until its end, or until the tree is over and the pipe is empty, and remembers the last of it.
-pub(super) async fn listen(mut pipe: pipe::Receiver, words: LastWords, mut over: watch::Receiver<bool>) {
-    let mut chunk = vec![0; TAIL_BYTES];
-    loop {
-        tokio::select! {
-            read = pipe.read(&mut chunk) => match read {
-                Ok(count @ 1..) => words.lock().see(&chunk[..count]),
-                Ok(0) | Err(_) => return,
-            },
-            _ = over.wait_for(|over| *over) => break,
-        }
+/// Remembers the last of an output.
+pub(super) async fn listen(pipe: pipe::Receiver, words: LastWords, over: watch::Receiver<bool>) {
+    let mut output = OutputReader::new(pipe, over, TAIL_BYTES);
+    while let Some(bytes) = output.next().await {
+        words.lock().see(bytes);
     }
-    let mut left = MAX_LEFT_IN_PIPE;
-    while let count @ 1.. = read_left(&pipe, &mut chunk)
-        && left > 0
-    {
-        left = left.saturating_sub(count);
-        words.lock().see(&chunk[..count]);
-    }
-}
-
-/// Reads what is in a pipe now; nothing if it is empty. The kernel is asked: what the runtime has heard of a pipe may be older than the
-/// word that everyone who wrote to it is over.
-pub(super) fn read_left(pipe: &pipe::Receiver, chunk: &mut [u8]) -> usize {
-    rustix::io::read(pipe, chunk).unwrap_or_default()
-}
-
-/// What is in the file.
-pub(super) struct Kept {
-    pub bytes: u64,
-    pub sha256: domain::Digest,
 }
 
 /// The file, as long as it is written to.
@@ -107,37 +125,25 @@ struct Writing {
     hash: Sha256,
 }
 
-/// Reads an output until its end, or until the tree is over and the pipe is empty.
+/// Keeps an output under this path below a directory.
 pub(super) async fn capture(
-    mut pipe: pipe::Receiver,
-    path: PathBuf,
+    mut output: OutputReader,
+    dir: &Path,
+    (name, path): (&'static str, PathBuf),
     limit_bytes: u64,
-    mut over: watch::Receiver<bool>,
 ) -> Captured {
-    let mut captured = Captured { kept: None, truncated: false, tail: Tail::default(), error: None };
+    let mut captured = Captured { name, kept: None, truncated: false, tail: Tail::default(), error: None };
+    let whole = dir.join(&path);
     let mut writing = None;
-    let mut chunk = vec![0; CHUNK_BYTES];
-    loop {
-        let count = tokio::select! {
-            read = pipe.read(&mut chunk) => read.unwrap_or_default(),
-            _ = over.wait_for(|over| *over) => break,
-        };
-        if count == 0 {
-            break;
-        }
-        captured.see(&chunk[..count], &path, limit_bytes, &mut writing).await;
+    while let Some(bytes) = output.next().await {
+        captured.see(bytes, &whole, limit_bytes, &mut writing).await;
     }
-    // Someone outside the tree may hold the other end: then there is no end to wait for.
-    let mut left = MAX_LEFT_IN_PIPE;
-    while let count @ 1.. = read_left(&pipe, &mut chunk)
-        && left > 0
-    {
-        left = left.saturating_sub(count);
-        captured.see(&chunk[..count], &path, limit_bytes, &mut writing).await;
-    }
-    if let Some(writing) = writing {
-        match writing.finish(&path).await {
-            Ok(kept) => captured.kept = Some(kept),
+    if let Some(Writing { file, bytes, hash }) = writing {
+        match finish(file, &whole).await {
+            Ok(()) => {
+                let sha256 = domain::Digest(hash.finalize().into());
+                captured.kept = Some(KeptFile { path, bytes, truncated: captured.truncated, sha256 });
+            }
             Err(error) => captured.error = Some(error),
         }
     }
@@ -184,12 +190,9 @@ async fn write(writing: &mut Option<Writing>, path: &Path, bytes: &[u8]) -> io::
     Ok(())
 }
 
-impl Writing {
-    /// On stable storage before the result names it.
-    async fn finish(mut self, path: &Path) -> io::Result<Kept> {
-        self.file.flush().await?;
-        self.file.sync_all().await?;
-        artifacts::sync_directories(path).await?;
-        Ok(Kept { bytes: self.bytes, sha256: domain::Digest(self.hash.finalize().into()) })
-    }
+/// On stable storage before the result names it.
+pub(super) async fn finish(mut file: File, path: &Path) -> io::Result<()> {
+    file.flush().await?;
+    file.sync_all().await?;
+    artifacts::sync_directories(path).await
 }

@@ -3,23 +3,20 @@
 //! What it says beyond its limits is read and thrown away, as everywhere.
 
 use domain::{AttemptId, JobId};
-use serde_json::{Value, json};
+use serde_json::Value;
 use store::ArtifactName;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::pipe;
+use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 
-use super::artifacts::{self, Artifacts};
+use super::artifacts::{self, Artifacts, KeptFile};
 use super::attempt::{feed, not_launched};
-use super::capture::{MAX_LEFT_IN_PIPE, read_left};
+use super::capture::{CHUNK_BYTES, OutputReader, finish};
 use super::command_line::CommandLine;
 use super::follow::{Ending, follow};
 use super::launch::launch;
 use super::progress_lines::relay;
 use super::{ProcessHost, ProcessSettings};
 use engine::{Assignment, Failure, Link};
-
-const CHUNK_BYTES: usize = 65_536;
 
 /// A command that is over, and what it said.
 pub(crate) struct Collected {
@@ -54,43 +51,22 @@ pub(crate) async fn collect(
 ) -> Result<Collected, Failure> {
     let command = CommandLine::of(host, settings, assignment)?;
     let launched = launch(host, settings, &command).map_err(|error| not_launched(&error))?;
-    let attempt_id = &assignment.attempt_id;
     let (over, is_over) = watch::channel(false);
-    let ending = async {
-        let ending = follow(host, launched.supervisor, settings, attempt_id, link.clone()).await;
-        over.send_replace(true);
-        ending
-    };
+    let output = |pipe| OutputReader::new(pipe, is_over.clone(), CHUNK_BYTES);
     let (ending, stdout, stderr, _, ()) = tokio::join!(
-        ending,
-        hear(launched.stdout, limits.stdout_bytes, is_over.clone()),
-        hear(launched.stderr, limits.stderr_bytes, is_over.clone()),
+        follow(host, launched.supervisor, settings, &assignment.attempt_id, link.clone(), over),
+        hear(output(launched.stdout), limits.stdout_bytes),
+        hear(output(launched.stderr), limits.stderr_bytes),
         relay(launched.progress, link.clone(), is_over.clone()),
-        feed(launched.stdin, stdin, is_over),
+        feed(launched.stdin, stdin, is_over.clone()),
     );
     Ok(Collected { ending, stdout, stderr })
 }
 
-/// Reads an output until its end, or until the tree is over and the pipe is empty.
-async fn hear(mut pipe: pipe::Receiver, limit: usize, mut over: watch::Receiver<bool>) -> Heard {
+async fn hear(mut output: OutputReader, limit: usize) -> Heard {
     let mut heard = Heard::default();
-    let mut chunk = vec![0; CHUNK_BYTES];
-    loop {
-        tokio::select! {
-            read = pipe.read(&mut chunk) => match read {
-                Ok(count @ 1..) => heard.take(&chunk[..count], limit),
-                Ok(0) | Err(_) => return heard,
-            },
-            _ = over.wait_for(|over| *over) => break,
-        }
-    }
-    // Someone outside the tree may hold the other end: then there is no end to wait for.
-    let mut left = MAX_LEFT_IN_PIPE;
-    while let count @ 1.. = read_left(&pipe, &mut chunk)
-        && left > 0
-    {
-        left = left.saturating_sub(count);
-        heard.take(&chunk[..count], limit);
+    while let Some(bytes) = output.next().await {
+        heard.take(bytes, limit);
     }
     heard
 }
@@ -115,18 +91,10 @@ pub(crate) async fn keep_artifact(
     let whole = host.artifacts.dir().join(&path);
     let mut file = artifacts::create(&whole).await?;
     file.write_all(&heard.bytes).await?;
-    file.flush().await?;
-    file.sync_all().await?;
-    artifacts::sync_directories(&whole).await?;
-    let bytes = heard.bytes.len() as u64;
+    finish(file, &whole).await?;
+    let (bytes, sha256) = (heard.bytes.len() as u64, store::sha256(&heard.bytes));
     host.artifacts.share(ArtifactName { job_id, attempt_id, name }, &whole, bytes).await;
-    Ok(json!({
-        "name": name,
-        "path": path,
-        "bytes": bytes,
-        "truncated": heard.truncated,
-        "sha256": store::sha256(&heard.bytes),
-    }))
+    Ok(KeptFile { path, bytes, truncated: heard.truncated, sha256 }.listed(name))
 }
 
 #[cfg(test)]
@@ -140,7 +108,8 @@ mod tests {
             rustix::io::write(&to, b"last words").unwrap();
             let (_over, is_over) = watch::channel(true);
             // The other end stays open, as if somebody outside of the tree had it.
-            let heard = hear(pipe::Receiver::from_owned_fd(from).unwrap(), 100, is_over).await;
+            let pipe = tokio::net::unix::pipe::Receiver::from_owned_fd(from).unwrap();
+            let heard = hear(OutputReader::new(pipe, is_over, CHUNK_BYTES), 100).await;
             assert_eq!(heard.bytes, b"last words");
         }
     }

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use domain::job::Retryable;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::sweep::{ATTEMPT_ID, DAEMON_ID, daemon_id};
@@ -27,17 +29,9 @@ pub(super) struct CommandLine {
     /// All of it: nothing is inherited.
     pub environment: BTreeMap<OsString, OsString>,
     pub stdin: Vec<u8>,
-    pub own_end: OwnEnd,
-}
-
-/// What an end that the command brought on itself means: an exit code, a crash, a time limit. An end that came from outside
-/// is always worth another attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OwnEnd {
-    /// Another attempt may help, as the job's retry policy says.
-    MayBeTriedAgain,
-    /// No attempt follows.
-    Final,
+    /// Whether another attempt may help after an end that the command brought on itself: an exit code, a crash, a time limit. An end
+    /// that came from outside is always worth one.
+    pub own_end: Retryable,
 }
 
 /// What a job says for itself.
@@ -47,7 +41,7 @@ struct Asked {
     cwd: Option<PathBuf>,
     env: BTreeMap<String, String>,
     stdin: Vec<u8>,
-    own_end: Option<OwnEnd>,
+    own_end: Option<Retryable>,
 }
 
 impl CommandLine {
@@ -107,9 +101,9 @@ impl CommandLine {
             stdin: asked.stdin,
             own_end: asked.own_end.unwrap_or_else(|| match settings.program {
                 // The operator says how often it is tried.
-                Program::Fixed(_) => OwnEnd::MayBeTriedAgain,
-                Program::FromJob if assignment.job.spec.retry_requested => OwnEnd::MayBeTriedAgain,
-                Program::FromJob => OwnEnd::Final,
+                Program::Fixed(_) => Retryable::Yes,
+                Program::FromJob if assignment.job.spec.retry_requested => Retryable::Yes,
+                Program::FromJob => Retryable::No,
             }),
         })
     }
@@ -122,25 +116,14 @@ impl Asked {
         )?;
         let mut asked = Self::default();
         for (name, value) in fields {
-            let text = value.get();
             match name.as_str() {
-                "argv" => {
-                    asked.argv = serde_json::from_str(text)
-                        .map_err(|_| "argv must be a list of strings".to_owned())?;
-                }
-                "cwd" => {
-                    asked.cwd =
-                        Some(serde_json::from_str(text).map_err(|_| "cwd must be a string".to_owned())?);
-                }
-                "env" => {
-                    asked.env =
-                        serde_json::from_str(text).map_err(|_| "env must hold strings by name".to_owned())?;
-                }
-                "stdin" => asked.stdin = text.as_bytes().to_vec(),
+                "argv" => asked.argv = field(&value, "argv must be a list of strings")?,
+                "cwd" => asked.cwd = Some(field(&value, "cwd must be a string")?),
+                "env" => asked.env = field(&value, "env must hold strings by name")?,
+                "stdin" => asked.stdin = value.get().as_bytes().to_vec(),
                 "final_exit" => {
-                    let is_final: bool = serde_json::from_str(text)
-                        .map_err(|_| "final_exit must be true or false".to_owned())?;
-                    asked.own_end = Some(if is_final { OwnEnd::Final } else { OwnEnd::MayBeTriedAgain });
+                    let is_final: bool = field(&value, "final_exit must be true or false")?;
+                    asked.own_end = Some(if is_final { Retryable::No } else { Retryable::Yes });
                 }
                 other => {
                     return Err(format!(
@@ -171,6 +154,10 @@ impl Asked {
         }
         Ok(())
     }
+}
+
+fn field<T: DeserializeOwned>(value: &RawValue, told: &str) -> Result<T, String> {
+    serde_json::from_str(value.get()).map_err(|_| told.to_owned())
 }
 
 #[cfg(test)]

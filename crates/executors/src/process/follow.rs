@@ -8,6 +8,7 @@ use std::time::Duration;
 use domain::AttemptId;
 use domain::job::CancelRecipient;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::sync::watch;
 
 use super::report::{Exit, Report, is_of_program};
 use super::supervisor::KILL_LIMIT;
@@ -44,12 +45,14 @@ enum LastWord {
     Lost,
 }
 
+/// Follows a command to the end of its tree, and says then that all is over.
 pub(super) async fn follow(
     host: &ProcessHost,
     supervisor: Supervisor,
     settings: &ProcessSettings,
     attempt_id: &AttemptId,
     mut link: Link,
+    over: watch::Sender<bool>,
 ) -> Ending {
     let Supervisor { mut process, socket } = supervisor;
     let (reader, writer) = socket.into_split();
@@ -69,7 +72,7 @@ pub(super) async fn follow(
                     tracing::warn!(attempt = %attempt_id, left, "processes do not die; they are looked for again");
                     break LastWord::Lost;
                 }
-                Some(Ok(Report::Stopping)) => {
+                Some(Ok(Report::Stopping { .. })) => {
                     stopping = true;
                     if ending == Some(Ending::Stopped(Stop::Cancelled)) {
                         link.sent_cancel_to(CancelRecipient::Process);
@@ -126,6 +129,7 @@ pub(super) async fn follow(
             let _ = process.wait().await;
         }
     }
+    over.send_replace(true);
     ending.unwrap_or(Ending::SupervisorLost)
 }
 
@@ -134,7 +138,7 @@ fn may_fail_again(ending: Option<&Ending>) -> bool {
     matches!(ending, Some(Ending::NotStarted { errno, .. }) if !is_of_program(*errno))
 }
 
-async fn sleep_optional(duration: Option<Duration>) {
+pub(super) async fn sleep_optional(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
         None => std::future::pending().await,

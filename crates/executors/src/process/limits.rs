@@ -58,9 +58,7 @@ impl Limits {
         }
         Ok(())
     }
-}
 
-impl Limits {
     /// The limit that this end of a command tells of, if it does.
     pub(super) fn reached_at(&self, exit: Exit) -> Option<NamedLimit> {
         let seconds = self.cpu_seconds?;

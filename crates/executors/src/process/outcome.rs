@@ -1,17 +1,18 @@
 //! What an attempt comes to: the result or the failure, with what there is to see of it.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use domain::job::Retryable;
 use domain::limit::NamedLimit;
 use domain::limits::MAX_BODY_BYTES;
 use rustix::io::Errno;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::attempt::{STDERR, STDOUT, TOO_LONG};
+use super::attempt::TOO_LONG;
 use super::capture::Captured;
-use super::command_line::{CommandLine, OwnEnd};
+use super::command_line::CommandLine;
 use super::follow::Ending;
 use super::report::Exit;
 use super::settings::ProcessSettings;
@@ -23,9 +24,7 @@ const EX_TEMPFAIL: i32 = 75;
 /// All that came out of a command.
 pub(super) struct Outputs<'a> {
     pub dir: &'a Path,
-    pub stdout_path: PathBuf,
     pub stdout: Captured,
-    pub stderr_path: PathBuf,
     pub stderr: Captured,
     pub dropped_progress: u64,
 }
@@ -57,14 +56,15 @@ pub(super) async fn produced(
             Produced::StoppedWith(outputs.shown(failure, []))
         }
         Ending::Stopped(Stop::TimeOver) => {
-            let failure = own_end.failure("timed_out", told("the command ran out of the job's time limit"));
+            let failure =
+                of_own_end(own_end, "timed_out", told("the command ran out of the job's time limit"));
             Produced::StoppedWith(outputs.shown(failure, []))
         }
         // Nobody may say how it ended: the next owner tries it again.
         Ending::Stopped(Stop::Shutdown | Stop::Reported | Stop::LeaseLost | Stop::GoOn) => Produced::Stopped,
         Ending::TimeOver => {
             let message = told("the command ran out of the executor's time limit");
-            let failure = settings.reached(own_end.failure("timed_out", message));
+            let failure = settings.reached(of_own_end(own_end, "timed_out", message));
             Produced::Failed(outputs.shown(failure, []))
         }
         Ending::SupervisorLost => {
@@ -77,7 +77,7 @@ pub(super) async fn produced(
     }
 }
 
-fn limited_by_some(failure: Failure, limit: Option<NamedLimit>) -> Failure {
+pub(crate) fn limited_by_some(failure: Failure, limit: Option<NamedLimit>) -> Failure {
     match limit {
         Some(limit) => failure.limited_by(limit),
         None => failure,
@@ -85,29 +85,28 @@ fn limited_by_some(failure: Failure, limit: Option<NamedLimit>) -> Failure {
 }
 
 /// A signal that nobody sends by mistake came from outside; any other end is the command's own.
-fn of_exit(exit: Exit, own_end: OwnEnd, told: impl Fn(&str) -> String) -> (Failure, (&'static str, Value)) {
+fn of_exit(
+    exit: Exit,
+    own_end: Retryable,
+    told: impl Fn(&str) -> String,
+) -> (Failure, (&'static str, Value)) {
     match exit {
         Exit::Code(code) => {
             let reason = if code == EX_TEMPFAIL { "temporary_failure" } else { "exit_nonzero" };
             let message = told(&format!("the command exited with {code}"));
-            (own_end.failure(reason, message), ("exit_code", json!(code)))
+            (of_own_end(own_end, reason, message), ("exit_code", json!(code)))
         }
         Exit::Signal(signal) => {
             let message = told(&format!("the command was ended by signal {signal}"));
             let from_outside = [Signal::KILL, Signal::TERM].map(Signal::as_raw).contains(&signal);
-            let own_end = if from_outside { OwnEnd::MayBeTriedAgain } else { own_end };
-            (own_end.failure("killed_by_signal", message), ("signal", json!(signal)))
+            let own_end = if from_outside { Retryable::Yes } else { own_end };
+            (of_own_end(own_end, "killed_by_signal", message), ("signal", json!(signal)))
         }
     }
 }
 
-impl OwnEnd {
-    fn failure(self, reason: &str, message: String) -> Failure {
-        match self {
-            Self::MayBeTriedAgain => Failure::transient(reason, message),
-            Self::Final => Failure::permanent(reason, message),
-        }
-    }
+fn of_own_end(own_end: Retryable, reason: &str, message: String) -> Failure {
+    Failure { retryable: own_end, ..Failure::permanent(reason, message) }
 }
 
 fn not_started(program: &str, errno: i32, message: &str) -> Failure {
@@ -154,7 +153,7 @@ impl Outputs<'_> {
         if self.stdout.truncated || kept.bytes > MAX_BODY_BYTES as u64 {
             return None;
         }
-        let bytes = tokio::fs::read(self.dir.join(&self.stdout_path)).await.ok()?;
+        let bytes = tokio::fs::read(self.dir.join(&kept.path)).await.ok()?;
         serde_json::from_slice::<Value>(&bytes).ok()?;
         Some(bytes.trim_ascii().to_vec())
     }
@@ -184,20 +183,9 @@ impl Outputs<'_> {
     }
 
     fn artifacts(&self) -> Option<Vec<u8>> {
-        let outputs = [(STDOUT, &self.stdout_path, &self.stdout), (STDERR, &self.stderr_path, &self.stderr)];
-        let list: Vec<Value> = outputs
-            .into_iter()
-            .filter_map(|(name, path, captured)| {
-                let kept = captured.kept.as_ref()?;
-                Some(json!({
-                    "name": name,
-                    "path": path,
-                    "bytes": kept.bytes,
-                    "truncated": captured.truncated,
-                    "sha256": kept.sha256,
-                }))
-            })
-            .collect();
+        let outputs = [&self.stdout, &self.stderr].into_iter();
+        let list: Vec<Value> =
+            outputs.filter_map(|output| Some(output.kept.as_ref()?.listed(output.name))).collect();
         (!list.is_empty()).then(|| Value::from(list).to_string().into_bytes())
     }
 }

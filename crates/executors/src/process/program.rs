@@ -1,6 +1,7 @@
 //! Whether the program of a command is there, looked for as the system does when the command is started.
 
 use std::env;
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -21,21 +22,33 @@ impl ProcessSettings {
     /// The same for a program of this name.
     pub fn missing(&self, program: &str) -> Option<String> {
         let cwd = &self.working_directory;
-        if program.contains('/') {
-            let file = cwd.join(program);
-            return (!is_program(&file)).then(|| format!("{} is not an executable file", file.display()));
+        if self.finds(program, cwd) {
+            return None;
         }
-        let allowed = self.inherited.iter().any(|variable| variable == "PATH");
-        let search = match self.environment.get("PATH") {
-            Some(set) => set.into(),
-            None => env::var_os("PATH").filter(|_| allowed).unwrap_or_else(|| DEFAULT_PATH.into()),
-        };
-        let found = env::split_paths(&search).any(|directory| is_program(&cwd.join(directory).join(program)));
-        (!found).then(|| format!("no program {program:?} is found in PATH ({})", search.to_string_lossy()))
+        Some(if program.contains('/') {
+            format!("{} is not an executable file", cwd.join(program).display())
+        } else {
+            format!("no program {program:?} is found in PATH ({})", self.search_path().to_string_lossy())
+        })
+    }
+
+    /// Whether a command in this directory finds a program of this name.
+    pub(crate) fn finds(&self, program: &str, cwd: &Path) -> bool {
+        if program.contains('/') {
+            return is_program(&cwd.join(program));
+        }
+        env::split_paths(&self.search_path()).any(|directory| is_program(&cwd.join(directory).join(program)))
+    }
+
+    /// The PATH that the command will have.
+    pub(crate) fn search_path(&self) -> OsString {
+        let inherited = self.inherited.iter().any(|variable| variable == "PATH");
+        let set = self.environment.get("PATH").map(OsString::from);
+        set.or_else(|| env::var_os("PATH").filter(|_| inherited)).unwrap_or_else(|| DEFAULT_PATH.into())
     }
 }
 
-fn is_program(file: &Path) -> bool {
-    let any_may_execute = |metadata: &std::fs::Metadata| metadata.permissions().mode() & 0o111 != 0;
-    std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && any_may_execute(&metadata))
+/// Whether a file is there that somebody may execute.
+pub(crate) fn is_program(file: &Path) -> bool {
+    file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }

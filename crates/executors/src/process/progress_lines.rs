@@ -8,12 +8,11 @@ use std::time::Duration;
 use domain::Json;
 use domain::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, MAX_PROGRESS_BYTES};
 use serde_json::value::RawValue;
-use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
 use super::bounded_lines::{BoundedLines, Line};
-use super::capture::{MAX_LEFT_IN_PIPE, read_left};
+use super::capture::OutputReader;
 use engine::{Link, Progress};
 
 /// The variable that names the descriptor.
@@ -27,28 +26,20 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const CHUNK_BYTES: usize = 4_096;
 
 /// Tells what comes out of the pipe until the tree is over, and says how many lines were dropped.
-pub(super) async fn relay(mut pipe: pipe::Receiver, link: Link, mut over: watch::Receiver<bool>) -> u64 {
+pub(super) async fn relay(pipe: pipe::Receiver, link: Link, over: watch::Receiver<bool>) -> u64 {
+    let mut output = OutputReader::new(pipe, over, CHUNK_BYTES);
     let mut lines = Lines::default();
     let mut interval = tokio::time::interval(INTERVAL);
     let mut may_tell = MAX_TOLD;
-    let mut chunk = [0; CHUNK_BYTES];
     loop {
         tokio::select! {
-            read = pipe.read(&mut chunk) => match read {
-                Ok(count @ 1..) => lines.tell(&chunk[..count], &link, &mut may_tell),
-                Ok(0) | Err(_) => return lines.dropped,
+            bytes = output.next() => match bytes {
+                Some(bytes) => lines.tell(bytes, &link, &mut may_tell),
+                None => return lines.dropped,
             },
             _ = interval.tick() => may_tell = MAX_TOLD,
-            _ = over.wait_for(|over| *over) => break,
         }
     }
-    for _ in 0..MAX_LEFT_IN_PIPE / CHUNK_BYTES {
-        match read_left(&pipe, &mut chunk) {
-            0 => break,
-            count => lines.tell(&chunk[..count], &link, &mut may_tell),
-        }
-    }
-    lines.dropped
 }
 
 /// What came of the lines so far.

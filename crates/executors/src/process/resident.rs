@@ -18,8 +18,9 @@ use tokio::sync::{mpsc, watch};
 use super::bounded_lines::{BoundedLines, Line};
 use super::capture::{LastWords, listen};
 use super::command_line::CommandLine;
-use super::follow::{Ending, follow};
+use super::follow::{Ending, follow, sleep_optional};
 use super::launch::launch;
+use super::outcome::limited_by_some;
 use super::progress_lines::relay;
 use super::report::Exit;
 use super::{Limits, ProcessHost, ProcessSettings};
@@ -107,24 +108,17 @@ impl Resident {
         let settings = ProcessSettings { time_limit: None, ..settings };
         tokio::spawn(async move {
             let (over, is_over) = watch::channel(false);
-            let ending = async {
-                let ending = follow(&host, launched.supervisor, &settings, &attempt_id, link.clone()).await;
-                over.send_replace(true);
-                ending
-            };
             let (ending, (), _) = tokio::join!(
-                ending,
+                follow(&host, launched.supervisor, &settings, &attempt_id, link.clone(), over),
                 listen(launched.stderr, heard, is_over.clone()),
                 relay(launched.progress, link.clone(), is_over),
             );
             ended.send_replace(Some(ending));
         });
-        let (stdin, stdout) = (launched.stdin, launched.stdout);
-        let lines = BoundedLines::new(MAX_ANSWER_BYTES);
         Ok(Self {
-            stdin,
-            stdout,
-            lines,
+            stdin: launched.stdin,
+            stdout: launched.stdout,
+            lines: BoundedLines::new(MAX_ANSWER_BYTES),
             told,
             stderr,
             stopper,
@@ -149,13 +143,7 @@ impl Resident {
 
     /// Gives it one job and waits for what comes of it.
     pub(crate) async fn turn(&mut self, line: &[u8], attempt_id: &AttemptId, mut link: Link) -> Turned {
-        let time_limit = self.time_limit;
-        let time_over = async move {
-            match time_limit {
-                Some(limit) => tokio::time::sleep(limit).await,
-                None => std::future::pending().await,
-            }
-        };
+        let time_over = sleep_optional(self.time_limit);
         tokio::pin!(time_over);
         // What it said between two jobs is not about this one.
         while self.told.try_recv().is_ok() {}
@@ -213,10 +201,7 @@ impl Resident {
         let told = if words.is_empty() { how } else { format!("{how}: {words}") };
         let failure =
             Failure::transient("backend_ended", format!("the backend ended during the job; {told}"));
-        Turned::Ended(match limit {
-            Some(limit) => failure.limited_by(limit),
-            None => failure,
-        })
+        Turned::Ended(limited_by_some(failure, limit))
     }
 
     /// The limit of the kernel that ended it, if it tells.

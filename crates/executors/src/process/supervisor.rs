@@ -128,7 +128,7 @@ async fn attend(
         }
     };
     if why == Why::ToldToStop {
-        watch.report(&Report::Stopping).await;
+        watch.report(&Report::STOPPING).await;
         tree.signal(Signal::TERM);
         // One that was stopped does not see TERM before it goes on.
         tree.signal(Signal::CONT);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::{DIRECTORY_MODE, TreeLimits, WorkspaceError, remove};
+use super::{DIRECTORY_MODE, OpenWorkspace, WorkspaceError, remove};
 use crate::workspaces::seal::{Budget, may_not_be};
 
 /// What its owner may always do with a file.
@@ -18,28 +18,26 @@ const OWNERS: u32 = 0o600;
 /// The bits that are copied: no set-user-ID.
 const COPIED: u32 = 0o777;
 
-/// Copies each source to its place in a directory, in this order.
-pub(super) fn all(
-    sources: &[(PathBuf, String)],
-    into: &Path,
-    limits: TreeLimits,
-) -> Result<(), WorkspaceError> {
-    let mut budget = Budget::of(limits);
-    for (source, under) in sources {
-        let place = if under.is_empty() { into.to_path_buf() } else { into.join(under) };
-        if !under.is_empty() {
-            // Whatever a step has put there: the name is ours.
-            remove::tree(&place)?;
-            make_directories(&place)?;
+impl OpenWorkspace {
+    /// Puts copies of what other steps left into it, each where it belongs, in this order. For a thread that may wait.
+    pub(crate) fn fill(&self, sources: &[(PathBuf, String)]) -> Result<(), WorkspaceError> {
+        let mut budget = Budget::of(self.limits);
+        for (source, under) in sources {
+            let place = self.path.join(under);
+            if !under.is_empty() {
+                // Whatever a step has put there: the name is ours.
+                remove::tree(&place)?;
+                DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(&place)?;
+            }
+            match fs::symlink_metadata(source) {
+                Ok(found) if found.is_dir() => tree(source, &place, &mut budget)?,
+                Ok(_) => return Err(lost(source)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(lost(source)),
+                Err(error) => return Err(error.into()),
+            }
         }
-        match fs::symlink_metadata(source) {
-            Ok(found) if found.is_dir() => tree(source, &place, &mut budget)?,
-            Ok(_) => return Err(lost(source)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(lost(source)),
-            Err(error) => return Err(error.into()),
-        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn lost(source: &Path) -> WorkspaceError {
@@ -79,8 +77,4 @@ fn file(from: &Path, to: &Path, budget: &mut Budget) -> Result<(), WorkspaceErro
     // Tools go by it.
     copy.set_times(FileTimes::new().set_modified(found.modified()?))?;
     Ok(())
-}
-
-fn make_directories(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path)
 }

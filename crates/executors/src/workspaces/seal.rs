@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use domain::limit::{LimitValue, NamedLimit};
 
-use super::{DIRECTORY_MODE, TreeLimits, WorkspaceError, remove};
+use super::{DIRECTORY_MODE, OpenWorkspace, TreeLimits, WorkspaceError, remove};
 
 /// What its owner may do with a file, so that it can be copied.
 const OWNERS: u32 = 0o600;
@@ -42,8 +42,32 @@ impl Tree {
     }
 }
 
+impl OpenWorkspace {
+    /// Looks through all that is in it: what may not be there is told, with its path. For a thread that may wait.
+    pub(crate) fn look_through(&self) -> Result<Tree, WorkspaceError> {
+        look_through(&self.path, self.limits)
+    }
+
+    /// Makes what was looked through what the attempt left, under this path, for good. For a thread that may wait.
+    pub(crate) fn seal(self, tree: &Tree, place: &Path) -> Result<(), WorkspaceError> {
+        for path in tree.files.iter().chain(&tree.directories) {
+            File::open(path)?.sync_all()?;
+        }
+        if let Some(run) = place.parent() {
+            DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(run)?;
+        }
+        // The same attempt may have come so far before.
+        remove::tree(place)?;
+        fs::rename(&self.path, place)?;
+        for directory in place.ancestors().skip(1).take(DIRECTORIES_ABOVE) {
+            File::open(directory)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
 /// Looks through a tree. What an attempt took the permission to read from is given it back.
-pub(super) fn look_through(top: &Path, limits: TreeLimits) -> Result<Tree, WorkspaceError> {
+fn look_through(top: &Path, limits: TreeLimits) -> Result<Tree, WorkspaceError> {
     let mut budget = Budget::of(limits);
     let mut tree = Tree { directories: Vec::new(), files: Vec::new() };
     match fs::symlink_metadata(top) {
@@ -88,23 +112,6 @@ pub(super) fn look_through(top: &Path, limits: TreeLimits) -> Result<Tree, Works
         tree.directories.push(directory);
     }
     Ok(tree)
-}
-
-/// Keeps a tree that was looked through, under another path.
-pub(super) fn keep(top: &Path, tree: &Tree, place: &Path) -> Result<(), WorkspaceError> {
-    for path in tree.files.iter().chain(&tree.directories) {
-        File::open(path)?.sync_all()?;
-    }
-    if let Some(run) = place.parent() {
-        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(run)?;
-    }
-    // The same attempt may have come so far before.
-    remove::tree(place)?;
-    fs::rename(top, place)?;
-    for directory in place.ancestors().skip(1).take(DIRECTORIES_ABOVE) {
-        File::open(directory)?.sync_all()?;
-    }
-    Ok(())
 }
 
 /// What is there, below the top, is none of what may be.
