@@ -9,15 +9,6 @@ use super::handle::Handle;
 use super::submit::Work;
 use engine::{Assignment, Deferral, ForeignWork};
 
-/// Whether work that others began at the service is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Adoption {
-    /// It is not.
-    Refused,
-    /// It is.
-    Allowed,
-}
-
 impl HttpConnector {
     /// The handle of such work. Where its service is says the file, never whoever began the work: requests hold our credentials.
     pub(super) fn handle_of_foreign(
@@ -26,8 +17,7 @@ impl HttpConnector {
         work: ForeignWork,
     ) -> Result<Deferral, String> {
         let connector = &self.connector;
-        let adopts = connector.adoption == Adoption::Allowed;
-        let Some(status) = connector.status.as_ref().filter(|_| adopts) else {
+        let Some(status) = connector.status.as_ref().filter(|_| connector.adopts) else {
             return Err("its connector does not say `adopts: true`, or has no status request".to_owned());
         };
         check_id(&work.id)?;

@@ -9,23 +9,16 @@ use super::call::Call;
 use super::file::State;
 use super::handle::Handle;
 use super::interpret::{self, Asked, Reading};
-use crate::outbound::OutboundRequest;
+use crate::outbound::{Answer, OutboundRequest};
 use engine::{CancelReply, Outside, Polled};
 
 impl HttpConnector {
     pub(super) async fn ask(&self, outside: Outside) -> Result<Polled, PollError> {
         let Some(status) = &self.connector.status else {
-            return Err(error(
-                "poll_not_supported",
-                "the connector has no status request any more".to_owned(),
-            ));
+            return Err(error("poll_not_supported", "the connector has no status request any more"));
         };
         let handle = handle_of(&outside)?;
-        let request = self.request_for(status, &handle, &outside.operation)?;
-        let answer = self
-            .exchange(status, request)
-            .await
-            .map_err(|failed| self.unreached("status", status, &failed))?;
+        let answer = self.answer("status", status, &handle, &outside.operation).await?;
         let reading = Reading::new(&answer, status, self.clock.now());
         match interpret::asked(status, answer.status) {
             Asked::Gone => return Ok(Polled::Unknown),
@@ -92,11 +85,7 @@ impl HttpConnector {
         handle: &Handle,
         operation: &Operation,
     ) -> Result<Polled, PollError> {
-        let request = self.request_for(result, handle, operation)?;
-        let answer = self
-            .exchange(result, request)
-            .await
-            .map_err(|failed| self.unreached("result", result, &failed))?;
+        let answer = self.answer("result", result, handle, operation).await?;
         let reading = Reading::new(&answer, result, self.clock.now());
         if result.accepts(answer.status) {
             return Ok(completed(&reading));
@@ -132,28 +121,33 @@ impl HttpConnector {
         Err(error("foreign_origin", self.masked(message)))
     }
 
-    fn unreached(&self, what: &str, call: &Call, failed: &crate::outbound::OutboundError) -> PollError {
-        error(failed.code(), self.masked(call.told(what, failed)))
+    /// What the service answers to a question about work that is there.
+    async fn answer(
+        &self,
+        what: &str,
+        call: &Call,
+        handle: &Handle,
+        operation: &Operation,
+    ) -> Result<Answer, PollError> {
+        let request = self.request_for(call, handle, operation)?;
+        let answer = self.exchange(call, request).await;
+        answer.map_err(|failed| error(failed.code(), self.masked(call.told(what, &failed))))
     }
 }
 
 fn handle_of(outside: &Outside) -> Result<Handle, PollError> {
-    Handle::parse(&outside.handle).ok_or_else(|| {
-        error("handle_unreadable", "nothing is kept by which the work can be found".to_owned())
-    })
+    Handle::parse(&outside.handle)
+        .ok_or_else(|| error("handle_unreadable", "nothing is kept by which the work can be found"))
 }
 
 fn completed(reading: &Reading<'_>) -> Polled {
-    match reading.output() {
-        Ok(output) => Polled::Completed(output),
-        Err(failure) => Polled::Failed(failure),
-    }
+    reading.output().map_or_else(Polled::Failed, Polled::Completed)
 }
 
-fn error(code: &str, message: String) -> PollError {
+fn error(code: &str, message: impl Into<String>) -> PollError {
     PollError {
         code: code.to_owned(),
-        message: interpret::shortened(message, domain::limits::MAX_NOTE_BYTES),
+        message: interpret::shortened(message.into(), domain::limits::MAX_NOTE_BYTES),
         ..PollError::default()
     }
 }

@@ -8,6 +8,7 @@ use jsone::Template;
 use serde_json::Value;
 use url::Url;
 
+use super::file::Reads;
 use super::template;
 use crate::outbound::{OutboundError, OutboundLimits, OutboundRequest};
 
@@ -23,25 +24,7 @@ pub(super) struct Call {
     /// The statuses that mean that the service does not know the work.
     pub(super) gone: Vec<u16>,
     pub(super) limits: OutboundLimits,
-    pub(super) read: Read,
-}
-
-/// Where things are in an answer.
-#[derive(Debug)]
-pub(super) struct Read {
-    pub(super) id: Option<Template>,
-    pub(super) status: Option<Template>,
-    pub(super) progress: Option<Template>,
-    pub(super) progress_text: Option<Template>,
-    pub(super) retry_after: Option<Template>,
-    pub(super) fail_after: Option<Template>,
-    pub(super) result: Option<Template>,
-    pub(super) summary: Option<Template>,
-    pub(super) artifacts: Option<Template>,
-    pub(super) error: Option<Template>,
-    pub(super) error_code: Option<Template>,
-    pub(super) retryable: Option<Template>,
-    pub(super) not_cancelable_because: Option<Template>,
+    pub(super) read: Reads<Option<Template>>,
 }
 
 impl Call {
@@ -92,16 +75,12 @@ impl Call {
 
     /// Whether any of its templates reads this name.
     pub(super) fn reads(&self, name: &str) -> bool {
-        let headers = self.headers.iter().map(|(_, value)| value);
-        let mut templates = headers.chain(self.body.as_ref()).chain([&self.url]);
-        templates.any(|template| template.reads().contains(name) || template.reads_any_name())
+        self.templates().any(|template| template.reads().contains(name) || template.reads_any_name())
     }
 
     /// Whether any of its templates takes this from that name, or passes the name on whole.
     pub(super) fn takes(&self, name: &str, member: &str) -> bool {
-        let headers = self.headers.iter().map(|(_, value)| value);
-        let mut templates = headers.chain(self.body.as_ref()).chain([&self.url]);
-        templates.any(|template| {
+        self.templates().any(|template| {
             let mut members = template.reads_members().iter().filter(|(of, _)| of == name).peekable();
             let whole = template.reads().contains(name) && members.peek().is_none();
             whole || members.any(|(_, taken)| taken == member)
@@ -110,10 +89,14 @@ impl Call {
 
     /// Whether any of its templates takes this from that name.
     pub(super) fn takes_member(&self, name: &str, member: &str) -> bool {
-        let headers = self.headers.iter().map(|(_, value)| value);
-        let mut templates = headers.chain(self.body.as_ref()).chain([&self.url]);
-        templates
-            .any(|template| template.reads_members().iter().any(|(of, taken)| of == name && taken == member))
+        let is_taken = |template: &Template| {
+            template.reads_members().iter().any(|(of, taken)| of == name && taken == member)
+        };
+        self.templates().any(is_taken)
+    }
+
+    fn templates(&self) -> impl Iterator<Item = &Template> {
+        self.headers.iter().map(|(_, value)| value).chain(&self.body).chain([&self.url])
     }
 
     /// Whether an answer with this status is read.

@@ -28,39 +28,14 @@ impl HttpConnector {
 
     /// The same, unless its result does not fit.
     pub(super) fn fit_to_keep(&self, produced: Produced) -> Produced {
-        match produced {
-            Produced::Completed(output) => match self.unfit_result(&output) {
-                Some(failure) => Produced::Failed(failure),
-                None => Produced::Completed(output),
-            },
-            other @ (Produced::Failed(_)
-            | Produced::Unavailable(_)
-            | Produced::Delivered
-            | Produced::AwaitingInput { .. }
-            | Produced::Deferred(_)
-            | Produced::SubmitUnknown(_)
-            | Produced::Stopped
-            | Produced::StoppedWith(_)
-            | Produced::Unexpected(_)) => other,
-        }
+        let output = if let Produced::Completed(output) = &produced { Some(output) } else { None };
+        output.and_then(|output| self.unfit_result(output)).map_or(produced, Produced::Failed)
     }
 
     /// The same for what a service says later.
     pub(super) fn fit_to_take(&self, polled: Polled) -> Polled {
-        match polled {
-            Polled::Completed(output) => match self.unfit_result(&output) {
-                Some(failure) => Polled::Failed(failure),
-                None => Polled::Completed(output),
-            },
-            other @ (Polled::Open(..)
-            | Polled::Failed(_)
-            | Polled::TimedOut
-            | Polled::Cancelled
-            | Polled::Expired
-            | Polled::Unknown
-            | Polled::NotNow { .. }
-            | Polled::NobodyToAsk(_)) => other,
-        }
+        let output = if let Polled::Completed(output) = &polled { Some(output) } else { None };
+        output.and_then(|output| self.unfit_result(output)).map_or(polled, Polled::Failed)
     }
 
     fn unfit_result(&self, output: &Output) -> Option<Failure> {

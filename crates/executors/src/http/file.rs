@@ -149,39 +149,77 @@ pub(super) struct RetryFile {
     pub(super) max_backoff_seconds: Option<u32>,
 }
 
-/// Expressions over `answer`; a text is an expression, anything else a template.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Where things are in an answer. As a file has them, expressions over `answer`: a text is an expression, anything else a template.
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct ReadFile {
-    pub(super) id: Option<Spanned<Value>>,
-    pub(super) status: Option<Spanned<Value>>,
-    pub(super) progress: Option<Spanned<Value>>,
-    pub(super) progress_text: Option<Spanned<Value>>,
-    pub(super) retry_after: Option<Spanned<Value>>,
-    pub(super) fail_after: Option<Spanned<Value>>,
-    pub(super) result: Option<Spanned<Value>>,
-    pub(super) summary: Option<Spanned<Value>>,
-    pub(super) artifacts: Option<Spanned<Value>>,
-    pub(super) error: Option<Spanned<Value>>,
-    pub(super) error_code: Option<Spanned<Value>>,
-    pub(super) retryable: Option<Spanned<Value>>,
+pub(super) struct Reads<T> {
+    pub(super) id: T,
+    pub(super) status: T,
+    pub(super) progress: T,
+    pub(super) progress_text: T,
+    pub(super) retry_after: T,
+    pub(super) fail_after: T,
+    pub(super) result: T,
+    pub(super) summary: T,
+    pub(super) artifacts: T,
+    pub(super) error: T,
+    pub(super) error_code: T,
+    pub(super) retryable: T,
     /// In the answer to `submit`: why this work cannot be stopped, if it cannot.
-    pub(super) not_cancelable_because: Option<Spanned<Value>>,
+    pub(super) not_cancelable_because: T,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SubmitFile {
-    pub(super) method: Option<Spanned<String>>,
-    pub(super) url: Spanned<Value>,
-    #[serde(default)]
-    pub(super) headers: BTreeMap<String, Spanned<Value>>,
-    pub(super) body: Option<Spanned<Value>>,
-    pub(super) accept: Option<Vec<u16>>,
-    #[serde(default, deserialize_with = "written::some_milliseconds")]
+pub(super) type ReadFile = Reads<Option<Spanned<Value>>>;
+
+/// What every request has, whatever it is for.
+pub(super) struct RequestFile<'f> {
+    pub(super) method: Option<&'f Spanned<String>>,
+    pub(super) url: &'f Spanned<Value>,
+    pub(super) headers: &'f BTreeMap<String, Spanned<Value>>,
+    pub(super) body: Option<&'f Spanned<Value>>,
+    pub(super) accept: Option<&'f Vec<u16>>,
     pub(super) timeout_ms: Option<u32>,
-    #[serde(default)]
-    pub(super) read: ReadFile,
+    pub(super) read: &'f ReadFile,
+}
+
+/// A request as it is written: the keys that all of them have, and those of its own, in the order in which people are told of them.
+macro_rules! request_file {
+    ($name:ident { accept, $($behind_accept:tt)* } { read, $($behind_read:tt)* }) => {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct $name {
+            method: Option<Spanned<String>>,
+            pub(super) url: Spanned<Value>,
+            #[serde(default)]
+            headers: BTreeMap<String, Spanned<Value>>,
+            body: Option<Spanned<Value>>,
+            accept: Option<Vec<u16>>,
+            $($behind_accept)*
+            #[serde(default, deserialize_with = "written::some_milliseconds")]
+            timeout_ms: Option<u32>,
+            #[serde(default)]
+            pub(super) read: ReadFile,
+            $($behind_read)*
+        }
+
+        impl $name {
+            pub(super) fn request(&self) -> RequestFile<'_> {
+                RequestFile {
+                    method: self.method.as_ref(),
+                    url: &self.url,
+                    headers: &self.headers,
+                    body: self.body.as_ref(),
+                    accept: self.accept.as_ref(),
+                    timeout_ms: self.timeout_ms,
+                    read: &self.read,
+                }
+            }
+        }
+    };
+}
+
+request_file!(SubmitFile { accept, } {
+    read,
     /// Whether the service takes a second request under the same key for the same work.
     pub(super) idempotent: bool,
     /// The header that carries our key; none if empty.
@@ -189,39 +227,17 @@ pub(super) struct SubmitFile {
     /// More of the answer that later requests need, as `operation.<name>`.
     #[serde(default)]
     pub(super) keep: BTreeMap<String, Spanned<Value>>,
-}
+});
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AskFile {
-    pub(super) method: Option<Spanned<String>>,
-    pub(super) url: Spanned<Value>,
-    #[serde(default)]
-    pub(super) headers: BTreeMap<String, Spanned<Value>>,
-    pub(super) body: Option<Spanned<Value>>,
-    pub(super) accept: Option<Vec<u16>>,
+request_file!(AskFile {
+    accept,
     /// Answers that mean that the service does not know it: 404 and 410.
     pub(super) gone: Option<Vec<u16>>,
-    #[serde(default, deserialize_with = "written::some_milliseconds")]
-    pub(super) timeout_ms: Option<u32>,
-    #[serde(default)]
-    pub(super) read: ReadFile,
-}
+} { read, });
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CancelFile {
-    pub(super) method: Option<Spanned<String>>,
-    pub(super) url: Spanned<Value>,
-    #[serde(default)]
-    pub(super) headers: BTreeMap<String, Spanned<Value>>,
-    pub(super) body: Option<Spanned<Value>>,
-    pub(super) accept: Option<Vec<u16>>,
+request_file!(CancelFile {
+    accept,
     /// Answers that mean that it has stopped, and not only that it will.
     #[serde(default)]
     pub(super) confirmed: Vec<u16>,
-    #[serde(default, deserialize_with = "written::some_milliseconds")]
-    pub(super) timeout_ms: Option<u32>,
-    #[serde(default)]
-    pub(super) read: ReadFile,
-}
+} { read, });

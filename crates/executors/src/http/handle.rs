@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use super::call::plain_text;
+
 /// What a connector keeps of work that it left outside.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Handle {
@@ -37,11 +39,7 @@ impl Handle {
 
     /// The service's own id as people read and search it: a text, or a number as it is written.
     pub(super) fn external_job_id(&self) -> Option<String> {
-        let id = match &self.remote_id {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
-        };
+        let id = plain_text(&self.remote_id).filter(|_| !self.remote_id.is_boolean())?;
         (!id.is_empty() && id.len() <= MAX_ID_BYTES && !id.contains('\0')).then_some(id)
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::call::{Call, plain_text};
 use super::file::State;
 use super::hints;
-use super::template::{self, Found};
+use super::template;
 use crate::outbound::Answer;
 use engine::is_code_character;
 use engine::{Failure, FailureCause, Output};
@@ -100,7 +100,7 @@ impl<'a> Reading<'a> {
         states: &std::collections::BTreeMap<String, State>,
     ) -> Result<State, PollError> {
         let status = self.call.read.status.as_ref();
-        let Found::Value(value) = self.find(status) else {
+        let Some(value) = self.find(status) else {
             let why = status.map(|template| template::render(template, &self.context, self.now));
             let why = why.and_then(Result::err).map_or_else(String::new, |why| format!(": {why}"));
             return Err(invalid(&format!("the answer names no state{why}")));
@@ -139,14 +139,9 @@ impl<'a> Reading<'a> {
     }
 
     fn id_at(&self, template: Option<&Template>) -> Option<Value> {
-        match self.find(template) {
-            Found::Value(id @ (Value::String(_) | Value::Number(_)))
-                if plain_text(&id) != Some(String::new()) =>
-            {
-                Some(id)
-            }
-            Found::Value(_) | Found::Absent => None,
-        }
+        let id = self.find(template)?;
+        let is_id = id.is_number() || id.as_str().is_some_and(|text| !text.is_empty());
+        is_id.then_some(id)
     }
 
     pub(super) fn location(&self) -> Option<String> {
@@ -156,8 +151,8 @@ impl<'a> Reading<'a> {
     /// When to ask next: what the file points to, else the header.
     pub(super) fn retry_after(&self) -> Hint {
         match self.find(self.call.read.retry_after.as_ref()) {
-            Found::Value(value) => hints::of_value(&value, self.now),
-            Found::Absent => {
+            Some(value) => hints::of_value(&value, self.now),
+            None => {
                 let header = self.answer.header("retry-after");
                 header.map_or(Hint::Absent, |header| hints::of_text(header, self.now))
             }
@@ -165,10 +160,8 @@ impl<'a> Reading<'a> {
     }
 
     pub(super) fn fail_after(&self) -> Hint {
-        match self.find(self.call.read.fail_after.as_ref()) {
-            Found::Value(value) => hints::of_value(&value, self.now),
-            Found::Absent => Hint::Absent,
-        }
+        let found = self.find(self.call.read.fail_after.as_ref());
+        found.map_or(Hint::Absent, |value| hints::of_value(&value, self.now))
     }
 
     pub(super) fn progress_text(&self) -> Option<String> {
@@ -184,9 +177,9 @@ impl<'a> Reading<'a> {
     /// What comes with "not over". Progress that the record would not take is left out: it is a courtesy.
     pub(super) fn hints(&self) -> PollHints {
         let progress = match self.find(self.call.read.progress.as_ref()) {
-            Found::Value(number @ Value::Number(_)) => Some(json!({ "percent": number })),
-            Found::Value(object @ Value::Object(_)) => Some(object),
-            Found::Value(_) | Found::Absent => None,
+            Some(number @ Value::Number(_)) => Some(json!({ "percent": number })),
+            Some(object @ Value::Object(_)) => Some(object),
+            Some(_) | None => None,
         };
         let progress = progress.map(|progress| progress.to_string());
         PollHints {
@@ -203,8 +196,8 @@ impl<'a> Reading<'a> {
     pub(super) fn output(&self) -> Result<Output, Failure> {
         let data = match &self.call.read.result {
             Some(template) => match self.find(Some(template)) {
-                Found::Value(value) => value.to_string(),
-                Found::Absent => return Err(contract("there is no result where the connector looks for it")),
+                Some(value) => value.to_string(),
+                None => return Err(contract("there is no result where the connector looks for it")),
             },
             None => match std::str::from_utf8(&self.answer.body) {
                 Ok("") => "null".to_owned(),
@@ -214,15 +207,12 @@ impl<'a> Reading<'a> {
             },
         };
         let data = Json::parse(&data).map_err(|refusal| contract(&refusal.to_string()))?;
-        let artifacts = match self.find(self.call.read.artifacts.as_ref()) {
-            Found::Value(list @ Value::Array(_)) => Some(list.to_string().into_bytes()),
-            Found::Value(_) | Found::Absent => None,
-        };
+        let artifacts = self.find(self.call.read.artifacts.as_ref()).filter(Value::is_array);
         let summary = self.text(self.call.read.summary.as_ref());
         Ok(Output {
             summary: summary.map(|text| shortened(text, MAX_SUMMARY_BYTES)),
             data: Some(data.as_str().as_bytes().to_vec()),
-            artifacts,
+            artifacts: artifacts.map(|list| list.to_string().into_bytes()),
             ..Output::default()
         })
     }
@@ -232,8 +222,8 @@ impl<'a> Reading<'a> {
         let code = self.text(self.call.read.error_code.as_ref());
         let code = code.filter(|code| is_code(code));
         let retryable = match self.find(self.call.read.retryable.as_ref()) {
-            Found::Value(Value::Bool(true)) => Retryable::Yes,
-            Found::Value(_) | Found::Absent => Retryable::No,
+            Some(Value::Bool(true)) => Retryable::Yes,
+            Some(_) | None => Retryable::No,
         };
         let cause = code.is_some().then(|| Box::new(FailureCause::Service { usual_reason: usual }));
         let reason = code.unwrap_or_else(|| usual.to_owned());
@@ -243,9 +233,9 @@ impl<'a> Reading<'a> {
     /// What the service said, for people.
     pub(super) fn complaint(&self) -> String {
         let said = match self.find(self.call.read.error.as_ref()) {
-            Found::Value(Value::String(text)) => text,
-            Found::Value(value) => value.to_string(),
-            Found::Absent => {
+            Some(Value::String(text)) => text,
+            Some(value) => value.to_string(),
+            None => {
                 let body = String::from_utf8_lossy(&self.answer.body).into_owned();
                 format!("the service answered {}: {}", self.answer.status, shortened(body, MAX_EXCERPT_BYTES))
             }
@@ -277,23 +267,16 @@ impl<'a> Reading<'a> {
 
     /// What a template for the handle finds; null if nothing.
     pub(super) fn value(&self, template: &Template) -> Value {
-        match self.find(Some(template)) {
-            Found::Value(value) => value,
-            Found::Absent => Value::Null,
-        }
+        self.find(Some(template)).unwrap_or_default()
     }
 
     fn text(&self, template: Option<&Template>) -> Option<String> {
-        match self.find(template) {
-            Found::Value(value) => plain_text(&value),
-            Found::Absent => None,
-        }
+        plain_text(&self.find(template)?)
     }
 
     /// An expression that cannot be evaluated on this answer finds nothing in it.
-    fn find(&self, template: Option<&Template>) -> Found {
-        let Some(template) = template else { return Found::Absent };
-        template::find(template, &self.context, self.now).unwrap_or(Found::Absent)
+    fn find(&self, template: Option<&Template>) -> Option<Value> {
+        template::find(template?, &self.context, self.now)
     }
 }
 

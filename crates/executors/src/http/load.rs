@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 
 use domain::policy::{Hint, HostPolicy, KindOverride};
 use domain::{Digest, RetryPolicy};
-use http::HeaderName;
+use http::{HeaderName, Method};
 use serde_saphyr::{Location, Spanned};
 
-use super::adopt::Adoption;
 use super::call::Call;
 use super::file::{AskFile, ConnectorFile, SecretSource, State};
 use super::members::Stage;
@@ -25,7 +24,7 @@ use crate::outbound::Target;
 use checks::Later;
 use config_file::{FileLimits, Mistake};
 use engine::{Approval, Modes};
-use requests::Parts;
+use requests::Usual;
 
 /// What a file of a connector, a plugin or an exchange may hold.
 pub(crate) const LIMITS: FileLimits = FileLimits { bytes: 262_144, nesting: 32, nodes: 20_000 };
@@ -65,7 +64,7 @@ pub struct Connector {
     /// The secret with which it signs its callbacks.
     pub(super) signed_with: Option<String>,
     /// Whether work that others began there is asked about.
-    pub(super) adoption: Adoption,
+    pub(super) adopts: bool,
     /// Whether a later request reads the input: then, and only then, it is kept in the handle.
     pub(super) keeps_input: bool,
     /// The digest of its file, byte for byte.
@@ -154,21 +153,29 @@ impl Loader<'_> {
             .limits
             .response_bytes
             .unwrap_or(usize::try_from(granted.max_response_bytes).unwrap_or(usize::MAX));
-        let usual = |timeout_ms: Option<u32>, usual: u32| timeout_ms.unwrap_or(usual);
-        let ask = |ask: &Spanned<AskFile>, body_bytes: usize, stage: Stage| {
-            let timeout_ms = usual(ask.value.timeout_ms, granted.status_timeout_ms);
-            self.call(Parts::of_ask(&ask.value, timeout_ms, body_bytes, stage), file)
+        let ask = |written: &Spanned<AskFile>, body_bytes: usize, stage: Stage| {
+            let (method, timeout_ms) = (Method::GET, granted.status_timeout_ms);
+            let usual = Usual { method, timeout_ms, body_bytes, stage };
+            let mut call = self.call(written.value.request(), usual, file)?;
+            if let Some(gone) = &written.value.gone {
+                call.gone.clone_from(gone);
+            }
+            Ok(call)
         };
-        let submit_timeout = usual(file.submit.timeout_ms, granted.invoke_timeout_ms);
-        let submit = self.call(Parts::of_submit(&file.submit, submit_timeout, response_bytes), file)?;
+        let to_submit = Usual {
+            method: Method::POST,
+            timeout_ms: granted.invoke_timeout_ms,
+            body_bytes: response_bytes,
+            stage: Stage::Giving,
+        };
+        let to_cancel =
+            Usual { timeout_ms: granted.status_timeout_ms, stage: Stage::Asking, ..to_submit.clone() };
+        let submit = self.call(file.submit.request(), to_submit, file)?;
         let result_bytes = file.limits.result_bytes.unwrap_or(MAX_RESPONSE_BYTES);
         let lookup = file.lookup.as_ref().map(|one| ask(one, response_bytes, Stage::Giving)).transpose()?;
         let status = file.status.as_ref().map(|one| ask(one, response_bytes, Stage::Asking)).transpose()?;
         let result = file.result.as_ref().map(|one| ask(one, result_bytes, Stage::Asking)).transpose()?;
-        let cancel = file.cancel.as_ref().map(|cancel| {
-            let timeout_ms = usual(cancel.timeout_ms, granted.status_timeout_ms);
-            self.call(Parts::of_cancel(cancel, timeout_ms, response_bytes), file)
-        });
+        let cancel = file.cancel.as_ref().map(|cancel| self.call(cancel.request(), to_cancel, file));
         let cancel = cancel.transpose()?;
         self.check_mode(file)?;
         let mut asked = Vec::new();
@@ -219,7 +226,7 @@ impl Loader<'_> {
                 .clone()
                 .unwrap_or_else(|| "its connector has no cancel".to_owned()),
             result,
-            adoption: if file.adopts { Adoption::Allowed } else { Adoption::Refused },
+            adopts: file.adopts,
             keeps_input,
             gives_callback_url,
             signed_with: self.signed_with(file)?,

@@ -14,6 +14,7 @@ use super::file::State;
 use super::handle::Handle;
 use super::interpret::{self, Asked, Reading, Submission};
 use crate::outbound::{OutboundError, OutboundRequest};
+use crate::process::limited_by_some;
 use engine::{Assignment, Deferral, Failure, Intended, Intent, Link, ModeSupport, Produced};
 
 /// What one job brings to its requests.
@@ -25,11 +26,18 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn of(assignment: &Assignment) -> Self {
         let input = serde_json::from_slice(&assignment.input).unwrap_or_default();
-        let mut job = job_context(&assignment.job);
-        if let Some(fields) = job.as_object_mut() {
-            fields.insert("attempt_id".to_owned(), assignment.attempt_id.as_str().into());
-            fields.insert("attempt_number".to_owned(), assignment.attempt_number.into());
-        }
+        let Job { id, spec, .. } = &*assignment.job;
+        let job = json!({
+            "id": id.as_str(),
+            "title": spec.title,
+            "kind": spec.kind,
+            "tags": spec.tags,
+            "priority": spec.priority,
+            "session_id": spec.session_id,
+            "correlation_id": spec.correlation_id,
+            "attempt_id": assignment.attempt_id.as_str(),
+            "attempt_number": assignment.attempt_number,
+        });
         Self { job, input }
     }
 }
@@ -199,10 +207,7 @@ impl HttpConnector {
 
     fn not_answered(&self, call: &Call, error: &OutboundError) -> Produced {
         let failure = Failure::transient(error.code(), self.masked(call.told("submit", error)));
-        let failure = match call.reached("submit", error) {
-            Some((limit, _)) => failure.limited_by(limit),
-            None => failure,
-        };
+        let failure = limited_by_some(failure, call.reached("submit", error).map(|(limit, _)| limit));
         match error {
             error if error.may_have_arrived() => Produced::SubmitUnknown(failure),
             OutboundError::InvalidRequest { .. } | OutboundError::RefusedAddress { .. } => {
@@ -255,21 +260,5 @@ impl HttpConnector {
 }
 
 fn completed(reading: &Reading<'_>) -> Produced {
-    match reading.output() {
-        Ok(output) => Produced::Completed(output),
-        Err(failure) => Produced::Failed(failure),
-    }
-}
-
-/// What templates may know of a job.
-fn job_context(job: &Job) -> Value {
-    json!({
-        "id": job.id.as_str(),
-        "title": job.spec.title,
-        "kind": job.spec.kind,
-        "tags": job.spec.tags,
-        "priority": job.spec.priority,
-        "session_id": job.spec.session_id,
-        "correlation_id": job.spec.correlation_id,
-    })
+    reading.output().map_or_else(Produced::Failed, Produced::Completed)
 }

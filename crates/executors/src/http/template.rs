@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use domain::Timestamp;
-use jsone::{Arity, Class, Context, Functions, Limits, Now, Template};
+use jsone::{Arity, Context, Functions, Limits, Now, Template};
 use serde_json::{Value, json};
 
 /// The names that requests may read.
@@ -38,15 +38,6 @@ static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     }
     functions
 });
-
-/// The part of an answer that an expression leads to.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Found {
-    /// It is there.
-    Value(Value),
-    /// It is not: a property is missing, or something on the way is not what it should be.
-    Absent,
-}
 
 /// Parses a template that reads these names only.
 pub(super) fn parse(json: &Value, names: &[&str]) -> Result<Template, String> {
@@ -84,14 +75,9 @@ pub(super) fn render(template: &Template, context: &Value, now: Timestamp) -> Re
     rendered(template, context, now).map_err(|error| error.to_string())
 }
 
-/// What an expression finds.
-pub(super) fn find(template: &Template, context: &Value, now: Timestamp) -> Result<Found, String> {
-    match rendered(template, context, now) {
-        Ok(Value::Null) => Ok(Found::Absent),
-        Ok(value) => Ok(Found::Value(value)),
-        Err(error) if error.class() == Some(Class::Interpreter) => Ok(Found::Absent),
-        Err(error) => Err(error.to_string()),
-    }
+/// What an expression finds: nothing where a property is missing, or where it cannot be evaluated.
+pub(super) fn find(template: &Template, context: &Value, now: Timestamp) -> Option<Value> {
+    rendered(template, context, now).ok().filter(|found| !found.is_null())
 }
 
 fn rendered(template: &Template, context: &Value, now: Timestamp) -> Result<Value, jsone::Error> {
