@@ -3,7 +3,6 @@
 //! A key that is not known is refused, with its place and the nearest key that is. Nothing in it can exceed the limits below.
 
 mod bounded;
-mod clock;
 mod connector;
 mod doubts;
 mod events;
@@ -17,20 +16,21 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use config_file::{FileLimits, Mistake};
 use domain::attention::Retention;
 use domain::duration::written;
 use domain::limits::MAX_LABEL_BYTES;
 use domain::policy::{HostPolicy, NOT_VOLATILE, Persistence};
+use domain::timeline::{ADOPT_AFTER_BOUNDS_SECONDS, ADOPT_AFTER_SECONDS};
 use domain::{Lease, Refusal};
 use executors::http::{Connector, Signers};
 use serde::Deserialize;
-use serde_saphyr::Spanned;
+use serde_saphyr::{Location, Spanned};
 use store_sql::Durability;
 
 use crate::builtin;
 use bounded::{Bounded, Seconds};
-use clock::ClockConfig;
 pub use connector::OpenedConnector;
 use connector::{ConnectorEntry, ConnectorKeys};
 use events::EventConfig;
@@ -52,6 +52,33 @@ const MAX_RETENTION_SECONDS: u64 = 315_360_000;
 const MAX_LANE_LIMIT: u64 = 10_000;
 const MAX_CONNECTIONS: u64 = 1_000_000;
 
+/// What `./longhaul.yaml` is called.
+const CONFIG_FILE: &str = "longhaul.yaml";
+
+/// The argument that names a configuration.
+#[derive(Args, Clone)]
+pub struct ConfigArgument {
+    /// The configuration [default: ./longhaul.yaml]
+    #[arg(long, env = "LONGHAUL_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+impl ConfigArgument {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.config.as_deref().unwrap_or(Path::new(CONFIG_FILE))
+    }
+
+    /// Where it is, if it was named or lies here.
+    pub fn found(&self) -> Option<&Path> {
+        Some(self.path()).filter(|path| self.config.is_some() || path.exists())
+    }
+
+    pub fn read(&self) -> Result<Config, Mistake> {
+        Config::read(self.path())
+    }
+}
+
 /// The whole file. What is left out is as the daemon has it by itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -62,7 +89,9 @@ pub struct Config {
     connections: Option<Bounded<64, MAX_CONNECTIONS>>,
     /// Where services outside reach this daemon; without it they are not asked to call back.
     public_url: Option<Spanned<String>>,
-    durability: DurabilityWord,
+    /// When a commit counts as done.
+    #[serde(with = "DurabilityWord")]
+    pub durability: Durability,
     lease: Option<Spanned<LeaseConfig>>,
     retention: RetentionConfig,
     /// When a step of the wall clock is believed.
@@ -109,10 +138,9 @@ pub struct Config {
     pub opened_webhooks: server::Webhooks,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Deserialize)]
+#[serde(remote = "Durability", rename_all = "snake_case")]
 enum DurabilityWord {
-    #[default]
     Full,
     Relaxed,
 }
@@ -131,6 +159,13 @@ struct LeaseConfig {
 struct RetentionConfig {
     completed_seconds: Option<Seconds<0, MAX_RETENTION_SECONDS>>,
     other_seconds: Option<Seconds<0, MAX_RETENTION_SECONDS>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ClockConfig {
+    /// How long a step of the wall clock has to last before it is adopted.
+    adopt_after: Option<Seconds<{ ADOPT_AFTER_BOUNDS_SECONDS.0 }, { ADOPT_AFTER_BOUNDS_SECONDS.1 }>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -178,15 +213,21 @@ impl Config {
         if builtin::NAMES.contains(&name) {
             return Err(format!("name: every daemon has an executor named {name:?}; choose another"));
         }
-        let process = |executor: &ExecutorConfig| executor.name == name && executor.circle == circle;
-        let connected = |one: &OpenedConnector| one.connector.name() == name && one.circle == circle;
-        let taken = self.executors.iter().any(|executor| process(&executor.value))
-            || self.opened.iter().any(connected);
+        let same = (name, circle.as_deref());
+        let taken = self.names_and_circles().any(|one| one == same);
         if taken || self.loaded_plugins.plugins.find(name).is_some_and(|plugin| plugin.is_enabled()) {
             return Err(two_of(name, circle.as_deref()));
         }
         self.opened.push(OpenedConnector { circle, connector });
         Ok(())
+    }
+
+    /// Executors that are commands or connectors, by what makes two of them the same.
+    fn names_and_circles(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let commands =
+            self.executors.iter().map(|Spanned { value, .. }| (&*value.name, value.circle.as_deref()));
+        let connectors = self.opened.iter().map(|one| (one.connector.name(), one.circle.as_deref()));
+        commands.chain(connectors)
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, Mistake> {
@@ -195,50 +236,33 @@ impl Config {
         }
         let mut config: Self = LIMITS.parse(&path.display().to_string(), text)?;
         config.check(path)?;
-        config.signers = config
-            .connector_keys
-            .as_ref()
-            .map_or_else(|| Ok(Signers::default()), |keys| connector::signers(path, keys))?;
+        let keys = config.connector_keys.as_ref();
+        config.signers = keys.map(|keys| connector::signers(path, keys)).transpose()?.unwrap_or_default();
         Ok(config)
     }
 
     fn check(&self, path: &Path) -> Result<(), Mistake> {
-        let entries = [
-            self.executors.len(),
-            self.lanes.len(),
-            self.plugins.len(),
-            self.pipelines.len(),
-            self.events.len(),
-        ];
+        let Self { executors, lanes, plugins, pipelines, events, .. } = self;
+        let entries = [executors.len(), lanes.len(), plugins.len(), pipelines.len(), events.len()];
         if entries.into_iter().any(|entries| entries > MAX_ENTRIES) {
-            return Err(Mistake::somewhere(
-                path.display(),
-                format!(
-                    "has more than {MAX_ENTRIES} executors, lanes, plugins, files of pipelines or types of events"
-                ),
-            ));
+            let many = "executors, lanes, plugins, files of pipelines or types of events";
+            return Err(Mistake::somewhere(path.display(), format!("has more than {MAX_ENTRIES} {many}")));
         }
-        if let Some(lease) = &self.lease {
-            lease_of(lease.value)
-                .map_err(|refusal| Mistake::at(path.display(), &lease.defined, lease_told(&refusal)))?;
+        let wrong = |place: &Location, told: String| Mistake::at(path.display(), place, told);
+        if let Some(Spanned { value, defined, .. }) = &self.lease {
+            lease_of(*value).map_err(|refusal| wrong(defined, lease_told(&refusal)))?;
         }
-        if let Some(url) = &self.public_url
-            && !["http://", "https://"].iter().any(|scheme| url.value.starts_with(scheme))
+        if let Some(Spanned { value, defined, .. }) = &self.public_url
+            && !["http://", "https://"].iter().any(|scheme| value.starts_with(scheme))
         {
-            return Err(Mistake::at(
-                path.display(),
-                &url.defined,
-                "an address begins with https:// or http://".to_owned(),
-            ));
+            return Err(wrong(defined, "an address begins with https:// or http://".to_owned()));
         }
-        if let Some(policy) = self.policy.as_ref().filter(|policy| is_volatile(&policy.value)) {
-            return Err(Mistake::at(path.display(), &policy.defined, NOT_VOLATILE.to_owned()));
-        }
-        if let Some(policy) = &self.policy {
-            policy
-                .value
-                .check()
-                .map_err(|refusal| Mistake::at(path.display(), &policy.defined, refusal.to_string()))?;
+        if let Some(Spanned { value, defined, .. }) = &self.policy {
+            // Or operations of kinds that do not ask for it would go with their daemon.
+            if value.defaults.persistence == Some(Persistence::Volatile) {
+                return Err(wrong(defined, NOT_VOLATILE.to_owned()));
+            }
+            value.check().map_err(|refusal| wrong(defined, refusal.to_string()))?;
         }
         events::check(path, &self.events)?;
         self.workspaces.check(path)?;
@@ -247,14 +271,13 @@ impl Config {
             check_user(path, plugin.value.run_as.as_ref())?;
         }
         let mut names = std::collections::BTreeSet::new();
-        for executor in &self.executors {
-            let wrong = |told: String| Mistake::at(path.display(), &executor.defined, told);
-            executor.value.check().map_err(wrong)?;
-            check_user(path, executor.value.run_as.as_ref())?;
-            let ExecutorConfig { name, circle, .. } = &executor.value;
-            check_circle(circle.as_deref()).map_err(wrong)?;
+        for Spanned { value: executor, defined, .. } in &self.executors {
+            executor.check().map_err(|told| wrong(defined, told.to_string()))?;
+            check_user(path, executor.run_as.as_ref())?;
+            let ExecutorConfig { name, circle, .. } = executor;
+            check_circle(circle.as_deref()).map_err(|told| wrong(defined, told))?;
             if !names.insert((name, circle)) {
-                return Err(wrong(two_of(name, circle.as_deref())));
+                return Err(wrong(defined, two_of(name, circle.as_deref())));
             }
         }
         Ok(())
@@ -288,14 +311,6 @@ impl Config {
         })
     }
 
-    /// When a commit counts as done.
-    pub fn durability(&self) -> Durability {
-        match self.durability {
-            DurabilityWord::Full => Durability::Full,
-            DurabilityWord::Relaxed => Durability::Relaxed,
-        }
-    }
-
     /// The daemon's leases.
     pub fn lease(&self) -> Lease {
         let lease = self.lease.as_ref().and_then(|lease| lease_of(lease.value).ok());
@@ -304,7 +319,7 @@ impl Config {
 
     /// How long a step of the wall clock has to last before it is adopted.
     pub fn adopt_after_seconds(&self) -> u64 {
-        self.clock.adopt_after_seconds()
+        self.clock.adopt_after.map_or(ADOPT_AFTER_SECONDS, Seconds::value)
     }
 
     /// How long ended jobs are kept.
@@ -321,17 +336,10 @@ impl Config {
     pub fn policy(&self) -> HostPolicy {
         let mut policy = self.policy.as_ref().map(|policy| policy.value.clone()).unwrap_or_default();
         for opened in &self.opened {
-            policy
-                .kind_overrides
-                .entry(opened.policy_name())
-                .or_insert_with(|| opened.connector.policy().clone());
+            let own = policy.kind_overrides.entry(opened.policy_name());
+            own.or_insert_with(|| opened.connector.policy().clone());
         }
         policy
-    }
-
-    /// The types of events that are left to those who claim them.
-    pub fn left_to_claimants(&self) -> Vec<String> {
-        events::left_to_claimants(&self.events)
     }
 
     /// Attempts at the same time, per lane.
@@ -360,11 +368,6 @@ fn lease_told(refusal: &Refusal) -> String {
         return format!("a lease has {shortest} to {longest} seconds");
     }
     "a lease is renewed at least twice in its time: renew_every_seconds is at most half of seconds".to_owned()
-}
-
-/// Whether operations of kinds that do not ask for it would go with their daemon.
-fn is_volatile(policy: &HostPolicy) -> bool {
-    policy.defaults.persistence == Some(Persistence::Volatile)
 }
 
 #[cfg(test)]

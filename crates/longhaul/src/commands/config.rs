@@ -1,14 +1,13 @@
 //! `longhaul config check`: reads a configuration as the daemon would, and says what is wrong with it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use pipelines::load;
 
-use super::serve::CONFIG_FILE;
-use crate::config::Config;
+use crate::config::ConfigArgument;
 use crate::exit::FAILED;
 use crate::show::say;
 
@@ -85,20 +84,13 @@ and a hint. Programs and directories that are not there, lanes that look like a 
 warnings. The daemon starts without the pipelines that cannot be used.";
 
 /// Check a configuration file
-#[derive(Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true)]
-pub struct ConfigArguments {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Subcommand)]
-enum Verb {
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub enum Verb {
     /// Read a configuration as the daemon would, and say what is wrong with it
     #[command(after_help = EXAMPLES)]
     Check {
         /// The file [default: ./longhaul.yaml]
-        #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
         /// The same, as `serve` takes it
         #[arg(long, env = "LONGHAUL_CONFIG", value_name = "FILE")]
@@ -106,10 +98,9 @@ enum Verb {
     },
 }
 
-pub fn run(arguments: &ConfigArguments) -> Result<ExitCode> {
-    let Verb::Check { file, config } = &arguments.verb;
-    let path = file.as_deref().or(config.as_deref()).unwrap_or(Path::new(CONFIG_FILE));
-    let config = Config::read(path)?;
+pub fn run(Verb::Check { file, config }: Verb) -> Result<ExitCode> {
+    let argument = ConfigArgument { config: file.or(config) };
+    let (path, config) = (argument.path(), argument.read()?);
     for doubt in config.doubts(path) {
         eprintln!("warning: {doubt}");
     }

@@ -10,12 +10,14 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_saphyr::Spanned;
 
-/// A connector as the file names it.
-#[derive(Debug)]
+/// A connector as the file names it. What is derived reads the map.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct ConnectorEntry {
     /// Where it is, seen from the configuration.
     pub file: PathBuf,
     /// Whose jobs it is for; none if it is for everybody's.
+    #[serde(default)]
     pub circle: Option<String>,
 }
 
@@ -57,14 +59,6 @@ impl OpenedConnector {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    file: PathBuf,
-    #[serde(default)]
-    circle: Option<String>,
-}
-
 impl<'de> Deserialize<'de> for ConnectorEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(PathOrMap)
@@ -85,7 +79,6 @@ impl<'de> Visitor<'de> for PathOrMap {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ConnectorEntry, A::Error> {
-        let Written { file, circle } = Written::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(ConnectorEntry { file, circle })
+        ConnectorEntry::deserialize(MapAccessDeserializer::new(map))
     }
 }

@@ -46,10 +46,9 @@ impl Config {
 
     /// The executors of this file, besides those that are built in.
     pub fn executor_names(&self) -> Vec<&str> {
-        let processes = self.executors.iter().map(|executor| executor.value.name.as_str());
-        let connected = self.opened.iter().map(|opened| opened.connector.name());
         let plugins = self.loaded_plugins.plugins.list().filter(|plugin| plugin.is_enabled());
-        processes.chain(connected).chain(plugins.map(|plugin| plugin.name.as_str())).collect()
+        let plugins = plugins.map(|plugin| plugin.name.as_str());
+        self.names_and_circles().map(|(name, _)| name).chain(plugins).collect()
     }
 }
 

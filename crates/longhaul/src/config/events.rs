@@ -8,6 +8,8 @@ use domain::event::MAX_TYPE_BYTES;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
+use super::Config;
+
 /// One type of events.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,8 +44,10 @@ pub fn check(path: &Path, events: &[Spanned<EventConfig>]) -> Result<(), Mistake
     Ok(())
 }
 
-/// The types that are left to those who claim them.
-pub fn left_to_claimants(events: &[Spanned<EventConfig>]) -> Vec<String> {
-    let left = events.iter().filter(|event| event.value.settled_by == SettlerWord::Claimants);
-    left.map(|event| event.value.kind.clone()).collect()
+impl Config {
+    /// The types of events that are left to those who claim them.
+    pub fn left_to_claimants(&self) -> Vec<String> {
+        let left = self.events.iter().filter(|event| event.value.settled_by == SettlerWord::Claimants);
+        left.map(|event| event.value.kind.clone()).collect()
+    }
 }

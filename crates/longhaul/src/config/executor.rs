@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::{Result, ensure};
 use domain::RetryPolicy;
 use domain::limits::MAX_LABEL_BYTES;
 use engine::Executors;
@@ -18,8 +19,8 @@ use crate::builtin;
 
 const MAX_CONCURRENCY: u64 = 1_000;
 const DEFAULT_CONCURRENCY: usize = 4;
-const MAX_ATTEMPTS: u64 = domain::retry::MAX_ATTEMPTS as u64;
-const MAX_BACKOFF_SECONDS: u64 = domain::retry::MAX_BACKOFF_SECONDS as u64;
+pub(super) const MAX_ATTEMPTS: u64 = domain::retry::MAX_ATTEMPTS as u64;
+pub(super) const MAX_BACKOFF_SECONDS: u64 = domain::retry::MAX_BACKOFF_SECONDS as u64;
 /// A year.
 const MAX_TIMEOUT_SECONDS: u64 = 31_536_000;
 const MAX_GRACE_SECONDS: u64 = 60;
@@ -127,69 +128,47 @@ impl LimitsConfig {
 
 impl ExecutorConfig {
     /// What the form alone does not show.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<()> {
         let name = &self.name;
-        if name.is_empty() || name.len() > MAX_LABEL_BYTES {
-            return Err(format!("the name of an executor has 1 to {MAX_LABEL_BYTES} bytes"));
-        }
-        if builtin::NAMES.contains(&name.as_str()) {
-            return Err(format!("{name:?} is built in; give the executor another name"));
-        }
-        if self.argv.first().is_none_or(String::is_empty) || self.argv.len() > MAX_WORDS {
-            return Err(format!(
-                "argv of {name:?} begins with the name of a program and has up to {MAX_WORDS} words"
-            ));
-        }
+        let fits = (1..=MAX_LABEL_BYTES).contains(&name.len());
+        ensure!(fits, "the name of an executor has 1 to {MAX_LABEL_BYTES} bytes");
+        let is_built_in = builtin::NAMES.contains(&name.as_str());
+        ensure!(!is_built_in, "{name:?} is built in; give the executor another name");
+        ensure!(
+            !self.program().is_empty() && self.argv.len() <= MAX_WORDS,
+            "argv of {name:?} begins with the name of a program and has up to {MAX_WORDS} words"
+        );
         self.check_kind()?;
-        if self.argv.iter().any(|word| word.contains('\0')) {
-            return Err(format!("argv of {name:?} cannot hold a NUL character"));
-        }
+        let has_nul = self.argv.iter().any(|word| word.contains('\0'));
+        ensure!(!has_nul, "argv of {name:?} cannot hold a NUL character");
         let allowed = self.env.allow.iter().flatten();
-        if allowed.clone().count().max(self.env.set.len()) > MAX_VARIABLES {
-            return Err(format!("env of {name:?} has more than {MAX_VARIABLES} variables"));
-        }
+        let most = allowed.clone().count().max(self.env.set.len());
+        ensure!(most <= MAX_VARIABLES, "env of {name:?} has more than {MAX_VARIABLES} variables");
         for variable in allowed.chain(self.env.set.keys()) {
-            if variable.is_empty() || variable.contains(['=', '\0']) {
-                return Err(format!("{variable:?} in env of {name:?} cannot be a variable"));
-            }
-            if variable.starts_with("LONGHAUL_") {
-                return Err(format!(
-                    "{variable:?} in env of {name:?}: names that begin with LONGHAUL_ are ours"
-                ));
-            }
+            let can_be = !variable.is_empty() && !variable.contains(['=', '\0']);
+            ensure!(can_be, "{variable:?} in env of {name:?} cannot be a variable");
+            let is_ours = variable.starts_with("LONGHAUL_");
+            ensure!(!is_ours, "{variable:?} in env of {name:?}: names that begin with LONGHAUL_ are ours");
         }
-        self.retry()
-            .check()
-            .map_err(|_| format!("retry of {name:?}: backoff_seconds is at most max_backoff_seconds"))
+        let waits = self.retry().check();
+        ensure!(waits.is_ok(), "retry of {name:?}: backoff_seconds is at most max_backoff_seconds");
+        Ok(())
     }
 
     /// What belongs to one kind alone.
-    fn check_kind(&self) -> Result<(), String> {
-        let name = &self.name;
-        match self.kind {
-            Kind::Process
-                if !self.profiles.is_empty()
-                    || !self.roots.is_empty()
-                    || self.max_persistent.is_some()
-                    || self.idle_seconds.is_some() =>
-            {
-                let told = "profiles, roots, max_persistent and idle_seconds are for `kind: backend`";
-                Err(format!("{name:?}: {told}"))
-            }
-            Kind::Backend if self.roots.is_empty() => {
-                Err(format!("roots of {name:?}: list the folders under which jobs may have it work"))
-            }
-            Kind::Backend if self.roots.iter().any(|root| !root.is_absolute()) => {
-                Err(format!("roots of {name:?}: a folder begins with /"))
-            }
-            Kind::Backend if self.cwd.is_some() => {
-                Err(format!("cwd of {name:?}: a backend works in the folder that the job names"))
-            }
-            Kind::Backend if self.profiles.len() > MAX_VARIABLES => {
-                Err(format!("{name:?} has more than {MAX_VARIABLES} profiles"))
-            }
-            Kind::Process | Kind::Backend => Ok(()),
+    fn check_kind(&self) -> Result<()> {
+        let Self { name, profiles, roots, max_persistent, idle_seconds, cwd, .. } = self;
+        if self.kind == Kind::Process {
+            let for_backends = "profiles, roots, max_persistent and idle_seconds are for `kind: backend`";
+            let has_other = max_persistent.is_some() || idle_seconds.is_some();
+            ensure!(profiles.is_empty() && roots.is_empty() && !has_other, "{name:?}: {for_backends}");
+            return Ok(());
         }
+        ensure!(!roots.is_empty(), "roots of {name:?}: list the folders under which jobs may have it work");
+        ensure!(roots.iter().all(|root| root.is_absolute()), "roots of {name:?}: a folder begins with /");
+        ensure!(cwd.is_none(), "cwd of {name:?}: a backend works in the folder that the job names");
+        ensure!(profiles.len() <= MAX_VARIABLES, "{name:?} has more than {MAX_VARIABLES} profiles");
+        Ok(())
     }
 
     /// Where and how a backend works.
@@ -220,13 +199,12 @@ impl ExecutorConfig {
             Kind::Process => Executors::DEFAULT_RETRY,
             Kind::Backend => RetryPolicy { max_attempts: 1, ..Executors::DEFAULT_RETRY },
         };
-        let backoff_seconds = self.retry.backoff_seconds.map_or(default.backoff_seconds, Seconds::as_u32);
+        let Retry { max_attempts, backoff_seconds, max_backoff_seconds: max } = self.retry;
+        let backoff_seconds = backoff_seconds.map_or(default.backoff_seconds, Seconds::as_u32);
         RetryPolicy {
-            max_attempts: self.retry.max_attempts.map_or(default.max_attempts, Bounded::as_u32),
+            max_attempts: max_attempts.map_or(default.max_attempts, Bounded::as_u32),
             backoff_seconds,
-            max_backoff_seconds: self
-                .retry
-                .max_backoff_seconds
+            max_backoff_seconds: max
                 .map_or(default.max_backoff_seconds.max(backoff_seconds), Seconds::as_u32),
         }
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::{Error, Result, ensure};
 use config_file::{Mistake, hint};
 use domain::RetryPolicy;
 use domain::breaker::BreakerPolicy;
@@ -20,13 +21,12 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
+use super::Config;
 use super::bounded::{Bounded, Seconds};
+use super::executor::{MAX_ATTEMPTS, MAX_BACKOFF_SECONDS};
 use super::sandbox::{Confinement, SandboxWord};
-use super::{Config, ExecutorConfig, OpenedConnector};
 use crate::builtin;
 
-const MAX_ATTEMPTS: u64 = domain::retry::MAX_ATTEMPTS as u64;
-const MAX_BACKOFF_SECONDS: u64 = domain::retry::MAX_BACKOFF_SECONDS as u64;
 const MAX_TIMEOUT_SECONDS: u64 = 604_800;
 const MAX_PARALLELISM: u64 = 1_000;
 const MAX_THRESHOLD: u64 = 1_000;
@@ -98,7 +98,10 @@ impl Config {
         let symlinks = Symlinks::from(self.allow_symlinks);
         let mut discovered = Discovered::default();
         for root in &self.plugin_roots {
-            if let Err(mistake) = discovered.add_root(&absolute(&beside.join(&root.value)), symlinks) {
+            // A plugin is started elsewhere than where the file was read.
+            let dir = beside.join(&root.value);
+            let dir = std::path::absolute(&dir).unwrap_or(dir);
+            if let Err(mistake) = discovered.add_root(&dir, symlinks) {
                 let told = format!("{mistake}; its plugins are left out");
                 discovered.left_out.push(Mistake::at(path.display(), &root.defined, told));
             }
@@ -108,9 +111,9 @@ impl Config {
         let usual = |name: &String| (name.clone(), PluginConfig::default().confined(&confinement));
         let mut settings: BTreeMap<String, PluginSettings> = discovered.plugins.keys().map(usual).collect();
         for (name, plugin) in &self.plugins {
-            let wrong = |told: String| Mistake::at(path.display(), &plugin.defined, told);
-            let set_up = plugin.value.settings(name, beside, &confinement).map_err(wrong)?;
-            settings.insert(name.clone(), set_up);
+            let wrong = |told: Error| Mistake::at(path.display(), &plugin.defined, told.to_string());
+            let set_up = plugin.value.settings(name, beside, &confinement);
+            settings.insert(name.clone(), set_up.map_err(wrong)?);
         }
         let at = |Misconfigured { plugin, told, in_manifest }: Misconfigured| match self.plugins.get(&plugin)
         {
@@ -123,20 +126,18 @@ impl Config {
         let mut told = discovered.left_out;
         for one in left_out {
             if !waited_for.contains_key(&one.plugin) {
-                let name = one.plugin.clone();
-                told.push(at(one));
-                waited_for.extend(told.last().map(|mistake| (name, mistake.clone())));
+                let (name, mistake) = (one.plugin.clone(), at(one));
+                told.push(mistake.clone());
+                waited_for.insert(name, mistake);
             }
         }
         for plugin in plugins.list().cloned().collect::<Vec<_>>() {
             let name = &plugin.name;
             if !plugin.is_enabled() {
-                let disabled = "it is disabled by `enabled: false`".to_owned();
-                let entry = self
-                    .plugins
-                    .get(name)
-                    .map(|entry| Mistake::at(path.display(), &entry.defined, &*disabled));
-                waited_for.extend(entry.map(|mistake| (name.clone(), mistake)));
+                if let Some(entry) = self.plugins.get(name) {
+                    let told = "it is disabled by `enabled: false`";
+                    waited_for.insert(name.clone(), Mistake::at(path.display(), &entry.defined, told));
+                }
             } else if let Some(why) = self.taken(name) {
                 let in_manifest = Some(plugin.in_manifest(plugin.manifest.places.name, &why));
                 told.push(at(Misconfigured { plugin: name.clone(), told: why, in_manifest }));
@@ -159,11 +160,13 @@ impl Config {
         waited_for.retain(|name, _| {
             self.taken(name).is_none() && !plugins.find(name).is_some_and(|plugin| plugin.is_enabled())
         });
-        let waited_for = waited_for.into_iter().map(|(name, why)| {
-            let settings = settings.get(&name).cloned().unwrap_or_default();
-            left_out_plugin(name, &settings, why.to_string())
-        });
-        let waited_for = waited_for.collect();
+        let waited_for = waited_for
+            .into_iter()
+            .map(|(name, why)| {
+                let settings = settings.get(&name).cloned().unwrap_or_default();
+                left_out_plugin(name, &settings, why.to_string())
+            })
+            .collect();
         let left_out = told.len();
         told.extend(warnings);
         self.loaded_plugins = LoadedPlugins { plugins, told, left_out, waited_for };
@@ -175,9 +178,7 @@ impl Config {
         if builtin::NAMES.contains(&name) {
             return Some(format!("the plugin {name:?} is left out: {TAKEN}"));
         }
-        let process = |executor: &Spanned<ExecutorConfig>| executor.value.name == name;
-        let connected = |one: &OpenedConnector| one.connector.name() == name;
-        (self.executors.iter().any(process) || self.opened.iter().any(connected)).then(|| {
+        self.names_and_circles().any(|(taken, _)| taken == name).then(|| {
             format!("the plugin {name:?} is left out: the configuration has an executor of that name already")
         })
     }
@@ -189,29 +190,27 @@ impl PluginConfig {
         PluginSettings { sandbox, run_as, ..PluginSettings::default() }
     }
 
-    fn settings(&self, name: &str, beside: &Path, all: &Confinement) -> Result<PluginSettings, String> {
-        if self.schedule.is_some() || self.schedules.is_some() {
-            return Err(format!(
-                "schedules of {name:?} are refused: schedules come later with calendars; \
-                 create each job with `longhaul jobs create --due-at`"
-            ));
-        }
-        if self.env_passthrough.len() > MAX_VARIABLES {
-            return Err(format!("env_passthrough of {name:?} has more than {MAX_VARIABLES} variables"));
-        }
+    fn settings(&self, name: &str, beside: &Path, all: &Confinement) -> Result<PluginSettings> {
+        ensure!(
+            self.schedule.is_none() && self.schedules.is_none(),
+            "schedules of {name:?} are refused: schedules come later with calendars; \
+             create each job with `longhaul jobs create --due-at`"
+        );
+        let few = self.env_passthrough.len() <= MAX_VARIABLES;
+        ensure!(few, "env_passthrough of {name:?} has more than {MAX_VARIABLES} variables");
         for variable in &self.env_passthrough {
-            if variable.is_empty() || variable.contains(['=', '\0']) || variable.starts_with("LONGHAUL_") {
-                return Err(format!("{variable:?} in env_passthrough of {name:?} cannot be a variable"));
-            }
+            let can_be = !variable.is_empty() && !variable.contains(['=', '\0']);
+            let is_given = can_be && !variable.starts_with("LONGHAUL_");
+            ensure!(is_given, "{variable:?} in env_passthrough of {name:?} cannot be a variable");
         }
         let mut secrets = self.secrets.clone();
         for (secret, source) in &mut secrets {
-            if source.env.is_some() == source.file.is_some() {
-                return Err(format!("the secret {secret:?} of {name:?} comes from either env or file"));
-            }
+            let is_one = source.env.is_some() != source.file.is_some();
+            ensure!(is_one, "the secret {secret:?} of {name:?} comes from either env or file");
             source.file = source.file.take().map(|file| beside.join(file));
         }
         let usual = self.confined(all);
+        let BreakerConfig { threshold, reset_after_seconds: reset } = self.circuit_breaker;
         let backoff_seconds =
             self.retry.backoff_base_seconds.map_or(usual.retry.backoff_seconds, Seconds::as_u32);
         let seconds = |limit: &Seconds<1, MAX_TIMEOUT_SECONDS>| Duration::from_secs(limit.value());
@@ -228,11 +227,8 @@ impl PluginConfig {
             timeouts: self.timeouts.iter().map(|(name, limit)| (name.clone(), seconds(limit))).collect(),
             parallelism: self.parallelism.map(Bounded::as_usize),
             breaker: BreakerPolicy {
-                threshold: self.circuit_breaker.threshold.map_or(usual.breaker.threshold, Bounded::as_u32),
-                reset_after_seconds: self
-                    .circuit_breaker
-                    .reset_after_seconds
-                    .map_or(usual.breaker.reset_after_seconds, Seconds::value),
+                threshold: threshold.map_or(usual.breaker.threshold, Bounded::as_u32),
+                reset_after_seconds: reset.map_or(usual.breaker.reset_after_seconds, Seconds::value),
             },
             env_passthrough: self.env_passthrough.clone(),
             strictness: if self.strict { Strictness::Strict } else { Strictness::Lenient },
@@ -266,9 +262,4 @@ fn doubts_of(plugin: &Plugin) -> Vec<String> {
 pub fn left_out_plugin(name: String, settings: &PluginSettings, why: String) -> LeftOut {
     let (lane, retry) = (executors::plugin::lane(&name, settings.parallelism), settings.retry);
     LeftOut { name, why, lane, retry, needs_its_node: false }
-}
-
-/// A plugin is started elsewhere than where the file was read.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

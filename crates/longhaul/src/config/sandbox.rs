@@ -55,8 +55,6 @@ impl SandboxWord {
 /// Refuses a user that commands cannot run as.
 pub(super) fn check_user(path: &Path, run_as: Option<&Spanned<String>>) -> Result<(), Mistake> {
     let Some(user) = run_as else { return Ok(()) };
-    let checked = RunAs::resolve(&user.value);
-    checked
-        .map(|_| ())
-        .map_err(|error| Mistake::at(path.display(), &user.defined, format!("run_as: {error}")))
+    let wrong = |error| Mistake::at(path.display(), &user.defined, format!("run_as: {error}"));
+    RunAs::resolve(&user.value).map(drop).map_err(wrong)
 }

@@ -5,11 +5,18 @@ use executors::process::{Limits, NewPrivileges};
 
 use super::*;
 
+fn parse(text: &str) -> Result<Config, Mistake> {
+    Config::parse(Path::new("f.yaml"), text)
+}
+
 fn mistake(text: &str) -> String {
-    match Config::parse(Path::new("f.yaml"), text) {
-        Ok(_) => panic!("{text:?} was taken"),
-        Err(mistake) => mistake.to_string(),
-    }
+    parse(text).expect_err(text).to_string()
+}
+
+/// The file and what is beside it, in a directory of their own.
+fn read(dir: &Path, file: &str) -> Result<Config, Mistake> {
+    std::fs::write(dir.join("f.yaml"), file).unwrap();
+    Config::read(&dir.join("f.yaml"))
 }
 
 const WHOLE: &str = "
@@ -34,9 +41,9 @@ executors:
 
 #[test]
 fn whole_file_is_read() {
-    let config = Config::parse(Path::new("f.yaml"), WHOLE).unwrap();
+    let config = parse(WHOLE).unwrap();
     assert_eq!(config.listen, Some("127.0.0.1:0".parse().unwrap()));
-    assert_eq!(config.durability(), Durability::Relaxed);
+    assert_eq!(config.durability, Durability::Relaxed);
     assert_eq!(config.lease(), Lease::new(30, 10).unwrap());
     assert_eq!(config.retention(), Retention { completed_seconds: 60, ..Retention::DEFAULT });
     assert_eq!(config.lane_limits(), BTreeMap::from([("gpu".to_owned(), 2)]));
@@ -59,13 +66,11 @@ fn whole_file_is_read() {
 #[test]
 fn workspaces_are_bounded_and_shared_only_by_the_operators_word() {
     use executors::Reach;
-    let parse = |text: &str| Config::parse(Path::new("f.yaml"), text).unwrap();
-    let usual = parse("");
+    let usual = parse("").unwrap();
     assert_eq!(usual.workspaces.settings(Among::Alone).reach, Reach::EveryNode);
     assert_eq!(usual.workspaces.settings(Among::Others).reach, Reach::ItsNode);
-    let said =
-        parse("workspaces: { max_bytes: 8192, max_files: 7, shared: true, allowed_dirs: [/srv/ws] }\n");
-    let settings = said.workspaces.settings(Among::Others);
+    let said = "workspaces: { max_bytes: 8192, max_files: 7, shared: true, allowed_dirs: [/srv/ws] }\n";
+    let settings = parse(said).unwrap().workspaces.settings(Among::Others);
     assert_eq!(
         (settings.limits.bytes, settings.limits.entries, settings.reach),
         (8_192, 7, Reach::EveryNode)
@@ -80,9 +85,9 @@ fn workspaces_are_bounded_and_shared_only_by_the_operators_word() {
 #[test]
 fn nothing_is_required() {
     for text in ["", "\n# nothing\n", "{}"] {
-        let config = Config::parse(Path::new("f.yaml"), text).unwrap();
+        let config = parse(text).unwrap();
         assert_eq!(config.lease(), Lease::DEFAULT);
-        assert_eq!(config.durability(), Durability::Full);
+        assert_eq!(config.durability, Durability::Full);
     }
 }
 
@@ -157,31 +162,24 @@ fn bombs_are_refused() {
 fn executors_and_connectors_are_named_once_for_everybody_and_once_for_each_circle() {
     let entry = |circle: &str| format!("  - {{ name: a, {circle}kind: process, argv: [a] }}\n");
     let text = format!("executors:\n{}{}{}", entry(""), entry("circle: acme, "), entry("circle: b, "));
-    let config = Config::parse(Path::new("f.yaml"), &text).unwrap();
+    let config = parse(&text).unwrap();
     let circles: Vec<_> = config.executors.iter().map(|one| one.value.circle.as_deref()).collect();
     assert_eq!(circles, [None, Some("acme"), Some("b")]);
     let twice = format!("executors:\n{}{}", entry("circle: acme, "), entry("circle: acme, "));
     assert_eq!(mistake(&twice), r#"f.yaml:3:5: there are two executors named "a" of the circle "acme""#);
     let dir = tempfile::tempdir().unwrap();
-    let file = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
-    file(
-        "a.yaml",
-        "name: press\npolicy: { max_ttl_seconds: 60 }\nsubmit: { url: https://a.example.com/, idempotent: false }\n",
-    );
-    file(
-        "b.yaml",
-        "name: press\npolicy: { max_ttl_seconds: 70 }\nsubmit: { url: https://b.example.com/, idempotent: false }\n",
-    );
-    file("longhaul.yaml", "connectors: [a.yaml, { file: b.yaml, circle: acme }]\n");
-    let config = Config::read(&dir.path().join("longhaul.yaml")).unwrap();
-    let policy = config.policy();
+    let submit = "submit: { url: https://a.example.com/, idempotent: false }";
+    for (name, seconds) in [("a.yaml", 60), ("b.yaml", 70)] {
+        let text = format!("name: press\npolicy: {{ max_ttl_seconds: {seconds} }}\n{submit}\n");
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    let policy = read(dir.path(), "connectors: [a.yaml, { file: b.yaml, circle: acme }]\n").unwrap().policy();
     let lives = |circle| policy.for_kind_in(circle, "press").max_ttl_seconds;
     assert_eq!((lives(None), lives(Some("acme")), lives(Some("umbrella"))), (60, 70, 60));
-    file("longhaul.yaml", "connectors: [a.yaml, { file: b.yaml, circl: acme }]\n");
-    let told = Config::read(&dir.path().join("longhaul.yaml")).unwrap_err().to_string();
+    let told =
+        read(dir.path(), "connectors: [a.yaml, { file: b.yaml, circl: acme }]\n").unwrap_err().to_string();
     assert!(told.contains(r#"unknown key "circl"; did you mean "circle"?"#), "{told}");
-    file("longhaul.yaml", "connectors: [a.yaml, b.yaml]\n");
-    let told = Config::read(&dir.path().join("longhaul.yaml")).unwrap_err().to_string();
+    let told = read(dir.path(), "connectors: [a.yaml, b.yaml]\n").unwrap_err().to_string();
     assert!(told.contains(r#"there are two executors named "press""#), "{told}");
 }
 
@@ -190,10 +188,9 @@ fn mistakes_about_webhooks_are_told_with_their_place() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("secret"), "a secret of both").unwrap();
     std::fs::write(directory.path().join("short"), "abc\n").unwrap();
-    let file = directory.path().join("f.yaml");
     let told = |webhooks: &str| {
-        std::fs::write(&file, format!("listen: 127.0.0.1:0\nwebhooks:\n{webhooks}")).unwrap();
-        let mistake = Config::read(&file).expect_err(webhooks).to_string();
+        let text = format!("listen: 127.0.0.1:0\nwebhooks:\n{webhooks}");
+        let mistake = read(directory.path(), &text).expect_err(webhooks).to_string();
         mistake.replace(&format!("{}/", directory.path().display()), "")
     };
     let one = |more: &str| {
@@ -201,8 +198,7 @@ fn mistakes_about_webhooks_are_told_with_their_place() {
             "- {{ name: press, path: /hooks/press, event: called, secret: {{ file: secret }}, signature_header: X-S{more} }}\n"
         )
     };
-    std::fs::write(&file, format!("webhooks:\n{}", one(""))).unwrap();
-    assert!(Config::read(&file).is_ok());
+    assert!(read(directory.path(), &format!("webhooks:\n{}", one(""))).is_ok());
     for (webhooks, expected) in [
         (one(", sekret: 1"), "unknown key \"sekret\"; did you mean \"secret\"?"),
         (one(", max_age_seconds: 60"), "f.yaml:3:3: max_age_seconds of \"press\" needs a timestamp_header"),
@@ -255,8 +251,6 @@ const REFUSED_KEY: &str = "schedules";
 fn example_has_every_key_of_the_configuration() {
     let example = include_str!("../../../../examples/longhaul.yaml");
     for (section, text) in PLACES {
-        let told = mistake(text);
-        let (_, known) = told.split_once("known here: ").unwrap_or_else(|| panic!("{text}: {told}"));
         let key = format!("{section}:");
         let begins = |line: &str| line.strip_prefix("# ").unwrap_or(line).starts_with(&key);
         let before = example.lines().take_while(|line| !section.is_empty() && !begins(line));
@@ -265,7 +259,7 @@ fn example_has_every_key_of_the_configuration() {
         // Up to the next key of the whole file.
         let ends = rest.match_indices('\n').map(|(at, _)| at).filter(|at| begins_section(&rest[at + 1..]));
         let end = ends.min().filter(|_| !section.is_empty()).unwrap_or(rest.len());
-        for key in known.split(", ").filter(|key| *key != REFUSED_KEY) {
+        for key in known_keys(text).iter().filter(|key| *key != REFUSED_KEY) {
             assert!(
                 rest[..end].contains(&format!("{key}:")),
                 "examples/longhaul.yaml lacks {key:?} of {section:?}"
@@ -276,10 +270,8 @@ fn example_has_every_key_of_the_configuration() {
 
 /// Whether a line begins with a key of the whole file, commented out or not.
 fn begins_section(line: &str) -> bool {
-    let told = mistake("ZZZZZZZZ: 1\n");
-    let (_, known) = told.split_once("known here: ").expect("they are listed");
     let line = line.strip_prefix("# ").unwrap_or(line);
-    known.split(", ").any(|key| line.starts_with(&format!("{key}:")))
+    known_keys("ZZZZZZZZ: 1\n").iter().any(|key| line.starts_with(&format!("{key}:")))
 }
 
 #[test]
@@ -290,7 +282,7 @@ fn example_can_be_used_with_what_is_commented_out() {
     let webhooks = webhooks.replace("\n# ", "\n");
     let whole =
         format!("{before}webhooks:{webhooks}\nworkspaces:{after}").replace("    # run_as", "    run_as");
-    let config = Config::parse(Path::new("f.yaml"), &whole).expect("it can be read");
+    let config = parse(&whole).expect("it can be read");
     assert_eq!(config.webhooks.len(), 1);
 }
 
@@ -321,41 +313,45 @@ fn known_keys(text: &str) -> Vec<String> {
     known.split(", ").map(str::to_owned).collect()
 }
 
+/// The keys of a place where durations are.
+fn keys_of(&(start, end, keys): &(&str, &str, Option<&[&str]>)) -> Vec<String> {
+    match keys {
+        Some(keys) => keys.iter().map(|key| (*key).to_owned()).collect(),
+        None => known_keys(&format!("{start} ZZZZZZZZ: 1 {end}")),
+    }
+}
+
 #[test]
 fn every_key_of_seconds_is_among_the_places_of_durations() {
     let mut found = std::collections::BTreeSet::new();
     for (_, text) in PLACES {
         found.extend(known_keys(text).into_iter().filter(|key| key.ends_with("_seconds")));
     }
+    // The lease has bounds of its own.
+    found.remove("renew_every_seconds");
     for key in found {
-        let named = |place: &(&str, &str, Option<&[&str]>)| match place.2 {
-            Some(keys) => keys.contains(&key.as_str()),
-            None => known_keys(&format!("{} ZZZZZZZZ: 1 {}", place.0, place.1)).contains(&key),
-        };
-        // The lease has bounds of its own.
-        assert!(key == "renew_every_seconds" || DURATION_PLACES.iter().any(named), "{key}");
+        assert!(DURATION_PLACES.iter().any(|place| keys_of(place).contains(&key)), "{key}");
     }
 }
 
 #[test]
 fn connector_file_takes_durations_with_units() {
     let dir = tempfile::tempdir().unwrap();
-    let file = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
     let submit = "submit: { url: https://a.example.com/, idempotent: false, timeout_ms: 30s }";
-    file("press.yaml", &format!("name: press\npolicy: {{ max_ttl_seconds: 2h }}\n{submit}\n"));
-    file("longhaul.yaml", "connectors: [press.yaml]\n");
-    let config = Config::read(&dir.path().join("longhaul.yaml")).unwrap();
+    let press = format!("name: press\npolicy: {{ max_ttl_seconds: 2h }}\n{submit}\n");
+    std::fs::write(dir.path().join("press.yaml"), press).unwrap();
+    let config = read(dir.path(), "connectors: [press.yaml]\n").unwrap();
     assert_eq!(config.policy().for_kind("press").max_ttl_seconds, 7_200);
 }
 
 #[test]
 fn example_leaves_the_life_of_work_of_jobs_as_it_is() {
     let example = include_str!("../../../../examples/longhaul.yaml");
-    let policy = Config::parse(Path::new("f.yaml"), example).unwrap().policy();
+    let policy = parse(example).unwrap().policy();
     let (granted, by) = policy.for_job(None, "anything", JobLife::Unbounded);
     assert_eq!((granted.max_ttl_seconds, by), (86_400, domain::policy::LifeLimit::JobTtl));
     let defaults = "policy: { defaults: { max_ttl_seconds: 900 } }\n";
-    let policy = Config::parse(Path::new("f.yaml"), defaults).unwrap().policy();
+    let policy = parse(defaults).unwrap().policy();
     let (granted, by) = policy.for_job(None, "anything", JobLife::Unbounded);
     assert_eq!((granted.max_ttl_seconds, by), (900, domain::policy::LifeLimit::MaxTtl));
 }
@@ -364,7 +360,7 @@ fn example_leaves_the_life_of_work_of_jobs_as_it_is() {
 fn durations_have_one_grammar_in_the_file() {
     let retention = |written: &str| {
         let text = format!("retention: {{ completed_seconds: {written} }}\n");
-        Config::parse(Path::new("f.yaml"), &text).map(|config| config.retention().completed_seconds)
+        parse(&text).map(|config| config.retention().completed_seconds)
     };
     for (written, seconds) in
         [("604800", 604_800), ("7d", 604_800), ("1h30m", 5_400), ("'90'", 90), ("1w", 604_800)]
@@ -375,11 +371,8 @@ fn durations_have_one_grammar_in_the_file() {
     for written in ["1y", "-5", "'5 m'", "[7d]"] {
         assert!(retention(written).is_err(), "{written}");
     }
-    for (start, end, keys) in DURATION_PLACES {
-        let known = match keys {
-            Some(keys) => keys.iter().map(|key| (*key).to_owned()).collect(),
-            None => known_keys(&format!("{start} ZZZZZZZZ: 1 {end}")),
-        };
+    for place in DURATION_PLACES {
+        let (known, (start, end, _)) = (keys_of(&place), place);
         let is_duration = |key: &&String| ["seconds", "adopt_after"].iter().any(|end| key.ends_with(end));
         let durations = known.iter().filter(is_duration).collect::<Vec<_>>();
         assert!(!durations.is_empty(), "{start}");
@@ -387,18 +380,18 @@ fn durations_have_one_grammar_in_the_file() {
         let read = |value: &str| {
             let pairs = durations.iter().map(|key| format!("{key}: {value}")).collect::<Vec<_>>();
             let text = format!("{start} {} {end}", pairs.join(", "));
-            format!("{:?}", Config::parse(Path::new("f.yaml"), &text).expect(&text))
+            format!("{:?}", parse(&text).expect(&text))
         };
         assert_eq!(read("60"), read("1m"), "{start}");
         let text = format!("{start} {}: soon {end}", durations[0]);
         assert!(mistake(&text).contains("must be a duration such as"), "{}", mistake(&text));
     }
     let lease = "lease: { seconds: 1m, renew_every_seconds: 20s }\n";
-    let config = Config::parse(Path::new("f.yaml"), lease).unwrap();
+    let config = parse(lease).unwrap();
     assert_eq!(config.lease(), Lease::new(60, 20).unwrap());
     let policy = |written: &str| {
         let text = format!("policy: {{ defaults: {{ invoke_timeout_ms: {written} }} }}\n");
-        Config::parse(Path::new("f.yaml"), &text).map(|config| config.policy().for_all().invoke_timeout_ms)
+        parse(&text).map(|config| config.policy().for_all().invoke_timeout_ms)
     };
     assert_eq!(
         (policy("1500").unwrap(), policy("1500ms").unwrap(), policy("2m").unwrap()),
@@ -410,7 +403,7 @@ fn durations_have_one_grammar_in_the_file() {
     assert!(policy("2000h").unwrap_err().to_string().contains("is out of range"));
     let told = retention("11y").unwrap_err().to_string();
     assert!(told.contains("must be a duration such as 90s, 1h30m or 7d"), "{told}");
-    let clock = Config::parse(Path::new("f.yaml"), "clock: { adopt_after: 1h30m }\n").unwrap();
+    let clock = parse("clock: { adopt_after: 1h30m }\n").unwrap();
     assert_eq!(clock.adopt_after_seconds(), 5_400);
     assert!(mistake("clock: { adopt_after: 2d }\n").contains("must be 1 to 86400 seconds, and is 172800"));
 }
