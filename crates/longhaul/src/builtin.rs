@@ -15,8 +15,8 @@ use slow::Slow;
 
 /// Their names, which no other executor may have.
 pub const NAMES: [&str; 3] = [NOOP, SLOW, COMMAND];
-pub const NOOP: &str = "noop";
-pub const SLOW: &str = "slow";
+const NOOP: &str = "noop";
+const SLOW: &str = "slow";
 pub const COMMAND: &str = "command";
 
 /// Attempts at the same time of what occupies a processor or a client.
@@ -44,15 +44,14 @@ pub fn register(
     }
 }
 
+/// What a specialist comes to.
+type Producing<'a> = Pin<Box<dyn Future<Output = Produced> + Send + 'a>>;
+
 /// Gives its input back at once.
 struct Noop;
 
 impl Specialist for Noop {
-    fn produce(
-        &self,
-        assignment: Assignment,
-        _: Link,
-    ) -> Pin<Box<dyn Future<Output = Produced> + Send + '_>> {
+    fn produce(&self, assignment: Assignment, _: Link) -> Producing<'_> {
         let output = Output {
             summary: Some("nothing was to be done".to_owned()),
             data: Some(assignment.input),

@@ -3,16 +3,15 @@
 //! Nothing is dispatched before what earlier daemons left running is ended, and with it their leases. The readiness line is
 //! printed when requests are answered, not before.
 
-mod artifacts;
 mod descriptors;
 mod files;
 mod full_disk;
 mod node;
 mod plugins;
+mod removals;
 mod sandbox;
 mod signals;
 mod whose;
-mod workspaces;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -24,9 +23,10 @@ use anyhow::{Context, Result};
 use domain::policy::JobLife;
 use domain::{Digest, OperationId, Timestamp};
 use engine::{
-    Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, RandomIds, Specialist, SystemClock,
-    Timer,
+    Clock, Daemon, DaemonSettings, Dispatching, Executor, Executors, Ids, Modes, RandomIds, Specialist,
+    SystemClock, Timer,
 };
+use executors::Workspaces;
 use executors::backend::{AttemptTokens, Backend};
 use executors::http::{CallbackUrls, HttpConnector};
 use executors::process::{Artifacts, ProcessExecutor, ProcessHost, sweep_leftovers};
@@ -36,12 +36,12 @@ use server::{CallbackKey, CallbackTarget, Server, ServerLimits, ServerSettings};
 use store::StoreError;
 use store_sql::{FileLock, OpenError, PostgresAddress, PostgresLedger, PostgresStore, STORE_ID_KEY};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::builtin;
 use crate::client::DaemonFile;
-use crate::config::{Config, Kind, OpenedConnector, SandboxWord};
+use crate::config::{Among, Config, Kind, OpenedConnector, SandboxWord};
 use crate::database::{DatabaseArgument, OUTPUT_DIR, Opened, Place, STORE_FILE};
 use crate::log::say;
 pub use descriptors::make_room;
@@ -78,7 +78,7 @@ pub struct DaemonOptions {
 /// The key that all who are called back share.
 pub const CALLBACK_KEY: &str = "callback";
 /// Where a daemon listens if nothing is said.
-pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
+const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
 
 /// A daemon that answers requests.
 pub struct Running {
@@ -88,7 +88,7 @@ pub struct Running {
     _lock: Option<FileLock>,
     daemon: Arc<Daemon>,
     signals: Signals,
-    stop_serving: watch::Sender<bool>,
+    stop_serving: oneshot::Sender<()>,
     served: JoinHandle<std::io::Result<()>>,
 }
 
@@ -122,13 +122,13 @@ impl Running {
         };
         let accepted_at =
             options.accept_loss.then(|| SystemClock::starting_at(Timestamp::from_micros(0)).now());
-        let opened = Opened::open(&place, options.config.durability(), accepted_at).await?;
+        let opened = Opened::open(&place, options.config.durability, accepted_at).await?;
         let store = opened.store();
         // Before anything that is there is touched.
         claim(&opened, &data_dir).await?;
         let callback_key = CallbackKey::from_bytes(callback_key(&opened, &data_dir).await?);
         let adopt_after = options.config.adopt_after_seconds();
-        let node::Place { clock, standing, alone } = node::Place::on(&opened, adopt_after).await?;
+        let (clock, standing, alone) = node::clock_on(&opened, adopt_after).await?;
         let ended = sweep_leftovers(&data_dir);
         if ended > 0 {
             say!("longhaul: ended {ended} processes that an earlier daemon had left");
@@ -149,15 +149,9 @@ impl Running {
         let tokens: Arc<dyn AttemptTokens> = Arc::new(callback_key.clone());
         let host = sandbox::host(&data_dir, &artifacts, &options)?;
         let mut executors = executors(&host, &options.config, &artifacts, &here, &tokens)?;
-        let workspaces = workspaces::open(&data_dir, &owner, &options.config, &opened)?;
+        let workspaces = workspaces(&data_dir, &owner, &options.config, &opened)?;
         executors.watched_by(workspaces.clone());
-        let of_plugins = plugins::Around {
-            host,
-            clock: clock.clone(),
-            store: store.clone(),
-            workspaces: workspaces.clone(),
-        };
-        plugins::register(&mut executors, &options.config, &of_plugins);
+        plugins::register(&mut executors, &options.config, &host, &clock, &store, &workspaces);
         if let Some(told) = options.config.without_callbacks() {
             tracing::warn!("{told}");
         }
@@ -194,8 +188,8 @@ impl Running {
         if let Some(clock) = alone {
             daemon.keep_time(clock);
         }
-        tokio::spawn(artifacts::remove_unknown(store.clone(), artifacts.clone()));
-        tokio::spawn(workspaces::remove_unknown(Arc::downgrade(&store), Arc::downgrade(&workspaces)));
+        tokio::spawn(removals::remove_artifacts(store.clone(), artifacts.clone()));
+        tokio::spawn(removals::remove_workspaces(Arc::downgrade(&store), Arc::downgrade(&workspaces)));
         files::keep_admin_token(daemon.engine(), &data_dir).await?;
         let url = format!("http://{}", listener.local_addr()?);
         node::join(&opened, &daemon, &url, now).await?;
@@ -215,11 +209,9 @@ impl Running {
         let files = options.config.pipelines.clone();
         let server =
             if files.is_empty() { server } else { server.with_pipelines(move || pipelines::load(&files)) };
-        let (stop_serving, mut stopped) = watch::channel(false);
-        let until = async move {
-            // The sender is kept until the end of the process.
-            let _ = stopped.wait_for(|stopped| *stopped).await;
-        };
+        let (stop_serving, stopped) = oneshot::channel();
+        // The sender is kept until the end of the process.
+        let until = async { stopped.await.unwrap_or_default() };
         let served = tokio::spawn(server::serve(listener, Arc::new(server), until));
         let (dir, file) = (data_dir.clone(), DaemonFile { url: url.clone(), pid: std::process::id() });
         let write = move || std::future::ready(files::write_daemon_file(&dir, &file));
@@ -246,7 +238,7 @@ impl Running {
         }
         let (daemon, stop_serving, served) = (self.daemon, self.stop_serving, self.served);
         let drained = async move {
-            stop_serving.send_replace(true);
+            let _ = stop_serving.send(());
             daemon.stop().await;
             let _ = tokio::time::timeout(ANSWER_WITHIN, served).await;
             node::leave(daemon.engine().store(), daemon.node_id()).await;
@@ -301,26 +293,18 @@ async fn claim(opened: &Opened, data_dir: &Path) -> Result<()> {
         // Again, now that no daemon of a database can come any more.
         Opened::File(store) => {
             whose::check_no_database(data_dir)?;
-            if is_unused(store.newest_fact()) {
+            if whose::is_unused(store.newest_fact()) {
                 // Its log may have been there and not readable.
                 whose::check_no_output(data_dir)?;
             }
             Ok(())
         }
         Opened::Server(store) => {
-            let newcomer = whose::Newcomer {
-                id: Digest(shared_key(store, STORE_ID_KEY).await?),
-                key: shared_key(store, CALLBACK_KEY).await?,
-                is_empty: is_unused(store.newest_fact()),
-            };
-            whose::claim_for_database(data_dir, &newcomer)
+            let id = Digest(shared_key(store, STORE_ID_KEY).await?);
+            let key = shared_key(store, CALLBACK_KEY).await?;
+            whose::claim_for_database(data_dir, id, key, store.newest_fact())
         }
     }
-}
-
-/// Whether nothing ever happened in a store.
-fn is_unused(newest_fact: Timestamp) -> bool {
-    newest_fact == Timestamp::from_micros(0)
 }
 
 /// The key that callback addresses are signed with. Nodes that share a store share it: any of them may be called back.
@@ -392,13 +376,23 @@ fn executors(
                 Arc::new(Backend::new(host.clone(), executor.backend(&confinement), here, tokens))
             }
         };
-        let (concurrency, retry) = (executor.concurrency(), executor.retry());
-        executors.register_for(
-            executor.circle.as_deref(),
-            &executor.name,
-            Executor { specialist, concurrency, retry, modes: engine::Modes::default() },
-        );
+        let (concurrency, retry, modes) = (executor.concurrency(), executor.retry(), Modes::default());
+        let registered = Executor { specialist, concurrency, retry, modes };
+        executors.register_for(executor.circle.as_deref(), &executor.name, registered);
     }
     executors.watched_by(artifacts.clone());
     Ok(executors)
+}
+
+/// Opens them. Nothing of an earlier daemon of this node runs any more: what its attempts worked with goes.
+fn workspaces(data_dir: &Path, node: &str, config: &Config, opened: &Opened) -> Result<Arc<Workspaces>> {
+    let among = match opened {
+        Opened::File(_) => Among::Alone,
+        Opened::Server(_) => Among::Others,
+    };
+    let dir = data_dir.join("workspaces");
+    let workspaces = Workspaces::in_dir(&dir, node, config.workspaces.settings(among))
+        .with_context(|| format!("cannot make the workspaces in {}", dir.display()))?;
+    workspaces.sweep_open().with_context(|| format!("cannot look into {}", dir.display()))?;
+    Ok(Arc::new(workspaces))
 }

@@ -2,8 +2,6 @@
 //!
 //! Input, all optional: `{"seconds": 25, "ask": "a question to be answered first", "fail": "why it fails in the end"}`.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::time::Duration;
 
 use domain::Json;
@@ -11,6 +9,8 @@ use engine::{Assignment, Failure, Link, Output, Produced, Progress, Specialist};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+
+use super::Producing;
 
 const DEFAULT_SECONDS: u64 = 25;
 /// A day.
@@ -29,11 +29,7 @@ struct Asked {
 }
 
 impl Specialist for Slow {
-    fn produce(
-        &self,
-        assignment: Assignment,
-        link: Link,
-    ) -> Pin<Box<dyn Future<Output = Produced> + Send + '_>> {
+    fn produce(&self, assignment: Assignment, link: Link) -> Producing<'_> {
         Box::pin(work(assignment, link))
     }
 }

@@ -110,8 +110,7 @@ pub(super) fn node_id(data_dir: &Path) -> Result<String> {
         }
         bail!("{} holds no name of a node; remove it to have a new one made", path.display());
     }
-    // Hashed: what is random in an access token is random enough for a name.
-    let digest = store::sha256(Secret::generate()?.reveal().as_bytes()).to_string();
+    let digest = Digest(new_key()?).to_string();
     let id = &digest[..NODE_ID_DIGITS];
     write(&path, id)?;
     Ok(id.to_owned())

@@ -15,29 +15,23 @@ use crate::database::Opened;
 /// The longest that the store may take to forget this node.
 const FORGOTTEN_WITHIN: Duration = Duration::from_secs(2);
 
-/// By whose clock this node goes, and how it stands to its store.
-pub(super) struct Place {
-    pub(super) clock: Arc<dyn Timer>,
-    pub(super) standing: Arc<Standing>,
-    /// The clock whose steps this node adopts by itself, if it has its store for itself.
-    pub(super) alone: Option<Arc<SystemClock>>,
-}
-
-impl Place {
-    /// Alone on a file it goes by its machine's clock; on a server by the database's, which is asked first.
-    pub(super) async fn on(opened: &Opened, adopt_after_seconds: u64) -> Result<Self> {
-        Ok(match opened {
-            Opened::File(store) => {
-                let known = store.clock().await?;
-                let clock = Arc::new(SystemClock::on(known, store.newest_fact(), adopt_after_seconds));
-                Self { alone: Some(clock.clone()), clock, standing: Standing::alone() }
-            }
-            Opened::Server(store) => {
-                let clock = Arc::new(shared_clock(store, adopt_after_seconds).await?);
-                Self { alone: None, standing: Standing::shared(clock.clone()), clock }
-            }
-        })
-    }
+/// By whose clock this node goes, how it stands to its store, and the clock whose steps it adopts by itself if it has its store for itself.
+/// Alone on a file it goes by its machine's clock; on a server by the database's, which is asked first.
+pub(super) async fn clock_on(
+    opened: &Opened,
+    adopt_after_seconds: u64,
+) -> Result<(Arc<dyn Timer>, Arc<Standing>, Option<Arc<SystemClock>>)> {
+    Ok(match opened {
+        Opened::File(store) => {
+            let known = store.clock().await?;
+            let clock = Arc::new(SystemClock::on(known, store.newest_fact(), adopt_after_seconds));
+            (clock.clone(), Standing::alone(), Some(clock))
+        }
+        Opened::Server(store) => {
+            let clock = Arc::new(shared_clock(store, adopt_after_seconds).await?);
+            (clock.clone(), Standing::shared(clock), None)
+        }
+    })
 }
 
 async fn shared_clock(store: &Arc<PostgresStore>, adopt_after_seconds: u64) -> Result<SharedClock> {
@@ -51,13 +45,8 @@ async fn shared_clock(store: &Arc<PostgresStore>, adopt_after_seconds: u64) -> R
 }
 
 fn measured(time: StoreTime) -> Measured {
-    Measured {
-        at: time.at,
-        heard_at_boot: time.heard_at_boot,
-        uncertainty: time.uncertainty,
-        correction_micros: time.correction_micros,
-        revision: time.revision,
-    }
+    let StoreTime { at, heard_at_boot, uncertainty, correction_micros, revision, .. } = time;
+    Measured { at, heard_at_boot, uncertainty, correction_micros, revision }
 }
 
 /// Writes this node down, and keeps it among the others.

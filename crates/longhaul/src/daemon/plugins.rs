@@ -10,18 +10,16 @@ use store::Store;
 
 use crate::config::{Config, left_out_plugin};
 
-/// What every plugin of a daemon has around it.
-pub(super) struct Around {
-    pub(super) host: Arc<ProcessHost>,
-    pub(super) clock: Arc<dyn Timer>,
-    pub(super) store: Arc<dyn Store>,
-    pub(super) workspaces: Arc<Workspaces>,
-}
-
 /// Registers all that can be used. One whose secrets cannot be read is left out, and the others are there all the same; jobs that
 /// name what is left out wait.
-pub(super) fn register(executors: &mut Executors, config: &Config, around: &Around) {
-    let Around { host, clock, store, workspaces } = around;
+pub(super) fn register(
+    executors: &mut Executors,
+    config: &Config,
+    host: &Arc<ProcessHost>,
+    clock: &Arc<dyn Timer>,
+    store: &Arc<dyn Store>,
+    workspaces: &Arc<Workspaces>,
+) {
     let mut left_out = config.loaded_plugins.waited_for.clone();
     for plugin in config.loaded_plugins.plugins.list().filter(|plugin| plugin.is_enabled()) {
         let (clock, store) = (clock.clone(), store.clone());

@@ -34,23 +34,19 @@ pub(super) fn host(
             say!("longhaul: no command, plugin or backend is started: {why}");
         }
         (policy, Ok(method)) => {
-            report_method(method, data_dir);
+            match method {
+                SandboxMethod::Cover | SandboxMethod::UserNamespace => {}
+                // What Landlock alone does not do.
+                SandboxMethod::Siblings => say!(
+                    "longhaul: {} cannot be covered for commands: they can create nothing beside it, and they can change \
+                     permissions, owners and times of files in it, but not their content (docs/sandbox.md, \"Landlock alone\")",
+                    data_dir.display()
+                ),
+            }
             report_gaps(host.sandbox_gaps(), policy);
         }
     }
     Ok(Arc::new(host))
-}
-
-/// Says what Landlock alone does not do.
-fn report_method(method: SandboxMethod, data_dir: &Path) {
-    match method {
-        SandboxMethod::Cover | SandboxMethod::UserNamespace => {}
-        SandboxMethod::Siblings => say!(
-            "longhaul: {} cannot be covered for commands: they can create nothing beside it, and they can change \
-             permissions, owners and times of files in it, but not their content (docs/sandbox.md, \"Landlock alone\")",
-            data_dir.display()
-        ),
-    }
 }
 
 /// Says what links lead to and the sandbox does not protect.

@@ -1,19 +1,11 @@
 //! The signals that ask a daemon to stop.
 
-use std::fmt;
-
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Told {
-    Terminate,
-    Interrupt,
 }
 
 impl Signals {
@@ -23,20 +15,11 @@ impl Signals {
         Ok(Self { terminate: one(SignalKind::terminate())?, interrupt: one(SignalKind::interrupt())? })
     }
 
-    /// The next one.
-    pub(super) async fn next(&mut self) -> Told {
+    /// The name of the next one.
+    pub(super) async fn next(&mut self) -> &'static str {
         tokio::select! {
-            _ = self.terminate.recv() => Told::Terminate,
-            _ = self.interrupt.recv() => Told::Interrupt,
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
         }
-    }
-}
-
-impl fmt::Display for Told {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Terminate => "SIGTERM",
-            Self::Interrupt => "SIGINT",
-        })
     }
 }

@@ -8,11 +8,10 @@
 //! | `callback.key` alone | a file that has gone, until it is restored or a database that was made of it takes over |
 //! | output alone | whoever comes with a store that was ever used; never of an empty one |
 
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use domain::{Digest, RecordId};
+use domain::{Digest, RecordId, Timestamp};
 use store_sql::{Filled, OpenError, filled, interrupted};
 
 use super::files::{callback_key_path, is_missing, kept_callback_key, read_if_there, write};
@@ -20,15 +19,6 @@ use crate::database::{OUTPUT_DIR, STORE_FILE};
 
 const TWO_MARKS: &str = "longhaul.sqlite and database.id are both here, and one of them is in the wrong place: move that one away, the file with its log \
      (-wal)";
-
-/// A database that comes to a data directory.
-pub(super) struct Newcomer {
-    pub(super) id: Digest,
-    /// The key that its callbacks are signed with; what is made of a backup has that of the backup.
-    pub(super) key: [u8; 32],
-    /// Whether nothing ever happened in it.
-    pub(super) is_empty: bool,
-}
 
 /// Refuses a file the directory of a database, and an empty file that of any store.
 pub fn check_for_file(data_dir: &Path) -> Result<(), OpenError> {
@@ -45,7 +35,7 @@ pub fn check_for_file(data_dir: &Path) -> Result<(), OpenError> {
         store_sql::refuse_damaged(&file)?;
     }
     let key = callback_key_path(data_dir);
-    if found(&key)?.is_some() {
+    if is_there(&key)? {
         return Err(other_store(
             key,
             "its file, or the log (-wal) that belongs to it, has gone: put it back, restore a backup of it, or serve the database that \
@@ -57,7 +47,7 @@ pub fn check_for_file(data_dir: &Path) -> Result<(), OpenError> {
 
 /// Refuses a file the directory of a database, however it came to it.
 pub(super) fn check_no_database(data_dir: &Path) -> Result<(), OpenError> {
-    let hint = if found(&data_dir.join(STORE_FILE))?.is_some() {
+    let hint = if is_there(&data_dir.join(STORE_FILE))? {
         TWO_MARKS
     } else {
         "name its database with `--database`, or use another data directory; if that store was moved away for good, move this file \
@@ -79,7 +69,7 @@ pub fn check_for_restore(data_dir: &Path, key: Option<[u8; 32]>) -> Result<()> {
 pub(super) fn refusal_of_an_empty_database(data_dir: &Path) -> Result<Option<OpenError>, OpenError> {
     let mark = if kept_database_id(data_dir)?.is_some() {
         database_id_path(data_dir)
-    } else if found(&callback_key_path(data_dir))?.is_some() {
+    } else if is_there(&callback_key_path(data_dir))? {
         callback_key_path(data_dir)
     } else {
         return Ok(None);
@@ -99,8 +89,8 @@ pub(super) fn check_for_database(data_dir: &Path) -> Result<(), OpenError> {
             "a restore was interrupted here: run it again, or use another data directory",
         ));
     }
-    if found(&file)?.is_some() || filled(&file)? == Filled::LogAlone {
-        let hint = if found(&database_id_path(data_dir))?.is_some() {
+    if is_there(&file)? || filled(&file)? == Filled::LogAlone {
+        let hint = if is_there(&database_id_path(data_dir))? {
             TWO_MARKS
         } else {
             "leave `--database` out to serve it, or use another data directory; if it was moved to this database for good, move it \
@@ -111,10 +101,17 @@ pub(super) fn check_for_database(data_dir: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// From now on this is the directory of this database, unless it is another's.
-pub(super) fn claim_for_database(data_dir: &Path, newcomer: &Newcomer) -> Result<()> {
+/// From now on this is the directory of the database with this id, unless it is another's. Its callbacks are signed with the key; what is
+/// made of a backup has that of the backup.
+pub(super) fn claim_for_database(
+    data_dir: &Path,
+    id: Digest,
+    key: [u8; 32],
+    newest_fact: Timestamp,
+) -> Result<()> {
+    let id = id.to_string();
     match kept_database_id(data_dir)? {
-        Some(kept) if kept == newcomer.id.to_string() => Ok(()),
+        Some(kept) if kept == id => Ok(()),
         Some(_) => Err(other_store(
             database_id_path(data_dir),
             "it names another database; use another data directory, or if that store was moved to this one for good, move this file \
@@ -122,11 +119,11 @@ pub(super) fn claim_for_database(data_dir: &Path, newcomer: &Newcomer) -> Result
         )
         .into()),
         None => {
-            check_key(data_dir, Some(newcomer.key))?;
-            if newcomer.is_empty {
+            check_key(data_dir, Some(key))?;
+            if is_unused(newest_fact) {
                 check_no_output(data_dir)?;
             }
-            write(&database_id_path(data_dir), &newcomer.id.to_string())
+            write(&database_id_path(data_dir), &id)
         }
     }
 }
@@ -135,7 +132,7 @@ pub(super) fn claim_for_database(data_dir: &Path, newcomer: &Newcomer) -> Result
 fn check_key(data_dir: &Path, key: Option<[u8; 32]>) -> Result<()> {
     let path = callback_key_path(data_dir);
     // One that leads nowhere is nobody's, and yet a mark.
-    if found(&path)?.is_some() && kept_callback_key(data_dir)?.is_none_or(|kept| key != Some(kept)) {
+    if is_there(&path)? && kept_callback_key(data_dir)?.is_none_or(|kept| key != Some(kept)) {
         return Err(other_store(
             path,
             "what is here was not made of that one; use another data directory, or if that store is gone for good, move this file and \
@@ -144,6 +141,11 @@ fn check_key(data_dir: &Path, key: Option<[u8; 32]>) -> Result<()> {
         .into());
     }
     Ok(())
+}
+
+/// Whether nothing ever happened in a store.
+pub(super) fn is_unused(newest_fact: Timestamp) -> bool {
+    newest_fact == Timestamp::default()
 }
 
 /// Refuses an empty store where there is output, which it would remove.
@@ -181,21 +183,21 @@ fn check_database_id(data_dir: &Path, hint: &'static str) -> Result<(), OpenErro
 
 fn kept_database_id(data_dir: &Path) -> Result<Option<String>, OpenError> {
     let path = database_id_path(data_dir);
-    let is_there = found(&path)?.is_some();
+    let is_mark = is_there(&path)?;
     let text = read_if_there(&path).map_err(|source| OpenError::Io { path, source })?;
     // One that leads nowhere is no database's, and yet a mark.
-    Ok(text.or(is_there.then(String::new)).map(|text| text.trim().to_owned()))
+    Ok(text.or(is_mark.then(String::new)).map(|text| text.trim().to_owned()))
 }
 
 fn database_id_path(data_dir: &Path) -> PathBuf {
     data_dir.join("database.id")
 }
 
-/// What has this name, also a link that leads nowhere.
-fn found(path: &Path) -> Result<Option<Metadata>, OpenError> {
+/// Whether something has this name, also a link that leads nowhere.
+fn is_there(path: &Path) -> Result<bool, OpenError> {
     match path.symlink_metadata() {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if is_missing(&error) => Ok(None),
+        Ok(_) => Ok(true),
+        Err(error) if is_missing(&error) => Ok(false),
         Err(source) => Err(OpenError::Io { path: path.to_owned(), source }),
     }
 }
