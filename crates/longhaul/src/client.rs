@@ -2,7 +2,6 @@
 //!
 //! No redirect is followed and no proxy used, so that the token goes nowhere but to the daemon that was named.
 
-mod artifact;
 mod connection;
 mod follow;
 mod output;
@@ -12,15 +11,17 @@ mod stream;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use api::{Problem, ProblemCode};
+use api::{JobStatus, Problem, ProblemCode, StatusAnswer};
 use serde::de::DeserializeOwned;
 use ureq::http::{Request, Response};
 use ureq::{Agent, Body};
 
-pub use artifact::Stream;
-pub use connection::{Connection, DATA_DIR, DaemonFile};
-pub use follow::{ENDS, Followed, follow};
-pub use output::{Attempt, OutputFollower, Sink};
+pub use connection::{AtDaemon, Connection, DATA_DIR, DaemonFile};
+pub use follow::{ENDS, follow};
+pub use output::{Attempt, Sink, follow_output};
+pub use result::Stream;
+
+use crate::exit::Failed;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// A run answers after ten seconds at the latest, and the store may be slow.
@@ -83,26 +84,30 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub fn get(path: &'a str) -> Self {
-        Self { method: "GET", path, body: None, idempotency_key: None }
+    /// Without a body.
+    pub fn bare(method: &'static str, path: &'a str) -> Self {
+        Self { method, path, body: None, idempotency_key: None }
     }
 
-    pub fn delete(path: &'a str) -> Self {
-        Self { method: "DELETE", path, body: None, idempotency_key: None }
+    pub fn get(path: &'a str) -> Self {
+        Self::bare("GET", path)
     }
 
     pub fn post(path: &'a str, body: &impl serde::Serialize) -> Self {
-        Self { method: "POST", path, body: Some(json(body)), idempotency_key: None }
-    }
-
-    pub fn patch(path: &'a str, body: &impl serde::Serialize) -> Self {
-        Self { method: "PATCH", path, body: Some(json(body)), idempotency_key: None }
+        let body = serde_json::to_string(body).expect("what we send is plain JSON");
+        Self { body: Some(body), ..Self::bare("POST", path) }
     }
 }
 
 /// The path of a job and what belongs to it.
 pub fn job_path(id: &str, rest: &str) -> String {
     format!("/jobs/{}{rest}", segment(id))
+}
+
+/// The parts of a query that were given.
+pub fn query(parts: &[(&str, &Option<String>)]) -> String {
+    let given = parts.iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+    given.map(|(name, value)| format!("{name}={}", segment(value))).collect::<Vec<_>>().join("&")
 }
 
 /// A text as one segment of a path, or one value of a query.
@@ -119,10 +124,6 @@ pub fn segment(text: &str) -> String {
     segment
 }
 
-fn json(body: &impl serde::Serialize) -> String {
-    serde_json::to_string(body).expect("what we send is plain JSON")
-}
-
 impl Client {
     fn new(url: String, token: Option<String>, hint: String) -> Self {
         let config = Agent::config_builder()
@@ -135,6 +136,21 @@ impl Client {
         Self { agent: config.into(), url, token, hint }
     }
 
+    /// Calls and reads the answer. What fails is told with what was to be done, in a few words.
+    pub fn ask<T: DeserializeOwned>(&self, what: &str, call: Call<'_>) -> Result<T, Failed> {
+        self.call(call).map_err(|error| Failed::to(what, error))
+    }
+
+    /// The same about one job, or about none in particular.
+    pub fn ask_of_job<T: DeserializeOwned>(&self, verb: &str, id: &str, call: Call<'_>) -> Result<T, Failed> {
+        self.call(call).map_err(|error| Failed::job(verb, id, error))
+    }
+
+    /// Where a job is.
+    pub fn status(&self, id: &str) -> Result<JobStatus<'static>, CallError> {
+        Ok(self.call::<StatusAnswer<'static>>(Call::get(&job_path(id, "")))?.status)
+    }
+
     /// Calls and reads the answer.
     pub fn call<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, CallError> {
         let text = self.text(call)?;
@@ -144,10 +160,14 @@ impl Client {
 
     /// Calls and gives the answer as it stands.
     pub fn text(&self, call: Call<'_>) -> Result<String, CallError> {
-        let request = self.request(&call)?;
-        let request = self.agent.configure_request(request).timeout_global(Some(ANSWER_WITHIN)).build();
-        let response = self.agent.run(request).map_err(|error| self.unreachable(&error))?;
+        let response = self.send(&call)?;
         self.read(response)
+    }
+
+    fn send(&self, call: &Call<'_>) -> Result<Response<Body>, CallError> {
+        let request = self.agent.configure_request(self.request(call)?);
+        let request = request.timeout_global(Some(ANSWER_WITHIN)).build();
+        self.agent.run(request).map_err(|error| self.unreachable(&error))
     }
 
     fn request(&self, call: &Call<'_>) -> Result<Request<String>, CallError> {

@@ -19,7 +19,7 @@ pub const EXIT_CODES: &str = "Exit codes:
   124  the time of a wait is over; the job goes on";
 
 pub const FAILED: u8 = 1;
-pub const USAGE: u8 = 2;
+const USAGE: u8 = 2;
 pub const UNREACHABLE: u8 = 3;
 const NOT_FOUND: u8 = 4;
 /// A proof that proves nothing: too little happened, or it was ended early.
@@ -42,38 +42,40 @@ impl Failed {
         Self { code: USAGE, message: message.into() }
     }
 
+    /// It was refused, or is not so.
+    pub fn because(message: impl Into<String>) -> Self {
+        Self { code: FAILED, message: message.into() }
+    }
+
     /// There is nothing of that name.
     pub fn missing(message: impl Into<String>) -> Self {
         Self { code: NOT_FOUND, message: message.into() }
     }
 
     /// A call about the job with this id did not succeed.
-    pub fn job(verb: &str, id: &str, error: &CallError) -> Self {
+    pub fn job(verb: &str, id: &str, error: CallError) -> Self {
         match error {
-            CallError::NotFound(_) => Self { code: NOT_FOUND, message: format!("No job: {id}") },
-            CallError::Refused(problem) => Self {
-                code: FAILED,
-                message: format!("Failed to {verb} job: {}{}", problem.detail, fields(problem)),
-            },
-            CallError::Unreachable { .. } | CallError::Unintelligible(_) => Self::from(error),
+            CallError::NotFound(_) => Self::missing(format!("No job: {id}")),
+            CallError::Refused(problem) => {
+                Self::because(format!("Failed to {verb} job: {}{}", problem.detail, fields(&problem)))
+            }
+            other @ (CallError::Unreachable { .. } | CallError::Unintelligible(_)) => other.into(),
         }
     }
 
     /// Another call did not succeed: what it was to do, in a few words.
-    pub fn to(what: &str, error: &CallError) -> Self {
+    pub fn to(what: &str, error: CallError) -> Self {
         match error {
-            CallError::Refused(problem) => {
-                Self { code: FAILED, message: format!("Failed to {what}: {}", problem.detail) }
-            }
-            CallError::NotFound(_) | CallError::Unreachable { .. } | CallError::Unintelligible(_) => {
-                Self::from(error)
-            }
+            CallError::Refused(problem) => Self::because(format!("Failed to {what}: {}", problem.detail)),
+            other @ (CallError::NotFound(_)
+            | CallError::Unreachable { .. }
+            | CallError::Unintelligible(_)) => other.into(),
         }
     }
 }
 
-impl From<&CallError> for Failed {
-    fn from(error: &CallError) -> Self {
+impl From<CallError> for Failed {
+    fn from(error: CallError) -> Self {
         let code = match error {
             CallError::Unreachable { .. } => UNREACHABLE,
             CallError::NotFound(_) => NOT_FOUND,
@@ -83,18 +85,7 @@ impl From<&CallError> for Failed {
     }
 }
 
-impl From<CallError> for Failed {
-    fn from(error: CallError) -> Self {
-        Self::from(&error)
-    }
-}
-
 /// The exit code of an error, and its last words: what the daemon or the arguments said, or a stable code and a text.
-pub fn exit(error: &anyhow::Error) -> ExitCode {
-    exit_as(error, FAILED)
-}
-
-/// The same, with another code for what is no wrong usage.
 pub fn exit_as(error: &anyhow::Error, otherwise: u8) -> ExitCode {
     if let Some(failed) = error.downcast_ref::<Failed>() {
         crate::log::say!("longhaul: {failed}");
@@ -118,21 +109,12 @@ pub fn in_words(error: &anyhow::Error) -> String {
 }
 
 fn code(error: &anyhow::Error) -> &'static str {
-    if let Some(error) = error.downcast_ref::<OpenError>() {
-        error.code()
-    } else if let Some(error) = error.downcast_ref::<StoreError>() {
-        error.code()
-    } else if let Some(error) = error.downcast_ref::<BackupError>() {
-        error.code()
-    } else if let Some(error) = error.downcast_ref::<ScratchError>() {
-        error.code()
-    } else if error.is::<Mistake>() {
-        "invalid_config"
-    } else if error.is::<std::io::Error>() {
-        "io"
-    } else {
-        "failed"
-    }
+    let of_store = error.downcast_ref().map(OpenError::code).or(error.downcast_ref().map(StoreError::code));
+    let of_backup =
+        error.downcast_ref().map(BackupError::code).or(error.downcast_ref().map(ScratchError::code));
+    let of_file = error.is::<Mistake>().then_some("invalid_config");
+    let of_system = error.is::<std::io::Error>().then_some("io");
+    of_store.or(of_backup).or(of_file).or(of_system).unwrap_or("failed")
 }
 
 /// What is wrong with which field, where the detail does not say it already.

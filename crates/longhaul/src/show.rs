@@ -2,20 +2,20 @@
 
 mod live;
 mod outside;
-mod reason;
 mod table;
 
-use std::fmt::{self, Write as _};
+use std::fmt::{Display, Write as _};
 use std::io::{ErrorKind, Write as _};
 
+use anyhow::Result;
 use api::{AttemptError, JobStatus, Outside, ReachedLimit};
-use serde::Deserialize;
+use clap::Args;
+use serde::{Deserialize, Serialize};
 
 use crate::exit::FAILED;
 
 pub use live::Live;
 use outside::{last_answer, last_error, what_was_granted, where_it_goes_on};
-pub use reason::in_words;
 pub use table::Table;
 
 /// What of the runner's record is shown.
@@ -84,8 +84,73 @@ pub fn job(headline: &str, status: &JobStatus<'_>) -> String {
     text
 }
 
+/// How an answer is printed.
+#[derive(Args, Clone, Copy)]
+pub struct PrintArgs {
+    /// Print JSON for machines
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl PrintArgs {
+    /// Prints an answer: as it came for machines, or as text for people.
+    pub fn print<T: Serialize, D: Display>(self, answer: &T, text: impl FnOnce(&T) -> D) -> Result<()> {
+        if self.json {
+            return say_json(answer);
+        }
+        say(text(answer));
+        Ok(())
+    }
+}
+
+/// How far a list is read, and how it is printed.
+#[derive(Args)]
+pub struct PageArgs {
+    /// Go on after this one
+    #[arg(long, value_name = "CURSOR")]
+    pub cursor: Option<String>,
+    #[command(flatten)]
+    print: PrintArgs,
+}
+
+impl PageArgs {
+    /// Prints a page, and for people whether there may be another.
+    pub fn print<T: Serialize>(&self, page: &T, next: Option<&str>, table: fn(&T) -> Table) -> Result<()> {
+        self.print.print(page, table)?;
+        if let Some(next) = next.filter(|_| !self.print.json) {
+            eprintln!("longhaul: there may be more; go on with --cursor {next}");
+        }
+        Ok(())
+    }
+}
+
+/// A reason in words; the reason itself if it is not one of the rules' own.
+pub fn in_words(reason: &str) -> String {
+    let words = match reason {
+        "runner_interrupted" => {
+            "whoever did it was not heard of before the lease ended, and no attempt is left; `longhaul jobs why` names them, \
+             `longhaul jobs retry` makes another attempt"
+        }
+        "lease_lost" => "whoever did it was not heard of before the lease ended",
+        "deadline_elapsed" => "its time was over before it was",
+        "cancel_unconfirmed" => "it was asked to stop and did not confirm it in time; it may still run",
+        "cancel_unconfirmed_lease_lost" => {
+            "it was asked to stop, and whoever did it was not heard of before it could confirm it"
+        }
+        "missing_target" => "it names no executor, peer or folder",
+        other => return other.to_owned(),
+    };
+    format!("{reason}: {words}")
+}
+
+/// Prints what machines read.
+pub fn say_json(answer: &impl Serialize) -> Result<()> {
+    say(serde_json::to_string(answer)?);
+    Ok(())
+}
+
 /// Prints a line. A reader that has gone away has seen enough: `| head` is no failure.
-pub fn say(line: fmt::Arguments<'_>) {
+pub fn say(line: impl Display) {
     let Err(error) = writeln!(std::io::stdout(), "{line}") else { return };
     if error.kind() == ErrorKind::BrokenPipe {
         std::process::exit(0);
@@ -95,7 +160,7 @@ pub fn say(line: fmt::Arguments<'_>) {
 }
 
 /// Prints a line of a verb whose work goes on, or whose exit code matters, whether it is read or not.
-pub fn say_if_read(line: fmt::Arguments<'_>) {
+pub fn say_if_read(line: impl Display) {
     let Err(error) = writeln!(std::io::stdout(), "{line}") else { return };
     if error.kind() != ErrorKind::BrokenPipe {
         eprintln!("longhaul: cannot write to standard output: {error}");
@@ -107,14 +172,14 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A limit, and what changes it.
-pub fn say_limit(limit: &ReachedLimit) {
+/// A line about a limit, and what changes it.
+pub fn limit(limit: &ReachedLimit) -> String {
     let ReachedLimit { limit, value, whose, key } = limit;
     let remedy = match key.strip_prefix("none: ") {
         Some(why) => format!("it cannot be changed: {}", plain(why)),
         None => format!("change {}", plain(key)),
     };
-    say(format_args!("  limit: {} = {value} ({whose}); {remedy}", plain(limit)));
+    format!("  limit: {} = {value} ({whose}); {remedy}", plain(limit))
 }
 
 #[cfg(test)]

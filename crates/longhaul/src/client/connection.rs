@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use super::Client;
@@ -27,6 +27,15 @@ pub struct Connection {
     /// The daemon's data directory
     #[arg(long, default_value = DATA_DIR, env = "LONGHAUL_DATA_DIR", value_name = "DIR", global = true, help_heading = HEADING)]
     pub data_dir: PathBuf,
+}
+
+// Not documented: clap would take that for the help of every verb that has verbs of its own, which all ask a daemon.
+#[derive(Args)]
+pub struct AtDaemon<V: Subcommand> {
+    #[command(flatten)]
+    pub connection: Connection,
+    #[command(subcommand)]
+    pub verb: V,
 }
 
 /// What a running daemon says of itself in `daemon.json`.

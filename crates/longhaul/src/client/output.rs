@@ -3,26 +3,24 @@
 //! The daemon tells nobody that an output has grown: while an attempt runs it is asked a few times a second, from where it was left.
 //! A daemon that goes away meanwhile loses nothing of it: the next question begins at the same byte.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::borrow::Cow;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::{CallError, Client, Connection, Stream};
+use anyhow::Result;
+use api::JobStatus;
+
+use super::{Connection, Stream, follow};
+use crate::show::Runner;
 
 /// Between two questions.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
 /// Takes the bytes of a stream as they come.
-pub trait Sink: Send + 'static {
+pub trait Sink: Send {
     fn take(&mut self, stream: Stream, bytes: &[u8]);
     /// Another attempt than the one before speaks from now on.
     fn attempt(&mut self, attempt: &Attempt);
-}
-
-/// A thread that follows the output; dropped, it reads what is left and ends.
-pub struct OutputFollower {
-    told: Option<Sender<Attempt>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// An attempt whose output is followed.
@@ -35,51 +33,49 @@ pub struct Attempt {
     pub because: Option<String>,
 }
 
-impl OutputFollower {
-    pub fn start(connection: Connection, job_id: String, streams: Vec<Stream>, sink: impl Sink) -> Self {
-        let (told, attempts) = channel();
-        let mut reading =
-            Reading { connection, job_id, places: streams.into_iter().map(|s| (s, 0)).collect(), sink };
-        let thread = std::thread::spawn(move || reading.follow(&attempts));
-        Self { told: Some(told), thread: Some(thread) }
-    }
-
-    /// Says which attempt is current.
-    pub fn attempt(&self, attempt: Attempt) {
-        if let Some(told) = &self.told {
-            // The thread ends only after the sender is gone.
-            let _ = told.send(attempt);
-        }
-    }
-
-    /// Reads what is left, and returns when all of it was taken.
-    pub fn finish(mut self) {
-        self.end();
-    }
-
-    fn end(&mut self) {
-        self.told = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+impl Attempt {
+    /// The current one of a job, once there is one.
+    pub fn of(status: &JobStatus<'_>) -> Option<Self> {
+        let runner = Runner::of(status)?;
+        Some(Self {
+            id: runner.current_attempt_id?,
+            number: runner.attempt_count,
+            because: runner.last_error.and_then(|error| error.reason).map(Cow::into_owned),
+        })
     }
 }
 
-impl Drop for OutputFollower {
-    fn drop(&mut self) {
-        self.end();
-    }
+/// Follows a job to its end, and what its attempts say. Returns when all of that was taken.
+pub fn follow_output(
+    connection: &Connection,
+    job_id: &str,
+    streams: Vec<Stream>,
+    sink: impl Sink,
+) -> Result<JobStatus<'static>> {
+    let places = streams.into_iter().map(|stream| (stream, 0)).collect();
+    let mut reading = Reading { connection, job_id, places, sink };
+    let (told, attempts) = channel();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || reading.follow(&attempts));
+        let followed = follow(connection, job_id, None, &mut |status| {
+            // The reader ends only after the sender is gone.
+            let _ = Attempt::of(status).map(|attempt| told.send(attempt));
+        });
+        drop(told);
+        let _ = reader.join();
+        followed
+    })
 }
 
-struct Reading<S> {
-    connection: Connection,
-    job_id: String,
+struct Reading<'a, S> {
+    connection: &'a Connection,
+    job_id: &'a str,
     /// How far each stream of the current attempt was read.
     places: Vec<(Stream, u64)>,
     sink: S,
 }
 
-impl<S: Sink> Reading<S> {
+impl<S: Sink> Reading<'_, S> {
     fn follow(&mut self, attempts: &Receiver<Attempt>) {
         let mut current: Option<Attempt> = None;
         loop {
@@ -104,21 +100,14 @@ impl<S: Sink> Reading<S> {
     fn drain(&mut self, attempt_id: &str) {
         // Found anew: a daemon that was started again may be somewhere else.
         let Ok(client) = self.connection.client() else { return };
-        for place in 0..self.places.len() {
+        for (stream, offset) in &mut self.places {
             // What cannot be read now is read next time.
-            let _ = self.drain_stream(&client, attempt_id, place);
-        }
-    }
-
-    fn drain_stream(&mut self, client: &Client, attempt_id: &str, place: usize) -> Result<(), CallError> {
-        loop {
-            let (stream, offset) = self.places[place];
-            let bytes = client.output(&self.job_id, attempt_id, stream, offset)?;
-            if bytes.is_empty() {
-                return Ok(());
+            while let Ok(bytes) = client.output(self.job_id, attempt_id, *stream, *offset)
+                && !bytes.is_empty()
+            {
+                *offset += bytes.len() as u64;
+                self.sink.take(*stream, &bytes);
             }
-            self.places[place].1 += bytes.len() as u64;
-            self.sink.take(stream, &bytes);
         }
     }
 }

@@ -1,15 +1,18 @@
-//! The facts of one job as they come, read from `/facts/stream`.
+//! The facts of one job: those that there are, and more as they come, read from `/facts/stream`.
 
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
+use api::FactList;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Call, CallError, Client, segment};
+use super::{Call, CallError, Client, job_path, segment};
 
 /// Twice the daemon's heartbeat: a connection that is silent for longer is dead.
 const SILENT_FOR: Duration = Duration::from_secs(30);
+/// Facts read at once.
+const PAGE: usize = api::limits::MAX_PAGE;
 /// One event: a fact and its payload.
 const MAX_LINE_BYTES: u64 = 4 * 1_048_576;
 
@@ -29,6 +32,19 @@ pub struct Told {
 }
 
 impl Client {
+    /// All facts of a job, oldest first, page by page.
+    pub fn pages_of_facts(&self, id: &str) -> impl Iterator<Item = Result<FactList<'static>, CallError>> {
+        let mut next = Some(String::new());
+        std::iter::from_fn(move || {
+            let path = job_path(id, &format!("/facts?limit={PAGE}{}", next.take()?));
+            let page: Result<FactList<'static>, _> = self.call(Call::get(&path));
+            if let Ok(FactList { next_cursor: Some(cursor), .. }) = &page {
+                next = Some(format!("&cursor={}", segment(cursor)));
+            }
+            Some(page)
+        })
+    }
+
     /// Opens the stream of a job after this position, for at most so long.
     pub fn facts_after(&self, id: &str, position: u64, within: Option<Duration>) -> Result<Facts, CallError> {
         let path = format!("/facts/stream?job={}&after={position}", segment(id));
@@ -46,10 +62,8 @@ impl Client {
         let request = configured.timeout_global(within).build();
         let response = self.agent.run(request).map_err(|error| self.unreachable(&error))?;
         if !response.status().is_success() {
-            return Err(match self.read(response) {
-                Ok(_) => CallError::Unintelligible("the stream did not open".to_owned()),
-                Err(error) => error,
-            });
+            let closed = || CallError::Unintelligible("the stream did not open".to_owned());
+            return Err(self.read(response).err().unwrap_or_else(closed));
         }
         let reader = response.into_body().into_with_config().limit(u64::MAX).reader();
         Ok(Facts { lines: BufReader::new(Box::new(reader)) })

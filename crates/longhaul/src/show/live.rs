@@ -74,9 +74,8 @@ impl Live {
     /// Takes the line away, before anything else is printed.
     pub fn clear(&mut self) {
         if self.shown {
+            self.write("");
             self.shown = false;
-            eprint!("\r\x1b[K");
-            let _ = std::io::stderr().flush();
         }
     }
 }

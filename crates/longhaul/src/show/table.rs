@@ -1,5 +1,7 @@
 //! A plain table: columns as wide as their widest cell, the last one free.
 
+use std::fmt;
+
 use super::plain;
 
 /// The widest that a cell is shown; no id is longer.
@@ -19,23 +21,22 @@ impl Table {
     pub fn row(&mut self, cells: &[&str]) {
         self.rows.push(cells.iter().map(|cell| cut(&plain(cell))).collect());
     }
+}
 
-    pub fn text(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or_default()
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut widths: Vec<usize> = Vec::new();
+        for row in &self.rows {
+            widths.resize(row.len().max(widths.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
         let lines = self.rows.iter().map(|row| {
             let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
             cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
         });
-        lines.collect::<Vec<_>>().join("\n")
+        f.write_str(&lines.collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -56,6 +57,6 @@ mod tests {
         let mut table = Table::new(&["ID", "Title"]);
         table.row(&["work-1", &"x".repeat(60)]);
         table.row(&["w", "y"]);
-        assert_eq!(table.text(), format!("ID      Title\nwork-1  {}…\nw       y", "x".repeat(55)));
+        assert_eq!(table.to_string(), format!("ID      Title\nwork-1  {}…\nw       y", "x".repeat(55)));
     }
 }
