@@ -1,8 +1,7 @@
-//! One file per verb.
+//! One file per verb, or for two that are alike.
 
 pub mod backup;
 pub mod bench;
-pub mod bench_service;
 pub mod claims;
 pub mod clock;
 pub mod completions;
@@ -10,7 +9,6 @@ pub mod config;
 pub mod connector;
 pub mod demo;
 pub mod drill;
-pub mod drill_service;
 pub mod events;
 pub mod executors;
 pub mod export;
@@ -23,21 +21,55 @@ pub mod plugin;
 pub mod progress;
 mod proof;
 pub mod purge;
-pub mod rebuild;
 pub mod restore;
 pub mod run;
 pub mod runs;
 pub mod serve;
+pub mod service;
 pub mod supervise;
 pub mod token;
 pub mod verify;
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use anyhow::{Result, bail};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs what has to wait for a server, in a command that has nothing else to do.
 fn wait_for<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+    runtime()?.block_on(work)
+}
+
+/// For a command that waits now and then.
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// Runs what serves, on all processors.
+fn with_workers<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    Builder::new_multi_thread().enable_all().build()?.block_on(work)
+}
+
+/// Has each of these signals told from now on, in a thread of its own: the first is 0.
+fn on_signals(kinds: &[SignalKind], mut tell: impl FnMut(u32) + Send + 'static) -> Result<()> {
+    let runtime = runtime()?;
+    let mut signals = {
+        let _in_runtime = runtime.enter();
+        kinds.iter().map(|kind| signal(*kind)).collect::<std::io::Result<Vec<_>>>()?
+    };
+    std::thread::spawn(move || {
+        for time in 0.. {
+            runtime.block_on(poll_fn(|cx| {
+                let came = signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
+                if came { Poll::Ready(()) } else { Poll::Pending }
+            }));
+            tell(time);
+        }
+    });
+    Ok(())
 }
 
 /// From now on this process is killed when the one that started it ends, however that ends.

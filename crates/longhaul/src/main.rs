@@ -15,15 +15,17 @@ mod exit;
 mod log;
 mod show;
 
-use std::process::ExitCode;
+use std::process::{ExitCode, Termination};
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
+use client::{AtDaemon, Client};
 use database::Location;
+use exit::{FAILED, UNPROVEN};
 
 /// longhaul keeps work that outlives the request that asked for it.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true, after_help = help())]
+#[command(version, arg_required_else_help = true, after_help = format!("{EXAMPLES}\n\n{}", exit::EXIT_CODES))]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -53,10 +55,6 @@ const EXAMPLES: &str = "Examples:
 
 Every verb has its own --help with examples.";
 
-fn help() -> String {
-    format!("{EXAMPLES}\n\n{}", exit::EXIT_CODES)
-}
-
 #[derive(Subcommand)]
 enum Command {
     Serve(commands::serve::Serve),
@@ -64,129 +62,90 @@ enum Command {
     Drill(commands::drill::Drill),
     Bench(commands::bench::Bench),
     Run(commands::run::Run),
-    Jobs(commands::jobs::Jobs),
-    Token(commands::token::TokenArguments),
+    Jobs(AtDaemon<commands::jobs::Verb>),
+    Token(AtDaemon<commands::token::Verb>),
     Executors(commands::executors::Executors),
-    Orphans(commands::orphans::OrphansArguments),
+    Orphans(AtDaemon<commands::orphans::Verb>),
     Nodes(commands::nodes::NodesArguments),
-    Claims(commands::claims::ClaimsArguments),
+    Claims(AtDaemon<commands::claims::Verb>),
     Clock(commands::clock::ClockArguments),
-    Peers(commands::peers::PeersArguments),
+    Peers(AtDaemon<commands::peers::Verb>),
     Purge(commands::purge::Purge),
-    Config(commands::config::ConfigArguments),
-    Connector(commands::connector::ConnectorArguments),
-    Plugin(commands::plugin::PluginArguments),
-    Pipeline(commands::pipeline::PipelineArguments),
-    Runs(commands::runs::RunsArguments),
-    Events(commands::events::EventsArguments),
+    #[command(subcommand)]
+    Config(commands::config::Verb),
+    #[command(subcommand)]
+    Connector(commands::connector::Verb),
+    #[command(subcommand)]
+    Plugin(commands::plugin::Verb),
+    Pipeline(AtDaemon<commands::pipeline::Verb>),
+    Runs(AtDaemon<commands::runs::Verb>),
+    Events(AtDaemon<commands::events::Verb>),
     Verify(commands::verify::Verify),
     /// Write views and agenda anew from the facts, all or nothing; refused while a daemon has the store
-    #[command(after_help = REBUILD)]
+    #[command(after_help = commands::verify::REBUILD_EXAMPLE)]
     Rebuild(Location),
     Backup(commands::backup::BackupArguments),
     Restore(commands::restore::RestoreArguments),
-    /// Write what is stored to standard output
-    #[command(subcommand, after_help = EXPORT)]
-    Export(Export),
-    /// From inside a command that a job runs: say how it goes
-    #[command(after_help = PROGRESS)]
-    Progress(Progress),
+    #[command(subcommand)]
+    Export(commands::export::Export),
+    Progress(commands::progress::Progress),
     Completions(commands::completions::Completions),
-    /// The service that a drill gives work to
-    #[command(hide = true)]
-    DrillService(commands::drill_service::DrillService),
-    /// The service that a bench gives work to
-    #[command(hide = true)]
-    BenchService(commands::bench_service::BenchService),
-}
-
-const REBUILD: &str = "Example:
-  longhaul rebuild --data-dir ./longhaul-data
-
-Exit codes: 0 done, 1 nothing was changed, and the reason is printed.";
-const EXPORT: &str = "Examples:
-  longhaul export facts > facts.jsonl             the whole ledger as JSON lines
-  longhaul export facts --after 1200              what came since
-  longhaul export claims                          who holds what";
-const PROGRESS: &str = "Examples:
-  longhaul progress --note 'half way'
-  longhaul progress --phase printing '{\"done\": 3, \"of\": 10}'      done and of make a bar";
-
-#[derive(Args)]
-struct Progress {
-    /// One line for people
-    #[arg(long, value_name = "TEXT")]
-    note: Option<String>,
-    /// A label of where it is
-    #[arg(long, value_name = "LABEL")]
-    phase: Option<String>,
-    /// The progress, a JSON object such as '{"done": 3, "of": 10}'
-    #[arg(value_name = "JSON")]
-    object: Option<String>,
-}
-
-#[derive(Subcommand)]
-enum Export {
-    /// The ledger, one fact per line as JSON, in the order of commits; may run beside a daemon
-    Facts {
-        #[command(flatten)]
-        store: Location,
-        /// Only facts after this position
-        #[arg(long, default_value_t = 0, value_name = "POSITION")]
-        after: u64,
-    },
-    /// Who holds what or held it last, one claim record per line as JSON; may run beside a daemon
-    Claims(Location),
-    /// The facts of work outside, with flat payloads
-    Productions {
-        #[command(flatten)]
-        store: Location,
-        /// Only facts after this position
-        #[arg(long, default_value_t = 0, value_name = "POSITION")]
-        after: u64,
-    },
+    #[command(flatten)]
+    Service(commands::service::Service),
 }
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     // Attempts wait for it: nothing is made of all the other verbs.
     if words.next().is_some_and(|verb| verb == executors::process::VERB) {
-        return commands::supervise::run(words).unwrap_or_else(|error| exit::exit(&error));
+        return ended(commands::supervise::run(words));
     }
-    let outcome = match Arguments::parse().command {
-        Command::Serve(serve) => commands::serve::run(&serve),
-        Command::Demo(demo) => commands::demo::run(&demo),
-        Command::Drill(drill) => Ok(commands::drill::run(&drill)),
-        Command::Bench(bench) => Ok(commands::bench::run(&bench)),
-        Command::Run(run) => commands::run::run(run),
-        Command::Jobs(jobs) => commands::jobs::run(jobs),
-        Command::Token(token) => commands::token::run(token),
-        Command::Executors(executors) => commands::executors::run(&executors),
-        Command::Orphans(orphans) => commands::orphans::run(orphans),
-        Command::Nodes(nodes) => commands::nodes::run(nodes),
-        Command::Claims(claims) => commands::claims::run(claims),
-        Command::Clock(clock) => commands::clock::run(clock),
-        Command::Peers(peers) => commands::peers::run(peers),
-        Command::Purge(purge) => commands::purge::run(&purge),
-        Command::Config(config) => commands::config::run(&config),
-        Command::Connector(connector) => commands::connector::run(&connector),
-        Command::Plugin(plugin) => commands::plugin::run(plugin),
-        Command::Pipeline(pipeline) => commands::pipeline::run(&pipeline),
-        Command::Runs(runs) => commands::runs::run(runs),
-        Command::Events(events) => commands::events::run(events),
-        Command::Verify(verify) => commands::verify::run(&verify),
-        Command::Rebuild(store) => commands::rebuild::run(&store),
-        Command::Backup(backup) => commands::backup::run(&backup),
-        Command::Restore(restore) => commands::restore::run(&restore),
-        Command::Export(Export::Claims(store)) => commands::export::claims(&store),
-        Command::Export(Export::Productions { store, after }) => commands::export::productions(&store, after),
-        Command::Export(Export::Facts { store, after }) => commands::export::facts(&store, after),
-        Command::Progress(Progress { note, phase, object }) => {
-            commands::progress::run(note.as_deref(), phase.as_deref(), object.as_deref())
+    match Arguments::parse().command {
+        Command::Serve(serve) => ended(commands::serve::run(&serve)),
+        Command::Demo(demo) => ended(commands::demo::run(&demo)),
+        Command::Drill(drill) => proven(commands::drill::run(&drill)),
+        Command::Bench(bench) => proven(commands::bench::run(&bench)),
+        Command::Run(run) => ended(commands::run::run(run)),
+        Command::Jobs(jobs) => ended(commands::jobs::run(jobs)),
+        Command::Token(token) => ask(token, commands::token::run),
+        Command::Executors(executors) => ended(commands::executors::run(&executors)),
+        Command::Orphans(orphans) => ask(orphans, commands::orphans::run),
+        Command::Nodes(nodes) => ended(commands::nodes::run(&nodes)),
+        Command::Claims(claims) => ask(claims, commands::claims::run),
+        Command::Clock(clock) => ended(commands::clock::run(&clock)),
+        Command::Peers(peers) => ask(peers, commands::peers::run),
+        Command::Purge(purge) => ended(commands::purge::run(&purge)),
+        Command::Config(config) => ended(commands::config::run(config)),
+        Command::Connector(connector) => ended(commands::connector::run(connector)),
+        Command::Plugin(plugin) => ended(commands::plugin::run(plugin)),
+        Command::Pipeline(pipeline) => ended(commands::pipeline::run(pipeline)),
+        Command::Runs(runs) => ask(runs, commands::runs::run),
+        Command::Events(events) => ask(events, commands::events::run),
+        Command::Verify(verify) => ended(commands::verify::run(&verify)),
+        Command::Rebuild(store) => ended(commands::verify::rebuild(&store)),
+        Command::Backup(backup) => ended(commands::backup::run(&backup)),
+        Command::Restore(restore) => ended(commands::restore::run(&restore)),
+        Command::Export(what) => ended(commands::export::run(&what)),
+        Command::Progress(progress) => ended(commands::progress::run(&progress)),
+        Command::Completions(completions) => {
+            ended(commands::completions::run(&completions, Arguments::command()))
         }
-        Command::Completions(completions) => commands::completions::run(&completions, Arguments::command()),
-        Command::DrillService(service) => commands::drill_service::run(&service),
-        Command::BenchService(service) => commands::bench_service::run(&service),
-    };
-    outcome.unwrap_or_else(|error| exit::exit(&error))
+        Command::Service(service) => ended(commands::service::run(service)),
+    }
+}
+
+/// A verb whose own verbs ask a daemon.
+fn ask<V: Subcommand>(arguments: AtDaemon<V>, run: fn(&Client, V) -> anyhow::Result<()>) -> ExitCode {
+    let AtDaemon { connection, verb } = arguments;
+    ended(connection.client().and_then(|client| run(&client, verb)))
+}
+
+/// The end of a verb: the code that it says, or done, or an error.
+fn ended(outcome: anyhow::Result<impl Termination>) -> ExitCode {
+    outcome.map_or_else(|error| exit::exit_as(&error, FAILED), Termination::report)
+}
+
+/// The end of a proof. What kept it from being made is told by a code of its own: nothing was found out.
+fn proven(outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    outcome.unwrap_or_else(|error| exit::exit_as(&error, UNPROVEN))
 }

@@ -1,7 +1,6 @@
 //! `longhaul backup`: everything that a store holds in one file, beside the daemon that runs on it.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -13,7 +12,7 @@ use store_sql::{BackupError, Contents, Draft, Existing, Stage};
 use crate::daemon::{CALLBACK_KEY, kept_callback_key};
 use crate::database::{Location, OUTPUT_DIR, Place};
 use crate::exit::Failed;
-use crate::show::{Live, say};
+use crate::show::{Live, PrintArgs};
 
 const EXAMPLES: &str = "Examples:
   longhaul backup nightly.backup                                  of ./longhaul-data, while its daemon runs
@@ -38,7 +37,6 @@ Exit codes: 0 done, 1 there is no backup, and the reason is printed, 2 wrong usa
 #[command(after_help = EXAMPLES)]
 pub struct BackupArguments {
     /// The file to make; must not exist yet, unless --force
-    #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
     store: Location,
@@ -48,12 +46,11 @@ pub struct BackupArguments {
     /// Replace an earlier backup of that name, once this one is done
     #[arg(long)]
     force: bool,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
-pub fn run(arguments: &BackupArguments) -> Result<ExitCode> {
+pub fn run(arguments: &BackupArguments) -> Result<()> {
     if arguments.file == Path::new("-") {
         let told = "a backup is sealed in its place and cannot go to standard output; name a file, or ./- for one of that name";
         return Err(Failed::usage(told).into());
@@ -91,19 +88,16 @@ pub fn run(arguments: &BackupArguments) -> Result<ExitCode> {
     let made = draft.finish(&mut watch)?;
     live.clear();
     let (file, seconds) = (arguments.file.display(), begun.elapsed().as_secs_f64());
-    if arguments.json {
-        let printed = json!({
-            "file": file.to_string(), "position": made.position, "records": made.records, "facts": made.facts,
-            "artifacts": made.artifacts, "bytes": made.bytes, "seconds": seconds,
-        });
-        say(format_args!("{printed}"));
-    } else {
-        say(format_args!(
+    let answer = json!({
+        "file": file.to_string(), "position": made.position, "records": made.records, "facts": made.facts,
+        "artifacts": made.artifacts, "bytes": made.bytes, "seconds": seconds,
+    });
+    arguments.print.print(&answer, |_| {
+        format!(
             "{file}: position {}, {} records, {} facts, {} artifacts, {} bytes, {seconds:.1} s",
             made.position, made.records, made.facts, made.artifacts, made.bytes
-        ));
-    }
-    Ok(ExitCode::SUCCESS)
+        )
+    })
 }
 
 /// Wherever its name leads. A file elsewhere that is the store's by a link is refused as what it is.

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use measure::{Level, Setting};
 
-use super::proof::{self, ReportFiles, Scratch, conditions, interruption};
+use super::proof::{ReportFiles, Scratch, conditions, interruption};
 use crate::due_time::seconds_up_to;
 use crate::exit::{FAILED, VOID};
 use crate::show::say_if_read;
@@ -77,11 +77,7 @@ fn levels() -> PossibleValuesParser {
     Level::ALL.map(|(level, _)| level.name()).into()
 }
 
-pub fn run(bench: &Bench) -> ExitCode {
-    proof::ended(measured(bench))
-}
-
-fn measured(bench: &Bench) -> Result<ExitCode> {
+pub fn run(bench: &Bench) -> Result<ExitCode> {
     // First: whoever ends it from here on finds nothing left.
     let interrupted = interruption()?;
     let scratch = Scratch::make(bench.dir.as_deref(), &format!("longhaul-bench-{}", std::process::id()))?;
@@ -101,7 +97,7 @@ fn measured(bench: &Bench) -> Result<ExitCode> {
     };
     let outcome = measure::run(&setting)?;
     drop(scratch);
-    say_if_read(format_args!("{}", outcome.table.trim_end()));
+    say_if_read(outcome.table.trim_end());
     if outcome.missed > 0 {
         say_if_read(format_args!("\n{} missed", outcome.missed));
     }
@@ -112,7 +108,7 @@ fn measured(bench: &Bench) -> Result<ExitCode> {
         ));
     }
     if let Some(report) = report {
-        say_if_read(format_args!(""));
+        say_if_read("");
         report.write(&outcome.json, &outcome.page)?;
     }
     Ok(match (outcome.missed, outcome.interrupted) {

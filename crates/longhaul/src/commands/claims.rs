@@ -1,14 +1,11 @@
 //! `longhaul claims`: leases on events and workorders, for workers that are scripts.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use api::{AcquireClaim, ClaimAnswer, SettleClaim, SwapClaim};
 use clap::{Args, Subcommand};
 
-use crate::client::{Call, Connection, segment};
+use crate::client::{Call, Client, segment};
 use crate::due_time::seconds;
-use crate::exit::Failed;
 use crate::show::{plain, say};
 
 const EXAMPLES: &str = "Examples:
@@ -21,24 +18,15 @@ A claim is a lease: whoever holds it shows its owner and its version. Each renew
 changes nothing. `settle` ends what is claimed, once, with a reason.";
 
 /// Claim, renew, settle and release events and workorders
-#[derive(Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true)]
-pub struct ClaimsArguments {
-    #[command(flatten)]
-    connection: Connection,
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Subcommand)]
-enum Verb {
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub enum Verb {
     /// Claim the oldest resource that nobody holds, or one by its id; prints the claim as JSON, or null
     Acquire {
         /// EVENT or WORKORDER
         #[arg(value_name = "TYPE")]
         resource_type: String,
         /// The resource; the oldest if left out
-        #[arg(value_name = "ID")]
         id: Option<String>,
         /// Who claims it: unique per process
         #[arg(long, value_name = "NAME")]
@@ -77,12 +65,11 @@ enum Verb {
 }
 
 #[derive(Args)]
-struct Held {
+pub struct Held {
     /// EVENT or WORKORDER
     #[arg(value_name = "TYPE")]
     resource_type: String,
     /// The resource
-    #[arg(value_name = "ID")]
     id: String,
     /// Who holds the claim
     #[arg(long, value_name = "NAME")]
@@ -102,9 +89,8 @@ impl Held {
     }
 }
 
-pub fn run(arguments: ClaimsArguments) -> Result<ExitCode> {
-    let client = arguments.connection.client()?;
-    let answer: ClaimAnswer = match arguments.verb {
+pub fn run(client: &Client, verb: Verb) -> Result<()> {
+    let answer: ClaimAnswer = match verb {
         Verb::Acquire { resource_type, id, owner, types, lane, circle, wait } => {
             let sent = AcquireClaim {
                 resource_type,
@@ -116,27 +102,17 @@ pub fn run(arguments: ClaimsArguments) -> Result<ExitCode> {
                 lease_seconds: None,
                 wait_seconds: wait,
             };
-            client.call(Call::post("/claims", &sent)).map_err(|error| Failed::to("claim", &error))?
+            client.ask("claim", Call::post("/claims", &sent))?
         }
-        Verb::Renew(held) => client
-            .call(Call::post(&held.path("renew"), &held.swap()))
-            .map_err(|error| Failed::to("renew", &error))?,
-        Verb::Release(held) => client
-            .call(Call::post(&held.path("release"), &held.swap()))
-            .map_err(|error| Failed::to("release", &error))?,
+        Verb::Renew(held) => client.ask("renew", Call::post(&held.path("renew"), &held.swap()))?,
+        Verb::Release(held) => client.ask("release", Call::post(&held.path("release"), &held.swap()))?,
         Verb::Settle { held, reason, state, work_order } => {
-            let sent = SettleClaim {
-                owner_id: held.owner.clone(),
-                claim_version: held.version,
-                reason,
-                state,
-                work_order_id: work_order,
-            };
-            client
-                .call(Call::post(&held.path("settle"), &sent))
-                .map_err(|error| Failed::to("settle", &error))?
+            let path = held.path("settle");
+            let (owner_id, claim_version) = (held.owner, held.version);
+            let sent = SettleClaim { owner_id, claim_version, reason, state, work_order_id: work_order };
+            client.ask("settle", Call::post(&path, &sent))?
         }
     };
-    say(format_args!("{}", plain(&serde_json::to_string(&answer.claim)?)));
-    Ok(ExitCode::SUCCESS)
+    say(plain(&serde_json::to_string(&answer.claim)?));
+    Ok(())
 }

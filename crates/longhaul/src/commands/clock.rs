@@ -1,14 +1,11 @@
 //! `longhaul clock`: how the store's time stands to the wall clock, and the order to make it what the wall clock says.
 
-use std::process::ExitCode;
-
 use anyhow::{Result, bail};
 use api::{Clock, ClockSet, ClockStep};
 use clap::{Args, Subcommand};
 
 use crate::client::{Call, Connection};
-use crate::exit::Failed;
-use crate::show::say;
+use crate::show::PrintArgs;
 
 const EXAMPLES: &str = "Examples:
   longhaul clock                           how the store's time stands to the wall clock
@@ -24,9 +21,8 @@ left; deadlines and due times are times of day and stay.";
 pub struct ClockArguments {
     #[command(flatten)]
     connection: Connection,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -42,39 +38,23 @@ enum Verb {
     },
 }
 
-pub fn run(arguments: ClockArguments) -> Result<ExitCode> {
+pub fn run(arguments: &ClockArguments) -> Result<()> {
     let client = arguments.connection.client()?;
     match arguments.verb {
-        None => {
-            let clock: Clock =
-                client.call(Call::get("/clock")).map_err(|error| Failed::to("read", &error))?;
-            if arguments.json {
-                say(format_args!("{}", serde_json::to_string(&clock)?));
-            } else {
-                say(format_args!("{}", shown(&clock)));
-            }
-        }
+        None => arguments.print.print(&client.ask("read", Call::get("/clock"))?, shown),
         Some(Verb::SetRight { yes: false }) => {
-            let clock: Clock =
-                client.call(Call::get("/clock")).map_err(|error| Failed::to("read", &error))?;
+            let clock: Clock = client.ask("read", Call::get("/clock"))?;
             let seconds = clock.step_seconds;
             bail!("nothing was changed: store time would jump by {seconds} s; pass --yes to do it");
         }
         Some(Verb::SetRight { yes: true }) => {
-            let set: ClockSet = client
-                .call(Call::post("/clock/set-right", &serde_json::json!({})))
-                .map_err(|error| Failed::to("set-right", &error))?;
-            if arguments.json {
-                say(format_args!("{}", serde_json::to_string(&set)?));
-            } else if set.jumped_seconds == 0 {
-                say(format_args!("store time agrees with the wall clock: nothing was changed"));
-            } else {
-                let (seconds, now) = (set.jumped_seconds, &set.clock.store_time);
-                say(format_args!("store time jumped by {seconds} s to {now}"));
-            }
+            let set = client.ask("set-right", Call::post("/clock/set-right", &serde_json::json!({})))?;
+            arguments.print.print(&set, |set: &ClockSet| match set.jumped_seconds {
+                0 => "store time agrees with the wall clock: nothing was changed".to_owned(),
+                seconds => format!("store time jumped by {seconds} s to {}", set.clock.store_time),
+            })
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn shown(clock: &Clock) -> String {

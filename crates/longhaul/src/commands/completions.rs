@@ -1,7 +1,5 @@
 //! `longhaul completions`: what a shell needs to complete our verbs and flags.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use clap::{Args, Command, ValueEnum};
 
@@ -27,7 +25,7 @@ enum Shell {
     Fish,
 }
 
-pub fn run(completions: &Completions, mut command: Command) -> Result<ExitCode> {
+pub fn run(completions: &Completions, mut command: Command) -> Result<()> {
     use clap_complete::{generate, shells};
     let mut text = Vec::new();
     match completions.shell {
@@ -35,6 +33,6 @@ pub fn run(completions: &Completions, mut command: Command) -> Result<ExitCode> 
         Shell::Zsh => generate(shells::Zsh, &mut command, "longhaul", &mut text),
         Shell::Fish => generate(shells::Fish, &mut command, "longhaul", &mut text),
     }
-    say(format_args!("{}", String::from_utf8(text)?.trim_end()));
-    Ok(ExitCode::SUCCESS)
+    say(String::from_utf8(text)?.trim_end());
+    Ok(())
 }

@@ -1,22 +1,24 @@
-//! `longhaul connector`: a connector file is read as the daemon would read it, held against a recorded exchange, or signed.
+//! `longhaul connector`: a connector file is read as the daemon would read it, held against a recorded exchange, or signed. The daemon never has a
+//! private key.
 
-mod sign;
-
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
-use clap::{Args, Subcommand};
+use anyhow::{Context, Result, anyhow};
+use clap::Subcommand;
 use domain::Timestamp;
 use engine::ManualClock;
-use executors::http::{Connector, Exchange, Secrets, Signers, replay};
+use executors::http::{Connector, Exchange, Secrets, SigningKey, replay, signature_path};
 
-use super::serve::CONFIG_FILE;
-use crate::config::Config;
+use crate::config::{Config, ConfigArgument};
 use crate::exit::FAILED;
 use crate::show::{plain, say};
 
+const KEY_FILE_MODE: u32 = 0o600;
 /// When exchanges are replayed: 2023-11-14T22:13:20Z.
 const REPLAYED_AT: Timestamp = Timestamp::from_seconds(1_700_000_000);
 
@@ -82,20 +84,13 @@ Examples:
 Exit codes: 0 done, 1 a file cannot be read or written, or is no connector or key.";
 
 /// Check and sign connector files, and replay recorded exchanges
-#[derive(Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true)]
-pub struct ConnectorArguments {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Subcommand)]
-enum Verb {
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub enum Verb {
     /// Read a connector as the daemon would, and say what is wrong with it
     #[command(after_help = EXAMPLES)]
     Check {
         /// The connector
-        #[arg(value_name = "FILE")]
         file: PathBuf,
         /// The configuration that says whose signature is wanted [default: ./longhaul.yaml if it is there]
         #[arg(long, env = "LONGHAUL_CONFIG", value_name = "FILE")]
@@ -105,7 +100,6 @@ enum Verb {
     #[command(after_help = EXCHANGE)]
     Test {
         /// The connector
-        #[arg(value_name = "FILE")]
         file: PathBuf,
         /// What was recorded: YAML or JSON
         #[arg(long, value_name = "FILE")]
@@ -115,7 +109,6 @@ enum Verb {
     #[command(after_help = SIGNATURES)]
     Sign {
         /// The connector
-        #[arg(value_name = "FILE")]
         file: PathBuf,
         /// The private key: Ed25519 in PEM, of `keygen` or of `openssl genpkey -algorithm ed25519`
         #[arg(long, value_name = "FILE")]
@@ -130,57 +123,83 @@ enum Verb {
     },
 }
 
-pub fn run(arguments: &ConnectorArguments) -> Result<ExitCode> {
-    match &arguments.verb {
-        Verb::Check { file, config } => {
-            let connector = Connector::read_signed(file, &signers(config.as_deref())?)?;
-            for doubt in connector.doubts() {
-                eprintln!("longhaul: {doubt}");
-            }
-            // Where a file is checked is seldom where it is used.
-            let missing = Secrets::read(connector.secrets(), &|name| std::env::var(name).ok()).err();
-            let (name, mode) = (connector.name().to_owned(), connector.modes().support.as_str());
-            let refused = !connector.doubts().is_empty();
-            let calls_back = connector.gives_callback_url();
-            let digest = connector.digest();
-            Config::default()
-                .connect(None, connector)
-                .map_err(|told| anyhow!("{}: {told}", file.display()))?;
-            if refused {
-                return Ok(ExitCode::from(FAILED));
-            }
-            say(format_args!("{} can be used: executor {name:?}, {mode}", file.display()));
-            say(format_args!("catalog digest: sha256:{digest}"));
-            if calls_back {
-                say(format_args!(
-                    "callbacks: ${{operation.callback_url}} is empty unless longhaul.yaml has public_url; without it the service is only polled"
-                ));
-            }
-            if let Some(missing) = missing {
-                say(format_args!("not from here: {missing}"));
-            }
-        }
-        Verb::Test { file, exchange } => {
-            let connector = Connector::read(file)?;
-            let exchange = Exchange::read(exchange)?;
-            // As it was when the exchanges were recorded: what is sent may hold the time.
-            let clock = Arc::new(ManualClock::at(REPLAYED_AT));
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            for step in runtime.block_on(replay(connector, exchange, clock))? {
-                for line in &step.wire {
-                    say(format_args!("step {}: {}", step.step, plain(line)));
-                }
-                say(format_args!("step {}: {}", step.step, step.outcome));
-            }
-        }
-        Verb::Sign { file, key } => sign::sign(file, key)?,
-        Verb::Keygen { out } => sign::keygen(out)?,
+pub fn run(verb: Verb) -> Result<ExitCode> {
+    match verb {
+        Verb::Check { file, config } => return check(&file, &ConfigArgument { config }),
+        Verb::Test { file, exchange } => test(&file, &exchange)?,
+        Verb::Sign { file, key } => sign(&file, &key)?,
+        Verb::Keygen { out } => keygen(&out)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whose signature is wanted by the configuration that was named, or by the one that lies here.
-fn signers(named: Option<&Path>) -> Result<Signers> {
-    let here = Some(Path::new(CONFIG_FILE)).filter(|here| here.exists());
-    Ok(named.or(here).map(Config::signers_in).transpose()?.unwrap_or_default())
+/// With the signatures that are wanted by the configuration that was named, or by the one that lies here.
+fn check(file: &Path, config: &ConfigArgument) -> Result<ExitCode> {
+    let signers = config.found().map(Config::signers_in).transpose()?.unwrap_or_default();
+    let connector = Connector::read_signed(file, &signers)?;
+    for doubt in connector.doubts() {
+        eprintln!("longhaul: {doubt}");
+    }
+    // Where a file is checked is seldom where it is used.
+    let missing = Secrets::read(connector.secrets(), &|name| std::env::var(name).ok()).err();
+    let (name, mode) = (connector.name().to_owned(), connector.modes().support.as_str());
+    let refused = !connector.doubts().is_empty();
+    let calls_back = connector.gives_callback_url();
+    let digest = connector.digest();
+    Config::default().connect(None, connector).map_err(|told| anyhow!("{}: {told}", file.display()))?;
+    if refused {
+        return Ok(ExitCode::from(FAILED));
+    }
+    say(format_args!("{} can be used: executor {name:?}, {mode}", file.display()));
+    say(format_args!("catalog digest: sha256:{digest}"));
+    if calls_back {
+        say(
+            "callbacks: ${operation.callback_url} is empty unless longhaul.yaml has public_url; without it the service is only polled",
+        );
+    }
+    if let Some(missing) = missing {
+        say(format_args!("not from here: {missing}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn test(file: &Path, exchange: &Path) -> Result<()> {
+    let (connector, exchange) = (Connector::read(file)?, Exchange::read(exchange)?);
+    // As it was when the exchanges were recorded: what is sent may hold the time.
+    let clock = Arc::new(ManualClock::at(REPLAYED_AT));
+    for step in super::wait_for(async { Ok(replay(connector, exchange, clock).await?) })? {
+        for line in &step.wire {
+            say(format_args!("step {}: {}", step.step, plain(line)));
+        }
+        say(format_args!("step {}: {}", step.step, step.outcome));
+    }
+    Ok(())
+}
+
+/// Writes the signature of a connector beside it. What the daemon could not read is not signed.
+fn sign(file: &Path, key: &Path) -> Result<()> {
+    let pem = fs::read_to_string(key).with_context(|| format!("cannot read {}", key.display()))?;
+    let key = SigningKey::from_pem(&pem).map_err(|told| anyhow!("{}: {told}", key.display()))?;
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Connector::parse(&file.display().to_string(), &text)?;
+    let beside = signature_path(file);
+    fs::write(&beside, key.sign(text.as_bytes()))
+        .with_context(|| format!("cannot write {}", beside.display()))?;
+    say(format_args!("{} is signed by {}: {}", file.display(), key.public_key(), beside.display()));
+    Ok(())
+}
+
+/// Writes a new private key, and prints the public one.
+fn keygen(out: &Path) -> Result<()> {
+    let (key, pem) = SigningKey::generate().map_err(|told| anyhow!(told))?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(KEY_FILE_MODE)
+        .open(out)
+        .with_context(|| format!("cannot write {}", out.display()))?;
+    file.write_all(pem.as_bytes())?;
+    file.sync_all()?;
+    say(format_args!("connector_keys: [{}]", key.public_key()));
+    Ok(())
 }

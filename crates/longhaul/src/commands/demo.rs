@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::num::NonZero;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,7 +12,8 @@ use engine::Dispatching;
 use executors::http::Connector;
 use slow_service::{Options, SlowService};
 
-use crate::client::{Call, Client, Connection, DaemonFile, ENDS, Followed, follow};
+use super::jobs::follow_on_a_line;
+use crate::client::{Call, Client, Connection, DaemonFile, ENDS};
 use crate::config::Config;
 use crate::daemon::{DaemonOptions, Running};
 use crate::database::DatabaseArgument;
@@ -48,12 +48,9 @@ const SERVICE_ADDRESS_FILE: &str = "slow-service.address";
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 pub fn run(demo: &Demo) -> Result<ExitCode> {
-    let data_dir = match &demo.data_dir {
-        Some(data_dir) => data_dir.clone(),
-        None => std::env::temp_dir().join(format!("longhaul-demo-{}", std::process::id())),
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let new_dir = || std::env::temp_dir().join(format!("longhaul-demo-{}", std::process::id()));
+    let data_dir = demo.data_dir.clone().unwrap_or_else(new_dir);
+    super::with_workers(async {
         std::fs::create_dir_all(&data_dir)?;
         // As long as the process lives; what it has accepted is on disk, like everything here.
         let service = slow_service(&data_dir).await?;
@@ -122,16 +119,9 @@ fn guide(data_dir: &Path) -> Result<()> {
     let first = submit(&client)?;
     let followed = open.into_iter().next().unwrap_or(first);
     print_hints(data_dir, &followed)?;
-    let mut live = Live::or_lines();
-    let end = follow(&connection, &followed, None, &mut |status| {
-        live.show(status);
-        ControlFlow::Continue(())
-    });
-    live.clear();
-    if let Followed::Over(status) = end? {
-        say_if_read(format_args!("{}", show::job("Job", &status)));
-        say_if_read(format_args!("\nStill up. Ctrl-C stops it."));
-    }
+    let status = follow_on_a_line(&connection, &followed, None, Live::or_lines())?;
+    say_if_read(show::job("Job", &status));
+    say_if_read("\nStill up. Ctrl-C stops it.");
     Ok(())
 }
 
@@ -167,7 +157,7 @@ fn submit(client: &Client) -> Result<String> {
         table.row(&[&created.job_id, title]);
         first = first.or(Some(created.job_id.to_string()));
     }
-    say_if_read(format_args!("\nAccepted, and on disk already:\n\n{}", table.text()));
+    say_if_read(format_args!("\nAccepted, and on disk already:\n\n{table}"));
     first.context("there is at least one job")
 }
 

@@ -14,7 +14,7 @@ use engine::{Ids, RandomIds};
 use store_sql::ScratchSchema;
 use tokio::runtime::Runtime;
 
-use super::proof::{self, ReportFiles, Scratch, conditions, interruption};
+use super::proof::{ReportFiles, Scratch, conditions, interruption};
 use crate::due_time::seconds_up_to;
 use crate::exit::{FAILED, Failed, VOID};
 use crate::show::say_if_read;
@@ -96,11 +96,7 @@ fn plants() -> PossibleValuesParser {
     Plant::ALL.map(Plant::name).into()
 }
 
-pub fn run(drill: &Drill) -> ExitCode {
-    proof::ended(drilled(drill))
-}
-
-fn drilled(drill: &Drill) -> Result<ExitCode> {
+pub fn run(drill: &Drill) -> Result<ExitCode> {
     let database = drill.database.as_deref();
     let nodes = drill.nodes.unwrap_or(if database.is_some() { DEFAULT_NODES } else { 1 });
     if nodes > 1 && database.is_none() {
@@ -114,10 +110,7 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
     let report = ReportFiles::open(&drill.report)?;
     let dir = scratch.path().to_owned();
     let conditions = conditions(&dir, database)?;
-    let schema = match database {
-        Some(server) => Some(Schema::make(server)?),
-        None => None,
-    };
+    let schema = database.map(Schema::make).transpose()?;
     let place = match &schema {
         Some(schema) => format!("{} and in the schema {}", dir.display(), schema.made.name()),
         None => dir.display().to_string(),
@@ -153,7 +146,7 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
     if drill.keep && !is_red {
         say_if_read(format_args!("kept in {place}"));
     }
-    say_if_read(format_args!("{}", outcome.table));
+    say_if_read(&outcome.table);
     let code = told(&setting, &place, &outcome);
     // The verdict stands, whether it can be written down or not.
     if let Err(error) = report.write(&outcome.json, &outcome.page) {
@@ -166,7 +159,7 @@ fn drilled(drill: &Drill) -> Result<ExitCode> {
 fn told(setting: &Setting, place: &str, outcome: &Outcome) -> ExitCode {
     match outcome.verdict {
         Verdict::Green => {
-            say_if_read(format_args!("green: nothing was lost, nothing was doubled"));
+            say_if_read("green: nothing was lost, nothing was doubled");
             ExitCode::SUCCESS
         }
         Verdict::Red => {

@@ -1,17 +1,16 @@
 //! `longhaul events`: what was published, what came of it, and publishing.
 
 use std::collections::HashMap;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use api::{EventAnswer, EventList, EventPublished, JsonObject, PublishEvent};
+use api::{Event, EventAnswer, EventList, EventPublished, JsonObject, PublishEvent};
 use clap::{Args, Subcommand};
 use domain::event::{EventFact, Settlement};
 use serde_json::value::RawValue;
 
-use crate::client::{Call, Client, Connection, segment};
+use crate::client::{Call, Client, query, segment};
 use crate::exit::Failed;
-use crate::show::{Table, plain, say};
+use crate::show::{PageArgs, PrintArgs, Table, plain, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul events publish tide.changed --payload '{\"level\": 2140}'
@@ -30,35 +29,21 @@ const MOST_TOLD: usize = 4;
 const MOST_UNSETTLED: usize = 10_000;
 
 /// Publish events, and see what came of them
-#[derive(Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true)]
-pub struct EventsArguments {
-    #[command(flatten)]
-    connection: Connection,
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Subcommand)]
-enum Verb {
+#[command(after_help = EXAMPLES, mut_subcommands = |verb| verb.after_help(EXAMPLES))]
+pub enum Verb {
     /// Events, newest first
-    #[command(after_help = EXAMPLES)]
     List(List),
     /// One event, and what came of it
-    #[command(after_help = EXAMPLES)]
     Show {
         /// The event
-        #[arg(value_name = "ID")]
         id: String,
-        /// Print JSON for machines
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        print: PrintArgs,
     },
     /// Write an event down
-    #[command(after_help = EXAMPLES)]
     Publish(Publish),
     /// Print every event as it is published and settled, until it is interrupted
-    #[command(after_help = EXAMPLES)]
     Tail {
         /// Only what comes after this place in the ledger
         #[arg(long, default_value_t = 0, value_name = "POSITION")]
@@ -67,7 +52,7 @@ enum Verb {
 }
 
 #[derive(Args)]
-struct List {
+pub struct List {
     /// Only of this type
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
@@ -77,16 +62,12 @@ struct List {
     /// Only of this circle
     #[arg(long, short, value_name = "NAME")]
     circle: Option<String>,
-    /// Go on after this one
-    #[arg(long, value_name = "CURSOR")]
-    cursor: Option<String>,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 #[derive(Args)]
-struct Publish {
+pub struct Publish {
     /// Its type: pipelines listen to exactly one
     #[arg(value_name = "TYPE")]
     kind: String,
@@ -105,29 +86,28 @@ struct Publish {
     /// Names this request: repeated with the same key it publishes nothing anew
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
-pub fn run(arguments: EventsArguments) -> Result<ExitCode> {
-    let client = arguments.connection.client()?;
-    match arguments.verb {
-        Verb::List(list) => show_list(&client, &list)?,
-        Verb::Show { id, json } => show(&client, &id, json)?,
-        Verb::Publish(publish) => send(&client, publish)?,
-        Verb::Tail { after } => tail(&client, after)?,
+pub fn run(client: &Client, verb: Verb) -> Result<()> {
+    match verb {
+        Verb::List(List { kind, status, circle, page }) => {
+            let asked = [("type", &kind), ("status", &status), ("circle", &circle), ("cursor", &page.cursor)];
+            let path = format!("/events?{}", query(&asked));
+            let found: EventList = client.ask("list events", Call::get(&path))?;
+            page.print(&found, found.next_cursor.as_deref(), table)
+        }
+        Verb::Show { id, print } => {
+            print.print(&client.ask("show event", Call::get(&format!("/events/{}", segment(&id))))?, shown)
+        }
+        Verb::Publish(publish) => send(client, publish),
+        Verb::Tail { after } => tail(client, after),
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// What was given as the payload.
-pub(super) fn payload(given: Option<&str>) -> Result<Option<JsonObject>> {
-    object("--payload", given)
 }
 
 /// What was given as JSON, or is in the file that was named.
-fn object(flag: &str, given: Option<&str>) -> Result<Option<JsonObject>> {
+pub(super) fn object(flag: &str, given: Option<&str>) -> Result<Option<JsonObject>> {
     let Some(given) = given else { return Ok(None) };
     let text = match given.strip_prefix('@') {
         Some(file) => std::fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?,
@@ -137,99 +117,59 @@ fn object(flag: &str, given: Option<&str>) -> Result<Option<JsonObject>> {
     object.map(Some).map_err(|error| Failed::usage(format!("{flag} is no JSON object: {error}")).into())
 }
 
-/// The parts of a query that were given.
-pub(super) fn query(parts: &[(&str, &Option<String>)]) -> String {
-    let given = parts.iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
-    given.map(|(name, value)| format!("{name}={}", segment(value))).collect::<Vec<_>>().join("&")
-}
-
-fn show_list(client: &Client, list: &List) -> Result<()> {
-    let parts =
-        [("type", &list.kind), ("status", &list.status), ("circle", &list.circle), ("cursor", &list.cursor)];
-    let path = format!("/events?{}", query(&parts));
-    let found: EventList =
-        client.call(Call::get(&path)).map_err(|error| Failed::to("list events", &error))?;
-    if list.json {
-        say(format_args!("{}", serde_json::to_string(&found)?));
-        return Ok(());
-    }
+fn table(list: &EventList) -> Table {
     let mut table = Table::new(&["ID", "Type", "Status", "Came to", "Published", "From", "Circle"]);
-    for event in &found.events {
+    for event in &list.events {
+        let Event { event_id, kind, status, published_at, origin, .. } = event;
         let circle = event.circle.as_deref().unwrap_or_default();
         let routes = event.routes.iter().map(|route| format!("{} {}", route.pipeline, route.disposition));
-        table.row(&[
-            &event.event_id,
-            &event.kind,
-            &event.status,
-            &in_short(routes),
-            &event.published_at,
-            &event.origin.kind,
-            circle,
-        ]);
+        table.row(&[event_id, kind, status, &in_short(routes), published_at, &origin.kind, circle]);
     }
-    say(format_args!("{}", table.text()));
-    if let Some(next) = &found.next_cursor {
-        eprintln!("longhaul: there may be more; go on with --cursor {next}");
-    }
-    Ok(())
+    table
 }
 
-fn show(client: &Client, id: &str, json: bool) -> Result<()> {
-    let path = format!("/events/{}", segment(id));
-    let answer: EventAnswer =
-        client.call(Call::get(&path)).map_err(|error| Failed::to("show event", &error))?;
-    if json {
-        say(format_args!("{}", serde_json::to_string(&answer)?));
-        return Ok(());
-    }
+/// An event, and what came of it.
+fn shown(answer: &EventAnswer) -> String {
     let event = &answer.event;
-    say(format_args!("{}: {} is {}", event.event_id, plain(&event.kind), event.status));
-    if let Some(payload) = &event.payload {
-        say(format_args!("payload: {}", plain(payload.as_str())));
-    }
+    let mut lines = vec![format!("{}: {} is {}", event.event_id, plain(&event.kind), event.status)];
+    lines.extend(event.payload.as_ref().map(|payload| format!("payload: {}", plain(payload.as_str()))));
     if event.moved_its_run {
-        say(format_args!("The run of the job that emitted it went on with it"));
+        lines.push("The run of the job that emitted it went on with it".to_owned());
     }
     let mut table = Table::new(&["Pipeline", "Came to", "Run", "Why"]);
     for route in &event.routes {
         let (run, why) = (route.run_id.as_deref().unwrap_or_default(), route.reason.as_deref());
         table.row(&[&route.pipeline, &route.disposition, run, why.unwrap_or_default()]);
     }
-    say(format_args!("{}", table.text()));
-    Ok(())
+    lines.push(table.to_string());
+    lines.join("\n")
 }
 
 fn send(client: &Client, publish: Publish) -> Result<()> {
     let sent = PublishEvent {
         kind: publish.kind,
-        payload: payload(publish.payload.as_deref())?,
+        payload: object("--payload", publish.payload.as_deref())?,
         dedupe_key: publish.dedupe_key,
         correlation: object("--correlation", publish.correlation.as_deref())?,
         circle: publish.circle,
     };
-    let mut call = Call::post("/events", &sent);
-    call.idempotency_key = publish.idempotency_key.as_deref();
-    let answer: EventPublished = client.call(call).map_err(|error| Failed::to("publish", &error))?;
-    if publish.json {
-        say(format_args!("{}", serde_json::to_string(&answer)?));
-    } else {
-        let id = &answer.event_id;
-        say(format_args!("Published {id}; `longhaul events show {id}` shows what came of it"));
-    }
-    Ok(())
+    let call = Call { idempotency_key: publish.idempotency_key.as_deref(), ..Call::post("/events", &sent) };
+    publish.print.print(&client.ask("publish", call)?, |EventPublished { event_id: id, .. }| {
+        format!("Published {id}; `longhaul events show {id}` shows what came of it")
+    })
 }
 
 fn tail(client: &Client, mut after: u64) -> Result<()> {
     let mut types = HashMap::new();
     loop {
-        let mut facts = client.ledger_after(after).map_err(|error| Failed::to("tail", &error))?;
+        let mut facts = client.ledger_after(after).map_err(|error| Failed::to("tail", error))?;
         while let Some(told) = facts.next() {
             after = told.position.unwrap_or(after);
             let (stream, kind) = (told.stream.unwrap_or_default(), told.kind.unwrap_or_default());
             if stream.starts_with("event-") {
                 let about = about(&stream, told.payload.as_deref(), &mut types);
                 let line = format!("{after} {} {kind} {stream} {about}", told.at.unwrap_or_default());
-                say(format_args!("{}", plain(line.trim_end())));
+                say(plain(line.trim_end()));
             }
         }
     }

@@ -1,14 +1,12 @@
 //! `longhaul executors`: what jobs may name.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use api::CapabilityList;
 use clap::Args;
 
 use crate::client::{Call, Connection};
 use crate::exit::Failed;
-use crate::show::{Table, say};
+use crate::show::{PrintArgs, Table};
 
 const EXAMPLES: &str = "Examples:
   longhaul executors                       what `longhaul jobs create --executor NAME` may name
@@ -23,24 +21,17 @@ leaves work outside, either does both. One that only another node has shows no m
 pub struct Executors {
     #[command(flatten)]
     connection: Connection,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
-pub fn run(arguments: &Executors) -> Result<ExitCode> {
-    let client = arguments.connection.client()?;
-    let list: CapabilityList = client.call(Call::get("/v1/capabilities")).map_err(Failed::from)?;
-    if arguments.json {
-        say(format_args!("{}", serde_json::to_string(&list)?));
-    } else {
-        say(format_args!("{}", table(&list)));
-    }
-    Ok(ExitCode::SUCCESS)
+pub fn run(arguments: &Executors) -> Result<()> {
+    let list = arguments.connection.client()?.call(Call::get("/v1/capabilities")).map_err(Failed::from)?;
+    arguments.print.print(&list, table)
 }
 
 /// Circles are only shown where there are any.
-fn table(list: &CapabilityList) -> String {
+fn table(list: &CapabilityList) -> Table {
     let circles = list.capabilities.iter().any(|capability| capability.circle.is_some());
     let heads = ["Executor", "Mode", "Available", "Circle"];
     let shown = if circles { heads.len() } else { heads.len() - 1 };
@@ -51,5 +42,5 @@ fn table(list: &CapabilityList) -> String {
         let cells = [&*capability.name, mode, available, capability.circle.as_deref().unwrap_or_default()];
         table.row(&cells[..shown]);
     }
-    table.text()
+    table
 }

@@ -3,11 +3,10 @@
 
 mod production;
 
-use std::io::{BufWriter, ErrorKind, Write};
-use std::process::ExitCode;
-use std::rc::Rc;
+use std::io::{BufWriter, ErrorKind, StdoutLock, Write};
 
 use anyhow::Result;
+use clap::{Args, Subcommand};
 use domain::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -15,6 +14,32 @@ use store::{StoreError, lift_fact};
 use store_sql::{ClaimLine, FactLine, PostgresLedger, claims_after, facts_after, open_for_reading};
 
 use crate::database::{Location, Place};
+
+const EXAMPLES: &str = "Examples:
+  longhaul export facts > facts.jsonl             the whole ledger as JSON lines
+  longhaul export facts --after 1200              what came since
+  longhaul export claims                          who holds what";
+
+/// Write what is stored to standard output
+#[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
+pub enum Export {
+    /// The ledger, one fact per line as JSON, in the order of commits; may run beside a daemon
+    Facts(Since),
+    /// Who holds what or held it last, one claim record per line as JSON; may run beside a daemon
+    Claims(Location),
+    /// The facts of work outside, with flat payloads
+    Productions(Since),
+}
+
+#[derive(Args)]
+pub struct Since {
+    #[command(flatten)]
+    store: Location,
+    /// Only facts after this position
+    #[arg(long, default_value_t = 0, value_name = "POSITION")]
+    after: u64,
+}
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -44,58 +69,72 @@ struct ClaimRecord<'a> {
     claim_version: u64,
 }
 
-/// A ledger that is read page by page.
-struct Ledger {
-    facts_after: FactPages,
-    claims_after: ClaimPages,
-}
+/// What comes after a place, page by page; the last page is empty.
+type Pages<P, T> = Box<dyn Fn(&P) -> Result<Vec<T>, StoreError>>;
 
-type FactPages = Box<dyn Fn(u64) -> Result<Vec<FactLine>, StoreError>>;
-type ClaimPages = Box<dyn Fn(&str) -> Result<Vec<ClaimLine>, StoreError>>;
-
-impl Ledger {
-    fn open(location: &Location) -> Result<Self> {
-        Ok(match location.place_of_store()? {
-            Place::File(path) => {
-                let connection = Rc::new(open_for_reading(&path)?);
-                let same = connection.clone();
-                Self {
-                    facts_after: Box::new(move |position| facts_after(&connection, position)),
-                    claims_after: Box::new(move |record_id| claims_after(&same, record_id)),
-                }
-            }
-            Place::Server(address) => {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-                let ledger = runtime.block_on(PostgresLedger::open(&address))?;
-                let server = Rc::new((runtime, ledger));
-                let same = server.clone();
-                Self {
-                    facts_after: Box::new(move |position| server.0.block_on(server.1.facts_after(position))),
-                    claims_after: Box::new(move |record_id| same.0.block_on(same.1.claims_after(record_id))),
-                }
-            }
-        })
-    }
-}
-
-/// `longhaul export claims`: who holds what, or held it last.
-pub fn claims(location: &Location) -> Result<ExitCode> {
-    let ledger = Ledger::open(location)?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut after = String::new();
-    loop {
-        let page = (ledger.claims_after)(&after)?;
-        let Some(last) = page.last() else { break };
-        last.id.as_str().clone_into(&mut after);
-        for line in &page {
-            if let Err(error) = write_claim(&mut out, line) {
-                return stopped_reading(error);
-            }
+fn fact_pages(location: &Location) -> Result<Pages<u64, FactLine>> {
+    Ok(match location.place_of_store()? {
+        Place::File(path) => {
+            let connection = open_for_reading(&path)?;
+            Box::new(move |position| facts_after(&connection, *position))
         }
+        Place::Server(address) => {
+            let runtime = super::runtime()?;
+            let ledger = runtime.block_on(PostgresLedger::open(&address))?;
+            Box::new(move |position| runtime.block_on(ledger.facts_after(*position)))
+        }
+    })
+}
+
+fn claim_pages(location: &Location) -> Result<Pages<String, ClaimLine>> {
+    Ok(match location.place_of_store()? {
+        Place::File(path) => {
+            let connection = open_for_reading(&path)?;
+            Box::new(move |record_id| claims_after(&connection, record_id))
+        }
+        Place::Server(address) => {
+            let runtime = super::runtime()?;
+            let ledger = runtime.block_on(PostgresLedger::open(&address))?;
+            Box::new(move |record_id| runtime.block_on(ledger.claims_after(record_id)))
+        }
+    })
+}
+
+/// Writes every line of every page. That nobody reads on, as in `longhaul export facts | head`, is no failure.
+fn export<P, T>(
+    pages: &Pages<P, T>,
+    begin: P,
+    place: impl Fn(&T) -> P,
+    write: impl Fn(&mut BufWriter<StdoutLock<'_>>, &T) -> Result<()>,
+) -> Result<()> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut after = begin;
+    let mut write_all = || -> Result<()> {
+        loop {
+            let page = pages(&after)?;
+            let Some(last) = page.last() else { return Ok(out.flush()?) };
+            after = place(last);
+            page.iter().try_for_each(|line| write(&mut out, line))?;
+        }
+    };
+    match write_all() {
+        Err(error) if error.downcast_ref().map(std::io::Error::kind) == Some(ErrorKind::BrokenPipe) => Ok(()),
+        ended => ended,
     }
-    match out.flush() {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => stopped_reading(error.into()),
+}
+
+pub fn run(what: &Export) -> Result<()> {
+    match what {
+        Export::Facts(Since { store, after }) => {
+            export(&fact_pages(store)?, *after, |line| line.position, |out, line| write_fact(out, line))
+        }
+        Export::Claims(store) => {
+            let id = |line: &ClaimLine| line.id.as_str().to_owned();
+            export(&claim_pages(store)?, String::new(), id, |out, line| write_claim(out, line))
+        }
+        Export::Productions(Since { store, after }) => {
+            export(&fact_pages(store)?, *after, |line| line.position, |out, line| write_production(out, line))
+        }
     }
 }
 
@@ -116,7 +155,11 @@ fn write_claim(out: &mut impl Write, line: &ClaimLine) -> Result<()> {
         heartbeat_at: rfc3339(line.claim.heartbeat_at)?,
         claim_version: line.claim.claim_version,
     };
-    serde_json::to_writer(&mut *out, &record).map_err(std::io::Error::from)?;
+    write_line(out, &record)
+}
+
+fn write_line(out: &mut impl Write, line: &impl Serialize) -> Result<()> {
+    serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from)?;
     out.write_all(b"\n")?;
     Ok(())
 }
@@ -125,28 +168,7 @@ pub(super) fn rfc3339(at: Timestamp) -> Result<String> {
     Ok(jiff::Timestamp::from_microsecond(at.micros())?.to_string())
 }
 
-/// `longhaul export facts`: the ledger in the order of commits.
-pub fn facts(location: &Location, after: u64) -> Result<ExitCode> {
-    let ledger = Ledger::open(location)?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut position = after;
-    loop {
-        let page = (ledger.facts_after)(position)?;
-        let Some(last) = page.last() else { break };
-        position = last.position;
-        for fact in &page {
-            if let Err(error) = write_line(&mut out, fact) {
-                return stopped_reading(error);
-            }
-        }
-    }
-    match out.flush() {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => stopped_reading(error.into()),
-    }
-}
-
-fn write_line(out: &mut impl Write, fact: &FactLine) -> Result<()> {
+fn write_fact(out: &mut impl Write, fact: &FactLine) -> Result<()> {
     let (kind, payload) = lift_fact(&fact.kind, &fact.payload);
     let line = Line {
         position: fact.position,
@@ -163,35 +185,11 @@ fn write_line(out: &mut impl Write, fact: &FactLine) -> Result<()> {
         })?,
         checksum: fact.checksum.to_string(),
     };
-    serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from)?;
-    out.write_all(b"\n")?;
-    Ok(())
+    write_line(out, &line)
 }
 
-/// `longhaul export productions`: the facts that drive work outside, with flat payloads.
-pub fn productions(location: &Location, after: u64) -> Result<ExitCode> {
-    let ledger = Ledger::open(location)?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut position = after;
-    loop {
-        let page = (ledger.facts_after)(position)?;
-        let Some(last) = page.last() else { break };
-        position = last.position;
-        for fact in &page {
-            if let Some(payload) = production::flat(&fact.kind, &fact.payload)?
-                && let Err(error) = write_production(&mut out, fact, payload)
-            {
-                return stopped_reading(error);
-            }
-        }
-    }
-    match out.flush() {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => stopped_reading(error.into()),
-    }
-}
-
-fn write_production(out: &mut impl Write, fact: &FactLine, payload: serde_json::Value) -> Result<()> {
+fn write_production(out: &mut impl Write, fact: &FactLine) -> Result<()> {
+    let Some(payload) = production::flat(&fact.kind, &fact.payload)? else { return Ok(()) };
     let line = serde_json::json!({
         "seq": fact.position,
         "object_id": fact.stream,
@@ -201,17 +199,7 @@ fn write_production(out: &mut impl Write, fact: &FactLine, payload: serde_json::
         "created_at": rfc3339(fact.at)?,
         "actor_id": fact.actor,
     });
-    serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from)?;
-    out.write_all(b"\n")?;
-    Ok(())
-}
-
-/// `longhaul export facts | head` is no failure.
-fn stopped_reading(error: anyhow::Error) -> Result<ExitCode> {
-    match error.downcast_ref::<std::io::Error>() {
-        Some(broken) if broken.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        Some(_) | None => Err(error),
-    }
+    write_line(out, &line)
 }
 
 #[cfg(test)]
@@ -238,7 +226,7 @@ mod tests {
             checksum: Checksum([3; 16]),
         };
         let mut out = Vec::new();
-        write_line(&mut out, &fact).unwrap();
+        write_fact(&mut out, &fact).unwrap();
         let line: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(line["payload"]["polled"]["error"], serde_json::json!({ "code": "service_error" }));
         assert_eq!(line["checksum"], fact.checksum.to_string(), "it is that of the ledger");
@@ -250,13 +238,8 @@ mod tests {
         for (id, resource_type) in
             [("work-1", Some("WORKORDER")), ("event-1", Some("EVENT")), ("op-1", None), ("run-1", None)]
         {
-            let at = Timestamp::from_micros(0);
-            let claim = Claim {
-                owner: OwnerId::new("worker"),
-                lease_expires_at: at,
-                heartbeat_at: at,
-                claim_version: 1,
-            };
+            let (owner, at) = (OwnerId::new("worker"), Timestamp::from_micros(0));
+            let claim = Claim { owner, lease_expires_at: at, heartbeat_at: at, claim_version: 1 };
             let mut out = Vec::new();
             write_claim(&mut out, &ClaimLine { id: RecordId::parse(id).unwrap(), claim }).unwrap();
             let line: Option<serde_json::Value> = serde_json::from_slice(&out).ok();

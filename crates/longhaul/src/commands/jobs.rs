@@ -1,6 +1,5 @@
 //! `longhaul jobs`: one file per verb or family of verbs, each thin over the HTTP API.
 
-mod answer;
 mod create;
 mod follow;
 mod list;
@@ -11,26 +10,16 @@ mod steer;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use api::{JobStatus, StatusAnswer};
+use api::JobStatus;
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::client::{Call, Connection};
+use crate::client::{AtDaemon, Call, Connection};
 use crate::exit::{EXIT_CODES, Failed};
-use crate::show::{self, say};
+use crate::show::{self, PrintArgs, say};
 
-pub use follow::end_code;
-
-/// Create jobs, look at them, steer them, wait for them.
-#[derive(Args)]
-#[command(after_help = help(), arg_required_else_help = true)]
-pub struct Jobs {
-    #[command(flatten)]
-    connection: Connection,
-    #[command(subcommand)]
-    verb: Verb,
-}
+pub use follow::{end_code, follow_on_a_line};
 
 const EXAMPLES: &str = "Examples:
   longhaul jobs create 'render page 7' --executor slow --input '{\"seconds\": 5}'
@@ -39,10 +28,6 @@ const EXAMPLES: &str = "Examples:
   longhaul jobs why work-0123                why it is not moving
   longhaul jobs logs work-0123 --follow      what its command says
   longhaul jobs cancel work-0123 --reason 'not needed any more'";
-
-fn help() -> String {
-    format!("{EXAMPLES}\n\n{EXIT_CODES}")
-}
 
 const SHOW: &str = "Examples:
   longhaul jobs show work-0123
@@ -68,8 +53,10 @@ const FACTS: &str = "Examples:
   longhaul jobs facts work-0123
   longhaul jobs facts work-0123 --json | jq -r '[.at, .kind, .actor] | @tsv'";
 
+/// Create jobs, look at them, steer them, wait for them.
 #[derive(Subcommand)]
-enum Verb {
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"), arg_required_else_help = true)]
+pub enum Verb {
     /// Accept a job: when this answers, it survives a power cut
     Create(Box<create::Create>),
     /// List jobs, newest change first
@@ -103,69 +90,62 @@ enum Verb {
     #[command(after_help = FACTS)]
     Facts(One),
     /// Answer what a job waits for
-    Answer(answer::Answer),
+    Answer(steer::Answer),
 }
 
 /// One job.
 #[derive(Args)]
 pub struct One {
     /// The job's id
-    #[arg(value_name = "ID")]
     id: String,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
-pub fn run(jobs: Jobs) -> Result<ExitCode> {
-    let connection = &jobs.connection;
-    match jobs.verb {
-        Verb::Create(create) => create::run(connection, *create),
-        Verb::List(list) => list::run(connection, &list),
-        Verb::Show(one) => look::show(connection, &one),
-        Verb::Watch(watch) => follow::watch(connection, &watch),
-        Verb::Run(one) => steer::run_now(connection, &one, "run"),
-        Verb::Retry(one) => steer::run_now(connection, &one, "retry"),
-        Verb::Update(update) => steer::update(connection, update),
-        Verb::Cancel(cancel) => steer::cancel(connection, cancel),
-        Verb::Result(one) => look::result(connection, &one),
-        Verb::Wait(wait) => follow::wait(connection, &wait),
-        Verb::Why(one) => look::why(connection, &one),
-        Verb::Logs(logs) => logs::run(connection, &logs),
-        Verb::Facts(one) => look::facts(connection, &one),
-        Verb::Answer(answer) => answer::run(connection, &answer),
+pub fn run(AtDaemon { connection, verb }: AtDaemon<Verb>) -> Result<ExitCode> {
+    let connection = &connection;
+    match verb {
+        Verb::Create(create) => create::run(connection, *create)?,
+        Verb::List(list) => list::run(connection, &list)?,
+        Verb::Show(one) => look::show(connection, &one)?,
+        Verb::Watch(watch) => return follow::watch(connection, &watch),
+        Verb::Run(one) => steer::run_now(connection, &one, "run")?,
+        Verb::Retry(one) => steer::run_now(connection, &one, "retry")?,
+        Verb::Update(update) => steer::update(connection, update)?,
+        Verb::Cancel(cancel) => steer::cancel(connection, cancel)?,
+        Verb::Result(one) => return look::result(connection, &one),
+        Verb::Wait(wait) => return follow::wait(connection, &wait),
+        Verb::Why(one) => look::why(connection, &one)?,
+        Verb::Logs(logs) => logs::run(connection, &logs)?,
+        Verb::Facts(one) => look::facts(connection, &one)?,
+        Verb::Answer(answer) => steer::answer(connection, &answer)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A status as it came, not interpreted.
 #[derive(Deserialize)]
-struct RawStatus<'a> {
-    #[serde(borrow)]
-    status: &'a RawValue,
+struct RawStatus {
+    status: Box<RawValue>,
 }
 
-/// Sends what answers with a status, and prints it.
-fn steer(connection: &Connection, verb: &str, id: &str, json: bool, call: Call<'_>) -> Result<ExitCode> {
-    told(connection, verb, id, json, call)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The same; where the job is now.
-fn told(
+/// Sends what answers with a status, and prints it: where the job is now.
+fn steer(
     connection: &Connection,
-    verb: &str,
+    (verb, headline): (&str, &str),
     id: &str,
     json: bool,
     call: Call<'_>,
 ) -> Result<JobStatus<'static>> {
-    let text = connection.client()?.text(call).map_err(|error| Failed::job(verb, id, &error))?;
-    let answer: StatusAnswer<'static> = serde_json::from_str(&text)?;
+    let text = connection.client()?.text(call).map_err(|error| Failed::job(verb, id, error))?;
+    let RawStatus { status: raw } = serde_json::from_str(&text)?;
+    let status: JobStatus<'static> = serde_json::from_str(raw.get())?;
     if json {
-        say(format_args!("{}", serde_json::from_str::<RawStatus<'_>>(&text)?.status));
+        say(raw);
     } else {
-        say(format_args!("{}", show::job("Job", &answer.status)));
+        say(show::job(headline, &status));
     }
-    Ok(answer.status)
+    Ok(status)
 }
 
 /// JSON of the command line: as it stands, `@file`, or `-` for standard input.

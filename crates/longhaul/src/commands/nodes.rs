@@ -1,14 +1,12 @@
 //! `longhaul nodes`: who works on this store, and the order to take no more work.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
-use api::{NodeAnswer, NodeList};
+use api::{Node, NodeAnswer, NodeList};
 use clap::{Args, Subcommand};
 
 use crate::client::{Call, Client, Connection, segment};
 use crate::exit::Failed;
-use crate::show::{Table, say};
+use crate::show::{PrintArgs, Table, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul nodes                           who works on this store
@@ -21,13 +19,12 @@ leases end, whether it lives or not.";
 
 /// See the nodes that work on this store, and drain them
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_subcommands = |verb| verb.after_help(EXAMPLES))]
 pub struct NodesArguments {
     #[command(flatten)]
     connection: Connection,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -35,80 +32,48 @@ pub struct NodesArguments {
 #[derive(Subcommand)]
 enum Verb {
     /// Take nothing new; finish what it has
-    #[command(after_help = EXAMPLES)]
-    Drain {
-        /// The node
-        #[arg(value_name = "ID")]
-        id: String,
-    },
+    Drain(Named),
     /// Take work again
-    #[command(after_help = EXAMPLES)]
-    Undrain {
-        /// The node
-        #[arg(value_name = "ID")]
-        id: String,
-    },
+    Undrain(Named),
 }
 
-pub fn run(arguments: NodesArguments) -> Result<ExitCode> {
+#[derive(Args)]
+struct Named {
+    /// The node
+    id: String,
+}
+
+pub fn run(arguments: &NodesArguments) -> Result<()> {
     let client = arguments.connection.client()?;
-    match arguments.verb {
-        None => list(&client, arguments.json)?,
-        Some(Verb::Drain { id }) => {
-            tell(&client, &id, "drain")?;
+    match &arguments.verb {
+        None => arguments.print.print(&client.ask("list", Call::get("/nodes"))?, table)?,
+        Some(Verb::Drain(Named { id })) => {
+            tell(&client, id, "drain")?;
             say(format_args!("{id} takes nothing new; `longhaul nodes` shows when it is empty"));
         }
-        Some(Verb::Undrain { id }) => {
-            tell(&client, &id, "undrain")?;
+        Some(Verb::Undrain(Named { id })) => {
+            tell(&client, id, "undrain")?;
             say(format_args!("{id} takes work again"));
         }
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn list(client: &Client, json: bool) -> Result<()> {
-    let list: NodeList = client.call(Call::get("/nodes")).map_err(|error| Failed::to("list", &error))?;
-    if json {
-        say(format_args!("{}", serde_json::to_string(&list)?));
-    } else {
-        say(format_args!("{}", table(&list)));
-    }
     Ok(())
 }
 
-fn tell(client: &Client, id: &str, verb: &str) -> Result<()> {
-    let path = format!("/nodes/{}/{verb}", segment(id));
-    let _: NodeAnswer =
-        client.call(Call::post(&path, &serde_json::json!({}))).map_err(|error| Failed::to(verb, &error))?;
-    Ok(())
+fn tell(client: &Client, id: &str, verb: &str) -> Result<NodeAnswer, Failed> {
+    client.ask(verb, Call::post(&format!("/nodes/{}/{verb}", segment(id)), &serde_json::json!({})))
 }
 
-fn table(list: &NodeList) -> String {
-    let mut table = Table::new(&[
-        "Node",
-        "Machine",
-        "Address",
-        "Version",
-        "State",
-        "Last heard",
-        "Attempts",
-        "Polls",
-        "Clock off",
-    ]);
+fn table(list: &NodeList) -> Table {
+    let heads =
+        ["Node", "Machine", "Address", "Version", "State", "Last heard", "Attempts", "Polls", "Clock off"];
+    let mut table = Table::new(&heads);
     for node in &list.nodes {
-        table.row(&[
-            &node.id,
-            &node.name,
-            &node.url,
-            &node.version,
-            &node.state,
-            &node.heartbeat_at,
-            &node.attempts.to_string(),
-            &node.polls.to_string(),
-            &clock_off(node.clock_step_seconds),
-        ]);
+        let Node { id, name, url, version, state, heartbeat_at, .. } = node;
+        let (attempts, polls) = (node.attempts.to_string(), node.polls.to_string());
+        let off = clock_off(node.clock_step_seconds);
+        table.row(&[id, name, url, version, state, heartbeat_at, &attempts, &polls, &off]);
     }
-    table.text()
+    table
 }
 
 /// How far the wall clock is off, if it is.

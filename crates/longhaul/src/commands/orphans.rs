@@ -1,14 +1,11 @@
 //! `longhaul orphans`: what may still run outside although it is over here.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
-use api::{OrphanAnswer, OrphanList, RetryCancel, SettleOrphan};
-use clap::{Args, Subcommand};
+use api::{Orphan, OrphanAnswer, OrphanList, RetryCancel, SettleOrphan};
+use clap::Subcommand;
 
-use crate::client::{Call, Connection, segment};
-use crate::exit::Failed;
-use crate::show::{Table, plain, say};
+use crate::client::{Call, Client, segment};
+use crate::show::{PrintArgs, Table, plain, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul orphans list                    what may still run outside, oldest first
@@ -20,42 +17,28 @@ know it, or when nobody knows whether it was ever taken. It leaves the list when
 (it is asked less and less often, for a week at most; `cancel` begins anew), or when somebody has looked and says so.";
 
 /// See and settle what may still run outside
-#[derive(Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true)]
-pub struct OrphansArguments {
-    #[command(flatten)]
-    connection: Connection,
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Subcommand)]
-enum Verb {
+#[command(after_help = EXAMPLES, mut_subcommands = |verb| verb.after_help(EXAMPLES))]
+pub enum Verb {
     /// What may still run outside, oldest first
-    #[command(after_help = EXAMPLES)]
     List {
         /// The most that are shown
         #[arg(long, default_value_t = 100)]
         limit: u16,
-        /// Print JSON for machines
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        print: PrintArgs,
     },
     /// Ask its service again to stop it
-    #[command(after_help = EXAMPLES)]
     Cancel {
         /// The operation
-        #[arg(value_name = "ID")]
         id: String,
         /// Why
         #[arg(long)]
         reason: Option<String>,
     },
     /// Vouch that nothing of it runs outside any more
-    #[command(after_help = EXAMPLES)]
     Settle {
         /// The operation
-        #[arg(value_name = "ID")]
         id: String,
         /// What was found
         #[arg(long)]
@@ -63,45 +46,29 @@ enum Verb {
     },
 }
 
-pub fn run(arguments: OrphansArguments) -> Result<ExitCode> {
-    let client = arguments.connection.client()?;
-    match arguments.verb {
-        Verb::List { limit, json } => {
-            let path = format!("/orphans?limit={limit}");
-            let list: OrphanList =
-                client.call(Call::get(&path)).map_err(|error| Failed::to("list", &error))?;
-            if json {
-                say(format_args!("{}", serde_json::to_string(&list)?));
-            } else {
-                say(format_args!("{}", table(&list)));
-            }
+pub fn run(client: &Client, verb: Verb) -> Result<()> {
+    match verb {
+        Verb::List { limit, print } => {
+            print.print(&client.ask("list", Call::get(&format!("/orphans?limit={limit}")))?, table)?;
         }
         Verb::Cancel { id, reason } => {
             let path = format!("/orphans/{}/cancel", segment(&id));
-            let sent = RetryCancel { reason };
-            let _: OrphanAnswer =
-                client.call(Call::post(&path, &sent)).map_err(|error| Failed::to("cancel", &error))?;
+            let _: OrphanAnswer = client.ask("cancel", Call::post(&path, &RetryCancel { reason }))?;
             say(format_args!(
                 "Its service is asked again to stop {id}; `longhaul orphans list` shows what it says"
             ));
         }
         Verb::Settle { id, note } => {
             let path = format!("/orphans/{}/settle", segment(&id));
-            let sent = SettleOrphan { note };
-            let answer: OrphanAnswer =
-                client.call(Call::post(&path, &sent)).map_err(|error| Failed::to("settle", &error))?;
-            let note = answer.orphan.settled_note.unwrap_or_default();
-            say(format_args!(
-                "Settled {id}: {}; `longhaul jobs why {}` shows it",
-                plain(&note),
-                answer.orphan.job_id
-            ));
+            let answer: OrphanAnswer = client.ask("settle", Call::post(&path, &SettleOrphan { note }))?;
+            let (note, job) = (answer.orphan.settled_note.unwrap_or_default(), answer.orphan.job_id);
+            say(format_args!("Settled {id}: {}; `longhaul jobs why {job}` shows it", plain(&note)));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn table(list: &OrphanList) -> String {
+fn table(list: &OrphanList) -> Table {
     let mut table = Table::new(&["Operation", "Job", "Service", "Reason", "Since", "Cancel"]);
     for orphan in &list.orphans {
         let answer = orphan.last_cancel_answer.as_ref().map(|last| match &last.told {
@@ -109,14 +76,10 @@ fn table(list: &OrphanList) -> String {
             None => last.answer.clone(),
         });
         let cancel = answer.or_else(|| orphan.cancel_unavailable_reason.clone()).unwrap_or_default();
-        table.row(&[
-            &orphan.operation_id,
-            &orphan.job_id,
-            &orphan.kind,
-            orphan.reason.as_deref().unwrap_or_default(),
-            orphan.since.as_deref().unwrap_or_default(),
-            &cancel,
-        ]);
+        let Orphan { operation_id, job_id, kind, .. } = orphan;
+        let (reason, since) = (orphan.reason.as_deref(), orphan.since.as_deref());
+        let (reason, since) = (reason.unwrap_or_default(), since.unwrap_or_default());
+        table.row(&[operation_id, job_id, kind, reason, since, &cancel]);
     }
-    table.text()
+    table
 }

@@ -2,8 +2,7 @@
 //!
 //! All but `run`, `state` and `reset` work on the configuration and the files alone; what a daemon that answers says of breakers is shown with them.
 
-mod breaker;
-mod memory;
+mod daemon;
 mod new;
 mod run;
 
@@ -18,12 +17,11 @@ use config_file::Mistake;
 use executors::plugin::{Discovered, Found, MANIFEST, Plugin, Symlinks, cannot_start, look_at};
 use serde_json::json;
 
-use super::serve::CONFIG_FILE;
 use crate::builtin;
 use crate::client::Connection;
-use crate::config::{Config, TAKEN};
+use crate::config::{Config, ConfigArgument, TAKEN};
 use crate::exit::{FAILED, Failed};
-use crate::show::{Table, plain, say};
+use crate::show::{PrintArgs, Table, plain, say, say_json};
 
 const EXAMPLES: &str = "A plugin is a directory with a manifest.yaml and a program in any language: it is given one JSON object on its \
 standard input and answers with one on its standard output, {\"status\": \"ok\", \"result\": \"done\"}. longhaul.yaml says where \
@@ -40,48 +38,21 @@ Examples:
 
 Exit codes: 0 it can be used, or the job has completed; 1 it cannot, or the job failed; 4 there is no such plugin.";
 
-/// List, check, make and run plugins
-#[derive(Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true)]
-pub struct PluginArguments {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 /// What a daemon says of the breakers of its plugins, by their names.
 type Breakers = BTreeMap<String, PluginBreaker>;
 
-/// Where the configuration is.
-#[derive(Args)]
-struct ConfigArgument {
-    /// The configuration [default: ./longhaul.yaml]
-    #[arg(long, env = "LONGHAUL_CONFIG", value_name = "FILE")]
-    config: Option<PathBuf>,
-}
-
+/// List, check, make and run plugins
 #[derive(Subcommand)]
-enum Verb {
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub enum Verb {
     /// The plugins that the daemon would have with this configuration
-    List {
-        #[command(flatten)]
-        connection: Connection,
-        #[command(flatten)]
-        config: ConfigArgument,
-        /// Print JSON for machines
-        #[arg(long)]
-        json: bool,
-    },
+    List(Known),
     /// One plugin: its commands, where it is, how its jobs queue
     Show {
         /// Its name
         name: String,
         #[command(flatten)]
-        connection: Connection,
-        #[command(flatten)]
-        config: ConfigArgument,
-        /// Print JSON for machines
-        #[arg(long)]
-        json: bool,
+        known: Known,
     },
     /// Say what is wrong with a plugin, with all plugins below a directory, or with those of the configuration
     Check {
@@ -93,40 +64,42 @@ enum Verb {
     },
     New(new::New),
     Run(run::Run),
-    State(memory::State),
-    Reset(breaker::Reset),
+    State(daemon::State),
+    Reset(daemon::Reset),
 }
 
-pub fn run(arguments: PluginArguments) -> Result<ExitCode> {
-    match arguments.verb {
-        Verb::List { connection, config, json } => list(&config.read()?, &breaker::known(&connection), json),
-        Verb::Show { name, connection, config, json } => {
-            show(&config.read()?, &name, &breaker::known(&connection), json)
-        }
-        Verb::Check { directory: Some(directory), .. } => check(&directory),
-        Verb::Check { directory: None, config } => Ok(check_all(&config.read()?)),
-        Verb::New(new) => new::run(&new),
-        Verb::Run(run) => run::run(&run),
-        Verb::State(state) => memory::show(&state),
-        Verb::Reset(reset) => breaker::reset(&reset),
-    }
+/// What is known of plugins: from the configuration, and from the daemon if one answers.
+#[derive(Args)]
+pub struct Known {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(flatten)]
+    config: ConfigArgument,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
-impl ConfigArgument {
-    fn read(&self) -> Result<Config> {
-        Ok(Config::read(self.config.as_deref().unwrap_or(Path::new(CONFIG_FILE)))?)
+pub fn run(verb: Verb) -> Result<ExitCode> {
+    match verb {
+        Verb::List(known) => list(&known)?,
+        Verb::Show { name, known } => show(&known, &name)?,
+        Verb::Check { directory: Some(directory), .. } => return check(&directory),
+        Verb::Check { directory: None, config } => return Ok(check_all(&config.read()?)),
+        Verb::New(new) => new::run(&new)?,
+        Verb::Run(run) => return run::run(&run),
+        Verb::State(state) => daemon::state(&state)?,
+        Verb::Reset(reset) => daemon::reset(&reset)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn list(config: &Config, breakers: &Breakers, as_json: bool) -> Result<ExitCode> {
-    for told in &config.loaded_plugins.told {
-        eprintln!("warning: {told}");
-    }
+fn list(known: &Known) -> Result<()> {
+    let (config, breakers) = (known.config.read()?, daemon::breakers(&known.connection));
+    warn("warning", &config.loaded_plugins.told);
     let plugins = &config.loaded_plugins.plugins;
-    if as_json {
-        let list: Vec<_> = plugins.list().map(|plugin| described(plugin, breakers)).collect();
-        say(format_args!("{}", serde_json::to_string(&json!({ "plugins": list }))?));
-        return Ok(ExitCode::SUCCESS);
+    if known.print.json {
+        let list: Vec<_> = plugins.list().map(|plugin| described(plugin, &breakers)).collect();
+        return say_json(&json!({ "plugins": list }));
     }
     let mut table = Table::new(&["Plugin", "Version", "Enabled", "Commands", "Breaker", "Directory"]);
     for plugin in plugins.list() {
@@ -140,26 +113,24 @@ fn list(config: &Config, breakers: &Breakers, as_json: bool) -> Result<ExitCode>
         };
         let version = plugin.manifest.version.as_deref().unwrap_or_default();
         let directory = plugin.directory.display().to_string();
-        let breaker = breaker::told(breakers.get(&plugin.name));
+        let breaker = daemon::breaker(breakers.get(&plugin.name));
         table.row(&[&plugin.name, version, enabled, &plugin.manifest.command_names(), &breaker, &directory]);
     }
-    say(format_args!("{}", table.text()));
-    Ok(ExitCode::SUCCESS)
+    say(table);
+    Ok(())
 }
 
-fn show(config: &Config, name: &str, breakers: &Breakers, as_json: bool) -> Result<ExitCode> {
+fn show(known: &Known, name: &str) -> Result<()> {
+    let (config, breakers) = (known.config.read()?, daemon::breakers(&known.connection));
     let plugins = &config.loaded_plugins.plugins;
     let Some(plugin) = plugins.find(name) else {
-        let known: Vec<&str> = plugins.list().map(|plugin| plugin.name.as_str()).collect();
-        let near = config_file::hint(name, &known);
-        for told in &config.loaded_plugins.told {
-            eprintln!("warning: {told}");
-        }
+        let names: Vec<&str> = plugins.list().map(|plugin| plugin.name.as_str()).collect();
+        let near = config_file::hint(name, &names);
+        warn("warning", &config.loaded_plugins.told);
         return Err(Failed::missing(format!("no plugin is named {name:?}{near}")).into());
     };
-    if as_json {
-        say(format_args!("{}", serde_json::to_string(&described(plugin, breakers))?));
-        return Ok(ExitCode::SUCCESS);
+    if known.print.json {
+        return say_json(&described(plugin, &breakers));
     }
     let manifest = &plugin.manifest;
     let mut fields = vec![
@@ -171,7 +142,7 @@ fn show(config: &Config, name: &str, breakers: &Breakers, as_json: bool) -> Resu
         ("starts", plugin.entrypoint.display().to_string()),
         ("lane", plugin.lane()),
         ("attempts", plugin.settings.retry.max_attempts.to_string()),
-        ("breaker", breaker::told(breakers.get(&plugin.name))),
+        ("breaker", daemon::breaker(breakers.get(&plugin.name))),
         ("config", plugin.settings.config.keys().cloned().collect::<Vec<_>>().join(", ")),
         ("secrets", plugin.settings.secrets.keys().cloned().collect::<Vec<_>>().join(", ")),
     ];
@@ -185,7 +156,7 @@ fn show(config: &Config, name: &str, breakers: &Breakers, as_json: bool) -> Resu
         let line = format!("{} ({}, {seconds} s) {about}", command.name, command.effect.as_str());
         say(format_args!("{:>9}: {}", "command", plain(line.trim_end())));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// A plugin for machines. Of its secrets only the names, of its configuration only the keys: values may be private too.
@@ -225,9 +196,7 @@ fn check(directory: &Path) -> Result<ExitCode> {
     let directory = &std::path::absolute(directory)?;
     if directory.join(MANIFEST).exists() {
         let found = look_at(directory, directory, Symlinks::Refused)?;
-        for told in &found.manifest.warnings {
-            eprintln!("warning: {told}");
-        }
+        warn("warning", &found.manifest.warnings);
         let (name, commands) = (&found.manifest.name, found.manifest.command_names());
         if let Some(mistake) = of_no_use(&found) {
             return Err(mistake.into());
@@ -240,15 +209,11 @@ fn check(directory: &Path) -> Result<ExitCode> {
     let unusable: Vec<Mistake> = discovered.plugins.values().filter_map(of_no_use).collect();
     discovered.plugins.retain(|_, found| of_no_use(found).is_none());
     discovered.left_out.extend(unusable);
-    for told in &discovered.warnings {
-        eprintln!("warning: {told}");
-    }
-    for told in &discovered.left_out {
-        eprintln!("error: {told}");
-    }
+    warn("warning", &discovered.warnings);
+    warn("error", &discovered.left_out);
     if discovered.plugins.is_empty() && discovered.left_out.is_empty() {
-        let message = format!("there is no {MANIFEST} in or below {}", directory.display());
-        return Err(Failed { code: FAILED, message }.into());
+        let told = format!("there is no {MANIFEST} in or below {}", directory.display());
+        return Err(Failed::because(told).into());
     }
     Ok(told_of(discovered.plugins.keys().map(String::as_str).collect(), discovered.left_out.len()))
 }
@@ -288,4 +253,10 @@ fn check_all(config: &Config) -> ExitCode {
 fn told_of(names: Vec<&str>, left_out: usize) -> ExitCode {
     say(format_args!("{} can be used: {}; {left_out} cannot", names.len(), names.join(", ")));
     if left_out == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
+}
+
+fn warn(label: &str, told: &[Mistake]) {
+    for told in told {
+        eprintln!("{label}: {told}");
+    }
 }

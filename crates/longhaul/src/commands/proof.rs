@@ -1,10 +1,9 @@
-//! What `drill` and `bench` share: where they work, how they are ended early, what they say of the machine, and how they end.
+//! What `drill` and `bench` share: where they work, how they are ended early, and what they say of the machine.
 
 mod report_files;
 mod scratch;
 
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,21 +11,16 @@ use anyhow::Result;
 use reporting::Conditions;
 use rustix::process::Signal;
 use store_sql::{server_version, sqlite_version};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
 use crate::due_time;
-use crate::exit::{self, UNPROVEN, VOID};
+use crate::exit::VOID;
 
 pub use report_files::ReportFiles;
 pub use scratch::Scratch;
 
 /// File systems that are gone with the power, whatever was synced: what `statfs` calls tmpfs and ramfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-
-/// The end of a proof. What kept it from being made is told by a code of its own: nothing was found out.
-pub fn ended(outcome: Result<ExitCode>) -> ExitCode {
-    outcome.unwrap_or_else(|error| exit::exit_as(&error, UNPROVEN))
-}
 
 /// What a reader of the report has to know, some of which is told at once too.
 pub fn conditions(scratch: &Path, database: Option<&str>) -> Result<Conditions> {
@@ -59,30 +53,18 @@ fn is_in_memory(dir: &Path) -> bool {
 pub fn interruption() -> Result<Arc<AtomicBool>> {
     let told = Arc::new(AtomicBool::new(false));
     let heard = told.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
     // Whoever started it with nohup wants it to go on.
-    let hangups = !is_ignored(Signal::HUP);
-    let (mut interrupts, mut terminations, mut lost) = {
-        let _in_runtime = runtime.enter();
-        let lost = hangups.then(|| signal(SignalKind::hangup())).transpose()?;
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, lost)
-    };
-    std::thread::spawn(move || {
-        runtime.block_on(async {
-            for time in 0_u8.. {
-                tokio::select! {
-                    _ = interrupts.recv() => {}
-                    _ = terminations.recv() => {}
-                    Some(()) = async { lost.as_mut()?.recv().await } => {}
-                }
-                if time > 0 {
-                    std::process::exit(i32::from(VOID));
-                }
-                eprintln!("longhaul: ending; again to end at once");
-                heard.store(true, Ordering::SeqCst);
-            }
-        });
-    });
+    if !is_ignored(Signal::HUP) {
+        kinds.push(SignalKind::hangup());
+    }
+    super::on_signals(&kinds, move |time| {
+        if time > 0 {
+            std::process::exit(i32::from(VOID));
+        }
+        eprintln!("longhaul: ending; again to end at once");
+        heard.store(true, Ordering::SeqCst);
+    })?;
     Ok(told)
 }
 

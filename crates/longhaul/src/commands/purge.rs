@@ -1,13 +1,10 @@
 //! `longhaul purge`: deletes what is large or private of a job that is over. The record stays and says so.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use api::StatusAnswer;
 use clap::Args;
 
 use crate::client::{Call, Connection, job_path};
-use crate::exit::Failed;
 use crate::show::say;
 
 const EXAMPLES: &str = "Example:
@@ -23,17 +20,13 @@ pub struct Purge {
     #[command(flatten)]
     connection: Connection,
     /// The job's id
-    #[arg(value_name = "ID")]
     id: String,
 }
 
-pub fn run(purge: &Purge) -> Result<ExitCode> {
-    let path = job_path(&purge.id, "/purge");
-    let answer: StatusAnswer<'static> = purge
-        .connection
-        .client()?
-        .call(Call::post(&path, &serde_json::json!({})))
-        .map_err(|error| Failed::job("purge", &purge.id, &error))?;
+pub fn run(Purge { connection, id }: &Purge) -> Result<()> {
+    let (path, body) = (job_path(id, "/purge"), serde_json::json!({}));
+    let answer: StatusAnswer<'static> =
+        connection.client()?.ask_of_job("purge", id, Call::post(&path, &body))?;
     say(format_args!("Purged job {}", answer.status.job_id));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -15,7 +14,7 @@ use store_sql::{BackupError, FileLock, SealedBackup, Sizes, Stage, Watch};
 use super::backup::in_words;
 use crate::daemon::{CALLBACK_KEY, check_for_restore, make_data_dir, write_callback_key};
 use crate::database::{Location, OUTPUT_DIR, Place, STORE_FILE};
-use crate::show::{Live, say};
+use crate::show::{Live, PrintArgs};
 
 const EXAMPLES: &str = "Examples:
   longhaul restore nightly.backup --data-dir ./restored                     as a file
@@ -37,16 +36,14 @@ Exit codes: 0 done, 1 nothing was restored, and the reason is printed, 2 wrong u
 #[command(after_help = EXAMPLES)]
 pub struct RestoreArguments {
     /// The backup
-    #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
     store: Location,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
-pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
+pub fn run(arguments: &RestoreArguments) -> Result<()> {
     let begun = Instant::now();
     let (place, data_dir) = (arguments.store.place()?, arguments.store.data_dir());
     let mut live = Live::new();
@@ -96,26 +93,24 @@ pub fn run(arguments: &RestoreArguments) -> Result<ExitCode> {
     };
     live.clear();
     let seconds = begun.elapsed().as_secs_f64();
-    if arguments.json {
-        let printed = json!({
-            "position": restored.position, "goes_on_after": restored.goes_on_after,
-            "records": restored.records, "facts": restored.facts, "artifacts": artifacts,
-            "set_aside": set_aside.as_ref().map_or(0, |aside| aside.jobs), "seconds": seconds,
-        });
-        say(format_args!("{printed}"));
-    } else {
-        say(format_args!(
+    let answer = json!({
+        "position": restored.position, "goes_on_after": restored.goes_on_after,
+        "records": restored.records, "facts": restored.facts, "artifacts": artifacts,
+        "set_aside": set_aside.as_ref().map_or(0, |aside| aside.jobs), "seconds": seconds,
+    });
+    arguments.print.print(&answer, |_| {
+        format!(
             "restored up to position {}, {} records, {} facts, {artifacts} artifacts, {seconds:.1} s; new positions begin above {}",
             restored.position, restored.records, restored.facts, restored.goes_on_after
-        ));
-    }
+        )
+    })?;
     if let Some(SetAside { dir, jobs }) = set_aside {
         eprintln!(
             "longhaul: the backup does not know {jobs} of the jobs whose output was here: it is in {} now",
             dir.display()
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// A daemon on what is restored would remove the output of jobs that were made after the backup.

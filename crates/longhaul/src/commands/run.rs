@@ -2,28 +2,24 @@
 //!
 //! The end of the daemon is tried again by itself; the command's own failure only if asked: whoever runs a command expects one run.
 
-mod interrupt;
-
-use std::borrow::Cow;
 use std::io::Write as _;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use api::{CreateJob, JobCreated, JobEnd, JobResult, JobStatus, Retry};
+use api::{CancelJob, CreateJob, JobCreated, JobEnd, JobResult, JobStatus, Retry, StatusAnswer};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
+use tokio::signal::unix::SignalKind;
 
-use self::interrupt::OnInterrupt;
 use super::jobs::end_code;
 use crate::builtin;
-use crate::client::{Attempt, Call, Connection, Followed, OutputFollower, Sink, Stream, follow};
+use crate::client::{Attempt, Call, Connection, Sink, Stream, follow_output, job_path};
 use crate::due_time::duration;
-use crate::exit::{EXIT_CODES, Failed, TIMED_OUT};
-use crate::show::{self, Runner, in_words, plain, say};
+use crate::exit::EXIT_CODES;
+use crate::show::{self, in_words, plain, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul run -- make all
@@ -41,10 +37,12 @@ It has only PATH, HOME, LANG, LC_ALL, TZ and TMPDIR of the daemon's environment,
 pass what it needs with --env. Everything that it has started is ended with it.";
 
 const DEFAULT_ATTEMPTS: u32 = 3;
+/// What a shell says of a command that was interrupted.
+const INTERRUPTED: i32 = 130;
 
 /// Run a command as a durable job and follow it to its end
 #[derive(Args)]
-#[command(after_help = help())]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub struct Run {
     #[command(flatten)]
     connection: Connection,
@@ -77,49 +75,45 @@ pub struct Run {
     argv: Vec<String>,
 }
 
-fn help() -> String {
-    format!("{EXAMPLES}\n\n{EXIT_CODES}")
-}
-
 pub fn run(run: Run) -> Result<ExitCode> {
     let sent = sent(&run)?;
     let client = run.connection.client()?;
-    let created: JobCreated<'static> =
-        client.call(Call::post("/jobs", &sent)).map_err(|error| Failed::job("create", "", &error))?;
+    let created: JobCreated<'static> = client.ask_of_job("create", "", Call::post("/jobs", &sent))?;
     let id = &created.job_id;
     if run.detach {
-        say(format_args!("{id}"));
+        say(id);
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("longhaul: job {id}");
-    let first = if run.cancel_on_interrupt { OnInterrupt::Cancel } else { OnInterrupt::Leave };
-    interrupt::listen(run.connection.clone(), id.to_string(), first)?;
+    listen_to_interrupts(&run, id)?;
     let streams = vec![Stream::Stdout, Stream::Stderr];
-    let output = OutputFollower::start(run.connection.clone(), id.to_string(), streams, Terminal);
-    let followed = follow(&run.connection, id, None, &mut |status| {
-        if let Some(attempt) = attempt(status) {
-            output.attempt(attempt);
-        }
-        ControlFlow::Continue(())
-    });
-    output.finish();
-    match followed? {
-        Followed::TimeOver => Ok(ExitCode::from(TIMED_OUT)),
-        Followed::Over(status) => {
-            print_end(&run.connection, &status)?;
-            Ok(end_code(&status))
-        }
-    }
+    let status = follow_output(&run.connection, id, streams, Terminal)?;
+    print_end(&run.connection, &status)?;
+    Ok(end_code(&status))
 }
 
-/// The current attempt, once there is one.
-pub fn attempt(status: &JobStatus<'_>) -> Option<Attempt> {
-    let runner = Runner::of(status)?;
-    Some(Attempt {
-        id: runner.current_attempt_id?,
-        number: runner.attempt_count,
-        because: runner.last_error.and_then(|error| error.reason).map(Cow::into_owned),
+/// Ctrl-C from now on: says that the job goes on, and how to see or stop it, or asks to stop it. Then the second one leaves it.
+fn listen_to_interrupts(run: &Run, job_id: &str) -> Result<()> {
+    let (connection, job_id, cancels) = (run.connection.clone(), job_id.to_owned(), run.cancel_on_interrupt);
+    super::on_signals(&[SignalKind::interrupt()], move |time| {
+        if time == 0 && cancels {
+            eprintln!("\nlonghaul: asking to stop job {job_id}; Ctrl-C again leaves it");
+            if let Err(told) = cancel(&connection, &job_id) {
+                eprintln!("longhaul: not cancelled: {told}");
+            }
+            return;
+        }
+        eprintln!(
+            "\nlonghaul: job {job_id} goes on; `longhaul jobs logs {job_id} --follow` shows its output, \
+             `longhaul jobs cancel {job_id}` stops it"
+        );
+        std::process::exit(INTERRUPTED);
     })
+}
+
+fn cancel(connection: &Connection, job_id: &str) -> Result<StatusAnswer<'static>> {
+    let sent = CancelJob { reason: Some("interrupted".to_owned()), requested_by_peer_id: None };
+    Ok(connection.client()?.call(Call::post(&job_path(job_id, "/cancel"), &sent))?)
 }
 
 /// The command's output as it would be without us.
@@ -166,17 +160,14 @@ fn sent(run: &Run) -> Result<CreateJob> {
 
 /// How it ended, if there is more to say than that it did.
 pub fn print_end(connection: &Connection, status: &JobStatus<'_>) -> Result<()> {
-    let (_, result) = connection
-        .client()?
-        .result(&status.job_id)
-        .map_err(|error| Failed::job("read the result of", &status.job_id, &error))?;
+    let (_, result) = connection.client()?.result(&status.job_id)?;
     match result {
         JobResult::End(end) if end.state == "completed" => match end.summary.as_deref() {
             None | Some("exited with 0") => {}
             Some(summary) => eprintln!("longhaul: {}", plain(summary)),
         },
         JobResult::End(end) => eprintln!("longhaul: {} {}: {}", end.job_id, end.state, why(&end, status)),
-        JobResult::NotReady(status) => say(format_args!("{}", show::job("Job", &status.status))),
+        JobResult::NotReady(status) => say(show::job("Job", &status.status)),
     }
     Ok(())
 }
@@ -211,11 +202,8 @@ fn why(end: &JobEnd<'_>, status: &JobStatus<'_>) -> String {
 fn title(argv: &[String]) -> String {
     let program = argv.first().map_or("", String::as_str);
     let name = Path::new(program).file_name().map_or_else(|| program.into(), |name| name.to_string_lossy());
-    let limit = domain::limits::MAX_TITLE_BYTES;
     let mut title = name.into_owned();
-    title.truncate(
-        (0..=limit.min(title.len())).rev().find(|&at| title.is_char_boundary(at)).unwrap_or_default(),
-    );
+    title.truncate(title.floor_char_boundary(domain::limits::MAX_TITLE_BYTES));
     title
 }
 

@@ -1,15 +1,11 @@
 //! `longhaul runs`: pipelines at their work: where each is, how it is stopped, and how it goes on after a failure.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use api::{CancelRun, Run, RunAnswer, RunList, RunRetried};
 use clap::{Args, Subcommand};
 
-use super::events::query;
-use crate::client::{Call, Client, Connection, segment};
-use crate::exit::Failed;
-use crate::show::{Table, plain, say, say_limit};
+use crate::client::{Call, Client, query, segment};
+use crate::show::{PageArgs, PrintArgs, Table, limit, plain};
 
 const EXAMPLES: &str = "Examples:
   longhaul runs list --pipeline tide-alert --status failed
@@ -21,25 +17,14 @@ A run keeps the definition that it began with. A step whose failure was handled 
 shows the job of a step.";
 
 /// See, stop and retry runs of pipelines
-#[derive(Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true)]
-pub struct RunsArguments {
-    #[command(flatten)]
-    connection: Connection,
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Subcommand)]
-enum Verb {
+#[command(after_help = EXAMPLES, mut_subcommands = |verb| verb.after_help(EXAMPLES))]
+pub enum Verb {
     /// Runs, newest first
-    #[command(after_help = EXAMPLES)]
     List(List),
     /// One run, and where it has been
-    #[command(after_help = EXAMPLES)]
     Show(Named),
     /// Ask to stop a run, with everything that it has begun
-    #[command(after_help = EXAMPLES)]
     Cancel {
         #[command(flatten)]
         run: Named,
@@ -48,22 +33,19 @@ enum Verb {
         reason: Option<String>,
     },
     /// Do the steps again that failed
-    #[command(after_help = EXAMPLES)]
     Retry(Named),
 }
 
 #[derive(Args)]
-struct Named {
+pub struct Named {
     /// The run
-    #[arg(value_name = "ID")]
     id: String,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
 #[derive(Args)]
-struct List {
+pub struct List {
     /// Only of this pipeline
     #[arg(long, value_name = "NAME")]
     pipeline: Option<String>,
@@ -73,80 +55,57 @@ struct List {
     /// Only of this circle
     #[arg(long, short, value_name = "NAME")]
     circle: Option<String>,
-    /// Go on after this one
-    #[arg(long, value_name = "CURSOR")]
-    cursor: Option<String>,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
-pub fn run(arguments: RunsArguments) -> Result<ExitCode> {
-    let client = arguments.connection.client()?;
-    match arguments.verb {
-        Verb::List(list) => show_list(&client, &list)?,
-        Verb::Show(Named { id, json }) => {
-            let path = format!("/runs/{}", segment(&id));
-            let answer: RunAnswer =
-                client.call(Call::get(&path)).map_err(|error| Failed::to("show run", &error))?;
-            if json { say(format_args!("{}", serde_json::to_string(&answer)?)) } else { show(&answer.run) }
+pub fn run(client: &Client, verb: Verb) -> Result<()> {
+    match verb {
+        Verb::List(List { pipeline, status, circle, page }) => {
+            let asked =
+                [("pipeline", &pipeline), ("status", &status), ("circle", &circle), ("cursor", &page.cursor)];
+            let path = format!("/runs?{}", query(&asked));
+            let found: RunList = client.ask("list runs", Call::get(&path))?;
+            page.print(&found, found.next_cursor.as_deref(), table)
         }
-        Verb::Cancel { run: Named { id, json }, reason } => {
+        Verb::Show(Named { id, print }) => {
+            let answer: RunAnswer = client.ask("show run", Call::get(&format!("/runs/{}", segment(&id))))?;
+            print.print(&answer, |answer| shown(&answer.run))
+        }
+        Verb::Cancel { run: Named { id, print }, reason } => {
             let path = format!("/runs/{}/cancel", segment(&id));
-            let answer: RunAnswer = client
-                .call(Call::post(&path, &CancelRun { reason }))
-                .map_err(|error| Failed::to("cancel run", &error))?;
-            if json { say(format_args!("{}", serde_json::to_string(&answer)?)) } else { show(&answer.run) }
+            let answer: RunAnswer = client.ask("cancel run", Call::post(&path, &CancelRun { reason }))?;
+            print.print(&answer, |answer| shown(&answer.run))
         }
-        Verb::Retry(Named { id, json }) => {
+        Verb::Retry(Named { id, print }) => {
             let path = format!("/runs/{}/retry", segment(&id));
-            let call = Call { method: "POST", path: &path, body: None, idempotency_key: None };
-            let answer: RunRetried = client.call(call).map_err(|error| Failed::to("retry run", &error))?;
-            if json {
-                say(format_args!("{}", serde_json::to_string(&answer)?));
-            } else {
-                say(format_args!("Tried again: {}", answer.retried.join(", ")));
-                show(&answer.run);
-            }
+            let answer: RunRetried = client.ask("retry run", Call::bare("POST", &path))?;
+            print.print(&answer, |answer| {
+                format!("Tried again: {}\n{}", answer.retried.join(", "), shown(&answer.run))
+            })
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
-fn show_list(client: &Client, list: &List) -> Result<()> {
-    let parts = [
-        ("pipeline", &list.pipeline),
-        ("status", &list.status),
-        ("circle", &list.circle),
-        ("cursor", &list.cursor),
-    ];
-    let path = format!("/runs?{}", query(&parts));
-    let found: RunList = client.call(Call::get(&path)).map_err(|error| Failed::to("list runs", &error))?;
-    if list.json {
-        say(format_args!("{}", serde_json::to_string(&found)?));
-        return Ok(());
-    }
+fn table(list: &RunList) -> Table {
     let mut table = Table::new(&["ID", "Pipeline", "State", "Started", "Why"]);
-    for run in &found.runs {
+    for run in &list.runs {
         let why = run.reason.as_deref().unwrap_or_default();
         table.row(&[&run.run_id, &run.pipeline, &run.state, &run.started_at, why]);
     }
-    say(format_args!("{}", table.text()));
-    if let Some(next) = &found.next_cursor {
-        eprintln!("longhaul: there may be more; go on with --cursor {next}");
-    }
-    Ok(())
+    table
 }
 
 /// A run and where it has been.
-pub(super) fn show(run: &Run) {
+pub(super) fn shown(run: &Run) -> String {
     let why = run.reason.as_deref().map(|why| format!(" ({})", plain(why))).unwrap_or_default();
-    say(format_args!("{}: {} is {}{why}", run.run_id, plain(&run.pipeline), run.state));
-    run.limits.iter().for_each(say_limit);
+    let mut lines = vec![format!("{}: {} is {}{why}", run.run_id, plain(&run.pipeline), run.state)];
+    lines.extend(run.limits.iter().map(limit));
     let mut table = Table::new(&["Step", "State", "Job", "Why"]);
     for visit in run.visits.iter().flatten() {
         let (job, why) = (visit.job_id.as_deref(), visit.reason.as_deref());
         table.row(&[&visit.step, &visit.state, job.unwrap_or_default(), why.unwrap_or_default()]);
     }
-    say(format_args!("{}", table.text()));
+    lines.push(table.to_string());
+    lines.join("\n")
 }

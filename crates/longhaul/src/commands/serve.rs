@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
@@ -11,7 +11,7 @@ use engine::Dispatching;
 use executors::http::Connector;
 
 use crate::client::DATA_DIR;
-use crate::config::{Config, SandboxWord};
+use crate::config::{Config, ConfigArgument, SandboxWord};
 use crate::daemon::{self, DaemonOptions, Running};
 use crate::database::DatabaseArgument;
 use crate::log;
@@ -32,9 +32,6 @@ SIGTERM or SIGINT stop it: nothing new begins, what runs has ten seconds, a ques
 A second signal ends it at once. What did not finish goes on after the next start.
 
 Exit code 1: it could not start, or the disk failed. Log lines go to standard error; LONGHAUL_LOG=debug says more.";
-
-/// What `./longhaul.yaml` is called.
-pub const CONFIG_FILE: &str = "longhaul.yaml";
 
 /// Accept jobs over HTTP, keep them, get them done
 #[derive(Args)]
@@ -72,7 +69,7 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
     if let Some(parent) = serve.end_with {
         super::end_with(parent)?;
     }
-    let mut config = config(serve.config.as_deref())?;
+    let mut config = config(&ConfigArgument { config: serve.config.clone() })?;
     for path in &serve.connector {
         let connector = Connector::read_signed(path, &config.signers)?;
         for doubt in connector.doubts() {
@@ -91,8 +88,7 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
     };
     log::to_standard_error();
     daemon::make_room(options.config.connections());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    super::with_workers(async {
         let running = Running::start(options).await?;
         // Whoever started it may not read on: that is no reason to end.
         let _ = writeln!(std::io::stdout(), "longhaul is ready at {}", running.url);
@@ -101,16 +97,11 @@ pub fn run(serve: &Serve) -> Result<ExitCode> {
 }
 
 /// The configuration that was named, or the one that lies here, or none.
-fn config(named: Option<&Path>) -> Result<Config> {
-    let here = Path::new(CONFIG_FILE);
-    let path = match named {
-        Some(path) => path,
-        None if here.exists() => {
-            crate::log::say!("longhaul: using ./{CONFIG_FILE}");
-            here
-        }
-        None => return Ok(Config::default()),
-    };
+fn config(argument: &ConfigArgument) -> Result<Config> {
+    let Some(path) = argument.found() else { return Ok(Config::default()) };
+    if argument.config.is_none() {
+        crate::log::say!("longhaul: using ./{}", path.display());
+    }
     let config = Config::read(path)?;
     for doubt in config.doubts(path) {
         crate::log::say!("warning: {doubt}");

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -34,7 +33,7 @@ struct Supervise {
 }
 
 /// With what follows the verb.
-pub fn run(words: impl Iterator<Item = OsString>) -> Result<ExitCode> {
+pub fn run(words: impl Iterator<Item = OsString>) -> Result<()> {
     let arguments = Supervise::parse_from(words);
     let settings = SupervisorSettings { limits: arguments.limits(), sandbox: arguments.sandbox()? };
     if arguments.probe {
@@ -42,7 +41,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     } else {
         supervise(&settings)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 impl Supervise {

@@ -1,14 +1,11 @@
 //! `longhaul token`: access tokens, over HTTP and effective at once.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
-use api::{CreateToken, Role, TokenCreated, TokenList, TokenRevoked};
+use api::{CreateToken, Role, Token, TokenCreated, TokenList, TokenRevoked};
 use clap::{Args, Subcommand};
 
-use crate::client::{Call, Connection, segment};
-use crate::exit::Failed;
-use crate::show::{Table, say};
+use crate::client::{Call, Client, segment};
+use crate::show::{PrintArgs, Table, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul token create --name 'the build' --role operator --scope exec
@@ -20,38 +17,22 @@ Roles: admin (everything), operator (everything but tokens), peer and agent (wor
 The scope exec lets a token run commands. A token with a circle sees that circle alone.";
 
 /// Make, list and revoke access tokens
-#[derive(Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true)]
-pub struct TokenArguments {
-    #[command(flatten)]
-    connection: Connection,
-    #[command(subcommand)]
-    verb: Verb,
-}
-
 #[derive(Subcommand)]
-enum Verb {
+#[command(after_help = EXAMPLES, mut_subcommands = |verb| verb.after_help(EXAMPLES))]
+pub enum Verb {
     /// Make a token; its secret is printed once and never again
-    #[command(after_help = EXAMPLES)]
     Create(Create),
     /// All tokens, without their secrets
-    #[command(after_help = EXAMPLES)]
-    List {
-        /// Print JSON for machines
-        #[arg(long)]
-        json: bool,
-    },
+    List(PrintArgs),
     /// Revoke a token: its next request is refused
-    #[command(after_help = EXAMPLES)]
     Revoke {
         /// The token's id
-        #[arg(value_name = "ID")]
         id: String,
     },
 }
 
 #[derive(Args)]
-struct Create {
+pub struct Create {
     /// For people
     #[arg(long, default_value = "")]
     name: String,
@@ -67,71 +48,42 @@ struct Create {
     /// The peer that it speaks for, in its circle
     #[arg(long, value_name = "PEER")]
     peer: Option<String>,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
-pub fn run(arguments: TokenArguments) -> Result<ExitCode> {
-    let client = arguments.connection.client()?;
-    match arguments.verb {
+pub fn run(client: &Client, verb: Verb) -> Result<()> {
+    match verb {
         Verb::Create(create) => {
-            let json = create.json;
-            let sent = CreateToken {
-                name: create.name,
-                role: create.role,
-                scopes: create.scopes,
-                circle: create.circle,
-                peer_id: create.peer,
-            };
-            let created: TokenCreated = client
-                .call(Call::post("/tokens", &sent))
-                .map_err(|error| Failed::to("create token", &error))?;
-            if json {
-                say(format_args!("{}", serde_json::to_string(&created)?));
-            } else {
-                say(format_args!("{}", created.secret));
-                eprintln!(
-                    "longhaul: {} ({}); the secret is not shown again",
-                    created.token.id, created.token.role
-                );
+            let Create { name, role, scopes, circle, peer, print } = create;
+            let sent = CreateToken { name, role, scopes, circle, peer_id: peer };
+            let created: TokenCreated = client.ask("create token", Call::post("/tokens", &sent))?;
+            print.print(&created, |created| created.secret.clone())?;
+            if !print.json {
+                let (id, role) = (&created.token.id, &created.token.role);
+                eprintln!("longhaul: {id} ({role}); the secret is not shown again");
             }
         }
-        Verb::List { json } => {
-            let list: TokenList =
-                client.call(Call::get("/tokens")).map_err(|error| Failed::to("list token", &error))?;
-            if json {
-                say(format_args!("{}", serde_json::to_string(&list)?));
-            } else {
-                say(format_args!("{}", table(&list)));
-            }
-        }
+        Verb::List(print) => print.print(&client.ask("list token", Call::get("/tokens"))?, table)?,
         Verb::Revoke { id } => {
             let path = format!("/tokens/{}", segment(&id));
-            let revoked: TokenRevoked =
-                client.call(Call::delete(&path)).map_err(|error| Failed::to("revoke token", &error))?;
+            let revoked: TokenRevoked = client.ask("revoke token", Call::bare("DELETE", &path))?;
             say(format_args!("Revoked token {}", revoked.id));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn table(list: &TokenList) -> String {
+fn table(list: &TokenList) -> Table {
     let mut table = Table::new(&["ID", "Role", "Scopes", "Circle", "Peer", "Name", "Created", "Revoked"]);
     for token in &list.tokens {
+        let Token { id, role, name, created_at, .. } = token;
         let or_nothing = |text: &Option<String>| text.clone().unwrap_or_default();
-        table.row(&[
-            &token.id,
-            &token.role,
-            &token.scopes.join(","),
-            &or_nothing(&token.circle),
-            &or_nothing(&token.peer_id),
-            &token.name,
-            &token.created_at,
-            &or_nothing(&token.revoked_at),
-        ]);
+        let (circle, peer) = (or_nothing(&token.circle), or_nothing(&token.peer_id));
+        let (scopes, revoked) = (token.scopes.join(","), or_nothing(&token.revoked_at));
+        table.row(&[id, role, &scopes, &circle, &peer, name, created_at, &revoked]);
     }
-    table.text()
+    table
 }
 
 fn role(word: &str) -> Result<Role, String> {

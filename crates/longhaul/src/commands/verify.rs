@@ -1,10 +1,14 @@
-//! `longhaul verify`: says what differs from the ledger, and exits with 1 if anything does.
+//! `longhaul verify`: says what differs from the ledger, and exits with 1 if anything does. `longhaul rebuild`: views and agenda anew
+//! from the ledger, or nothing changed and the reason.
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use store_sql::{PostgresLedger, accepted_loss, open_for_reading, verify, verify_since};
+use domain::Timestamp;
+use domain::attention::Retention;
+use engine::{Clock, SystemClock};
+use store_sql::{PostgresLedger, accepted_loss, open_for_reading, open_for_rebuilding, verify, verify_since};
 
 use crate::database::{Location, Place};
 use crate::show::say;
@@ -72,4 +76,25 @@ pub fn run(Verify { location, since }: &Verify) -> Result<ExitCode> {
         say(format_args!("what was touched after position {position}, up to position {}", verified.position));
     }
     Ok(if verified.difference_count == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+pub const REBUILD_EXAMPLE: &str = "Example:
+  longhaul rebuild --data-dir ./longhaul-data
+
+Exit codes: 0 done, 1 nothing was changed, and the reason is printed.";
+
+pub fn rebuild(location: &Location) -> Result<()> {
+    let now = SystemClock::starting_at(Timestamp::default()).now();
+    let rebuilt = match location.place_of_store()? {
+        Place::File(path) => {
+            let (mut connection, _lock) = open_for_rebuilding(&path)?;
+            store_sql::rebuild(&mut connection, Retention::DEFAULT, now)?
+        }
+        Place::Server(address) => super::wait_for(async {
+            let ledger = PostgresLedger::open(&address).await?;
+            Ok(ledger.rebuild(Retention::DEFAULT, now).await?)
+        })?,
+    };
+    say(format_args!("rebuilt {} records from {} facts", rebuilt.records, rebuilt.facts));
+    Ok(())
 }

@@ -1,17 +1,15 @@
 //! `longhaul jobs create`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
-use api::{CapabilityList, CreateJob, JobCreated, Retry};
+use api::{CapabilityList, CreateJob, Retry};
 use clap::Args;
 
-use super::{RawStatus, json_argument};
-use crate::client::{Call, Client, Connection};
+use super::{json_argument, steer};
+use crate::client::{Call, Connection};
 use crate::due_time::{duration, time};
 use crate::exit::Failed;
-use crate::show::{self, say};
 
 const EXAMPLES: &str = "Examples:
   longhaul jobs create 'say hello' --executor noop --input '{\"hello\": \"world\"}'
@@ -27,7 +25,6 @@ A job without an executor is pulled by a worker (POST /jobs/next, see examples/w
 #[command(after_help = EXAMPLES)]
 pub struct Create {
     /// For people
-    #[arg(value_name = "TITLE")]
     title: String,
     /// The executor that shall do it: `longhaul executors` lists them
     #[arg(long, value_name = "NAME")]
@@ -133,27 +130,21 @@ pub struct Create {
     json: bool,
 }
 
-pub fn run(connection: &Connection, create: Create) -> Result<ExitCode> {
+pub fn run(connection: &Connection, create: Create) -> Result<()> {
     let (json, key) = (create.json, create.idempotency_key.clone());
     let sent = sent(create)?;
     let call = Call { idempotency_key: key.as_deref(), ..Call::post("/jobs", &sent) };
-    let client = connection.client()?;
-    let text = client.text(call).map_err(|error| Failed::job("create", "", &error))?;
-    if json {
-        say(format_args!("{}", serde_json::from_str::<RawStatus<'_>>(&text)?.status));
-    } else {
-        let created: JobCreated<'static> = serde_json::from_str(&text)?;
-        say(format_args!("{}", show::job("Created job", &created.status)));
-    }
+    steer(connection, ("create", "Created job"), "", json, call)?;
     if let Some(executor) = &sent.executor {
-        warn_of_stranger(&client, executor);
+        warn_of_stranger(connection, executor);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// A job may name an executor that a node gets later; more often it is a slip of the pen.
-fn warn_of_stranger(client: &Client, executor: &str) {
+fn warn_of_stranger(connection: &Connection, executor: &str) {
     // The job is accepted whatever comes of this question.
+    let Ok(client) = connection.client() else { return };
     let Ok(list) = client.call::<CapabilityList>(Call::get("/v1/capabilities")) else { return };
     let names: Vec<&str> = list.capabilities.iter().map(|one| one.name.as_str()).collect();
     if !names.contains(&executor) {

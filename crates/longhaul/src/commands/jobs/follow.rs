@@ -1,7 +1,6 @@
 //! `longhaul jobs watch | wait`: stays with a job to its end. Every change of state or note is a line; on a terminal one line moves besides.
 
 use std::io::IsTerminal;
-use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,10 +10,10 @@ use clap::Args;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::client::{Connection, Followed, follow};
+use crate::client::{Connection, follow};
 use crate::due_time::duration;
-use crate::exit::{FAILED, Failed, TIMED_OUT};
-use crate::show::{self, Live, plain, say};
+use crate::exit::FAILED;
+use crate::show::{self, Live, plain, say, say_json};
 
 const WATCH_EXAMPLES: &str = "Examples:
   longhaul jobs watch work-0123
@@ -31,7 +30,6 @@ Exit codes: 0 completed; 1 failed, cancelled, expired or unavailable; 3 the daem
 #[command(after_help = WATCH_EXAMPLES)]
 pub struct Watch {
     /// The job's id
-    #[arg(value_name = "ID")]
     id: String,
     /// Print every change as one line of JSON
     #[arg(long)]
@@ -42,7 +40,6 @@ pub struct Watch {
 #[command(after_help = WAIT_EXAMPLES)]
 pub struct Wait {
     /// The job's id
-    #[arg(value_name = "ID")]
     id: String,
     /// How long to wait at most
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -59,8 +56,7 @@ pub fn watch(connection: &Connection, watch: &Watch) -> Result<ExitCode> {
     let mut last = String::new();
     let followed = follow(connection, &watch.id, None, &mut |status| {
         if watch.json {
-            say(format_args!("{}", serde_json::to_string(status).unwrap_or_default()));
-            return ControlFlow::Continue(());
+            return say(serde_json::to_string(status).unwrap_or_default());
         }
         let progress = status.progress.as_deref().map(RawValue::get).filter(|text| piped && *text != "{}");
         let note = status.progress_events.as_deref().and_then(<[_]>::last).map(|note| &*note.note);
@@ -72,35 +68,23 @@ pub fn watch(connection: &Connection, watch: &Watch) -> Result<ExitCode> {
             last = now;
         }
         live.show(status);
-        ControlFlow::Continue(())
     });
     live.clear();
-    match followed? {
-        Followed::Over(status) => {
-            if !watch.json {
-                say(format_args!("{}", show::job("Job", &status)));
-            }
-            Ok(end_code(&status))
-        }
-        Followed::TimeOver => Ok(ExitCode::from(TIMED_OUT)),
+    let status = followed?;
+    if !watch.json {
+        say(show::job("Job", &status));
     }
+    Ok(end_code(&status))
 }
 
 pub fn wait(connection: &Connection, wait: &Wait) -> Result<ExitCode> {
-    match followed(connection, &wait.id, wait.timeout)? {
-        Followed::Over(status) => {
-            if wait.json {
-                say(format_args!("{}", serde_json::to_string(&status)?));
-            } else {
-                say(format_args!("{}", show::job("Job", &status)));
-            }
-            Ok(end_code(&status))
-        }
-        Followed::TimeOver => {
-            let told = "the time is over; the job goes on".to_owned();
-            Err(Failed { code: TIMED_OUT, message: told }.into())
-        }
+    let status = follow_on_a_line(connection, &wait.id, wait.timeout, Live::new())?;
+    if wait.json {
+        say_json(&status)?;
+    } else {
+        say(show::job("Job", &status));
     }
+    Ok(end_code(&status))
 }
 
 /// When what is shown was told: a poll writes to its operation alone, and is then newer than the job.
@@ -112,12 +96,13 @@ fn told_at(status: &JobStatus<'_>) -> String {
 }
 
 /// Follows to the end with a line that moves.
-fn followed(connection: &Connection, id: &str, within: Option<Duration>) -> Result<Followed> {
-    let mut live = Live::new();
-    let followed = follow(connection, id, within, &mut |status| {
-        live.show(status);
-        ControlFlow::Continue(())
-    });
+pub fn follow_on_a_line(
+    connection: &Connection,
+    id: &str,
+    within: Option<Duration>,
+    mut live: Live,
+) -> Result<JobStatus<'static>> {
+    let followed = follow(connection, id, within, &mut |status| live.show(status));
     live.clear();
     followed
 }

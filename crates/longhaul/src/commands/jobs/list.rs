@@ -1,16 +1,13 @@
 //! `longhaul jobs list`.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
-use api::JobList;
+use api::JobStatus;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::client::{Call, Client, Connection, segment};
-use crate::exit::Failed;
-use crate::show::{Table, say};
+use crate::client::{Call, Client, Connection, query, segment};
+use crate::show::{PrintArgs, Table, say, say_json};
 
 const EXAMPLES: &str = "Examples:
   longhaul jobs list
@@ -47,59 +44,46 @@ pub struct List {
     /// The most jobs to show
     #[arg(long, default_value_t = 100, value_name = "NUMBER")]
     limit: usize,
-    /// Print JSON for machines
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
-/// A page as it came, not interpreted.
-#[derive(Deserialize)]
-struct RawPage {
+/// A page, or all of them, as they came: jobs are not interpreted.
+#[derive(Deserialize, Serialize)]
+struct Page {
     work: Vec<Box<RawValue>>,
     recurring: Vec<Box<RawValue>>,
+    #[serde(skip_serializing)]
     next_cursor: Option<String>,
 }
 
-#[derive(Serialize)]
-struct RawList {
-    work: Vec<Box<RawValue>>,
-    recurring: Vec<Box<RawValue>>,
-    #[serde(skip)]
-    has_more: bool,
-}
-
-pub fn run(connection: &Connection, list: &List) -> Result<ExitCode> {
-    let client = connection.client()?;
-    let all = read(&client, list)?;
-    if all.has_more {
+pub fn run(connection: &Connection, list: &List) -> Result<()> {
+    let all = read(&connection.client()?, list)?;
+    if all.next_cursor.is_some() {
         eprintln!("longhaul: only the {} jobs that changed last; --limit shows more", all.work.len());
     }
-    if list.json {
-        say(format_args!("{}", serde_json::to_string(&all)?));
-        return Ok(ExitCode::SUCCESS);
+    if list.print.json {
+        return say_json(&all);
     }
     if all.work.is_empty() {
-        say(format_args!("No jobs."));
-        return Ok(ExitCode::SUCCESS);
+        say("No jobs.");
+        return Ok(());
     }
-    let shown: JobList<'static> = serde_json::from_str(
-        &serde_json::json!({ "work": all.work, "recurring": [], "next_cursor": null }).to_string(),
-    )?;
     let mut table = Table::new(&["ID", "State", "Title", "Kind", "Owner", "Due", "Updated"]);
-    for job in &shown.work {
-        let or_nothing =
-            |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().unwrap_or_default().to_owned();
-        let (owner, due) = (or_nothing(&job.owner_peer_id), or_nothing(&job.due_at));
-        table.row(&[&job.job_id, &job.state, &job.title, &job.kind, &owner, &due, &short(&job.updated_at)]);
+    for job in &all.work {
+        let job: JobStatus<'static> = serde_json::from_str(job.get())?;
+        let owner = job.owner_peer_id.as_deref().unwrap_or_default();
+        let due = job.due_at.as_deref().unwrap_or_default();
+        table.row(&[&job.job_id, &job.state, &job.title, &job.kind, owner, due, &short(&job.updated_at)]);
     }
-    say(format_args!("{}", table.text()));
-    Ok(ExitCode::SUCCESS)
+    say(table);
+    Ok(())
 }
 
-fn read(client: &Client, list: &List) -> Result<RawList> {
-    let view = if list.json { "full" } else { "summary" };
-    let mut filter = format!("view={view}");
-    for (name, value) in [
+fn read(client: &Client, list: &List) -> Result<Page> {
+    let view = if list.print.json { "full" } else { "summary" };
+    let filter = query(&[
+        ("view", &Some(view.to_owned())),
         ("state", &list.state),
         ("owner_peer_id", &list.owner),
         ("created_by_peer_id", &list.created_by),
@@ -107,26 +91,16 @@ fn read(client: &Client, list: &List) -> Result<RawList> {
         ("circle", &list.circle),
         ("tag", &list.tag),
         ("external_job_id", &list.external_job_id),
-    ] {
-        if let Some(value) = value {
-            filter = format!("{filter}&{name}={}", segment(value));
-        }
-    }
-    let mut all = RawList { work: Vec::new(), recurring: Vec::new(), has_more: true };
-    let mut cursor = String::new();
-    while all.work.len() < list.limit {
+    ]);
+    let mut all = Page { work: Vec::new(), recurring: Vec::new(), next_cursor: Some(String::new()) };
+    while let Some(cursor) = all.next_cursor.take_if(|_| all.work.len() < list.limit) {
         let limit = PAGE.min(list.limit - all.work.len());
+        let cursor = if cursor.is_empty() { cursor } else { format!("&cursor={}", segment(&cursor)) };
         let path = format!("/jobs?{filter}&limit={limit}{cursor}");
-        let page: RawPage = client.call(Call::get(&path)).map_err(|error| Failed::job("list", "", &error))?;
+        let page: Page = client.ask_of_job("list", "", Call::get(&path))?;
         all.work.extend(page.work);
         all.recurring.extend(page.recurring);
-        match page.next_cursor {
-            Some(next) => cursor = format!("&cursor={}", segment(&next)),
-            None => {
-                all.has_more = false;
-                break;
-            }
-        }
+        all.next_cursor = page.next_cursor;
     }
     Ok(all)
 }

@@ -2,21 +2,16 @@
 //! recorded: output that is gone does not look like a command that said nothing.
 
 use std::io::{IsTerminal, Write as _};
-use std::ops::ControlFlow;
-use std::process::ExitCode;
 
 use anyhow::Result;
-use api::{JobResult, StatusAnswer};
+use api::JobResult;
 use clap::Args;
 use domain::Digest;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::client::{
-    Attempt, Call, Client, Connection, ENDS, OutputFollower, Sink, Stream, follow, job_path,
-};
-use crate::commands::run::attempt;
-use crate::exit::{FAILED, Failed};
+use crate::client::{Attempt, Client, Connection, ENDS, Sink, Stream, follow_output};
+use crate::exit::Failed;
 
 const EXAMPLES: &str = "Examples:
   longhaul jobs logs work-0123
@@ -32,7 +27,6 @@ over and what is left of it is not what its result recorded, that is said, and t
 #[command(after_help = EXAMPLES)]
 pub struct Logs {
     /// The job's id
-    #[arg(value_name = "ID")]
     id: String,
     /// Go on until the job is over
     #[arg(long, short)]
@@ -45,36 +39,24 @@ pub struct Logs {
     attempt: Option<String>,
 }
 
-pub fn run(connection: &Connection, logs: &Logs) -> Result<ExitCode> {
+pub fn run(connection: &Connection, logs: &Logs) -> Result<()> {
     let streams = if logs.stderr { vec![Stream::Stderr] } else { vec![Stream::Stdout, Stream::Stderr] };
     let client = connection.client()?;
-    let answer: StatusAnswer<'static> = client
-        .call(Call::get(&job_path(&logs.id, "")))
-        .map_err(|error| Failed::job("read the output of", &logs.id, &error))?;
+    let unread = |error| Failed::job("read the output of", &logs.id, error);
+    let status = client.status(&logs.id).map_err(unread)?;
     if logs.follow {
         let printed = Printed::of(&streams);
-        let output = OutputFollower::start(connection.clone(), logs.id.clone(), streams, printed);
-        let followed = follow(connection, &logs.id, None, &mut |status| {
-            if let Some(attempt) = attempt(status) {
-                output.attempt(attempt);
-            }
-            ControlFlow::Continue(())
-        });
-        output.finish();
-        followed?;
-        return Ok(ExitCode::SUCCESS);
+        return follow_output(connection, &logs.id, streams, printed).map(drop);
     }
-    let Some(attempt_id) = logs.attempt.clone().or_else(|| Some(attempt(&answer.status)?.id)) else {
+    let Some(attempt_id) = logs.attempt.clone().or_else(|| Some(Attempt::of(&status)?.id)) else {
         eprintln!("longhaul: the job has not been tried yet");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     };
     let mut printed = Printed::of(&streams);
     for stream in streams {
         let (mut offset, mut hash) = (0, Sha256::new());
         loop {
-            let bytes = client
-                .output(&logs.id, &attempt_id, stream, offset)
-                .map_err(|error| Failed::job("read the output of", &logs.id, &error))?;
+            let bytes = client.output(&logs.id, &attempt_id, stream, offset).map_err(unread)?;
             if bytes.is_empty() {
                 break;
             }
@@ -82,13 +64,13 @@ pub fn run(connection: &Connection, logs: &Logs) -> Result<ExitCode> {
             hash.update(&bytes);
             printed.take(stream, &bytes);
         }
-        if ENDS.contains(&&*answer.status.state)
+        if ENDS.contains(&&*status.state)
             && let Some(recorded) = recorded(&client, &logs.id, &attempt_id, stream)?
         {
             recorded.check(offset, Digest(hash.finalize().into()))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// What a result says of a stream that was kept.
@@ -110,14 +92,13 @@ impl Recorded {
             _ if bytes == self.bytes => "what is here is not the same".to_owned(),
             _ => format!("{bytes} bytes are here"),
         };
-        let message = format!("{} bytes of {} were recorded, and {found}", self.bytes, self.name);
-        Err(Failed { code: FAILED, message })
+        Err(Failed::because(format!("{} bytes of {} were recorded, and {found}", self.bytes, self.name)))
     }
 }
 
 /// What the job's end has recorded of this attempt's stream. Other artifacts have other fields, and are passed over.
 fn recorded(client: &Client, id: &str, attempt_id: &str, stream: Stream) -> Result<Option<Recorded>> {
-    let (_, result) = client.result(id).map_err(|error| Failed::job("read the result of", id, &error))?;
+    let (_, result) = client.result(id)?;
     let JobResult::End(end) = result else { return Ok(None) };
     let artifacts: Vec<serde_json::Value> = serde_json::from_str(end.artifacts.get())?;
     let mut recorded = artifacts.into_iter().filter_map(|one| serde_json::from_value::<Recorded>(one).ok());

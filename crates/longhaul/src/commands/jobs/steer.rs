@@ -1,15 +1,13 @@
-//! `longhaul jobs run | retry | update | cancel`.
-
-use std::process::ExitCode;
+//! `longhaul jobs run | retry | update | cancel | answer`.
 
 use anyhow::Result;
-use api::{CancelJob, JobResult, JobStatus, RunJob, StatusAnswer, UpdateJob};
+use api::{AnswerJob, CancelJob, JobResult, JobStatus, RunJob, UpdateJob};
 use clap::Args;
 use serde_json::Value;
 
-use super::{One, steer, told};
+use super::{One, json_argument, steer};
 use crate::client::{Call, Connection, ENDS, job_path};
-use crate::exit::{FAILED, Failed};
+use crate::exit::Failed;
 use crate::show::plain;
 
 const UPDATE_EXAMPLES: &str = "Examples:
@@ -25,11 +23,15 @@ const CANCEL_EXAMPLES: &str = "Examples:
 
 A job that was dispatched is cancelled when its executor has stopped, or after 30 seconds.";
 
+const ANSWER_EXAMPLES: &str = "Examples:
+  longhaul jobs answer work-0123 '{\"approved\": true}'
+  longhaul jobs answer work-0123 --text 'yes, go on'
+  longhaul jobs answer work-0123 @answer.json";
+
 #[derive(Args)]
 #[command(after_help = UPDATE_EXAMPLES)]
 pub struct Update {
     /// The job's id
-    #[arg(value_name = "ID")]
     id: String,
     /// The state that it is in; the one that it has only adds a note
     #[arg(long)]
@@ -58,7 +60,6 @@ pub struct Update {
 #[command(after_help = CANCEL_EXAMPLES)]
 pub struct Cancel {
     /// The job's id
-    #[arg(value_name = "ID")]
     id: String,
     /// Who asks
     #[arg(long, value_name = "PEER")]
@@ -71,16 +72,33 @@ pub struct Cancel {
     json: bool,
 }
 
-pub fn run_now(connection: &Connection, one: &One, verb: &str) -> Result<ExitCode> {
+#[derive(Args)]
+#[command(after_help = ANSWER_EXAMPLES)]
+pub struct Answer {
+    /// The job's id
+    id: String,
+    /// The answer: JSON, @file, or - for standard input
+    #[arg(value_name = "JSON", required_unless_present = "text", conflicts_with = "text")]
+    given: Option<String>,
+    /// The answer as a plain text
+    #[arg(long)]
+    text: Option<String>,
+    /// Print the status as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run_now(connection: &Connection, one: &One, verb: &str) -> Result<()> {
     let path = job_path(&one.id, &format!("/{verb}"));
-    let status = told(connection, verb, &one.id, one.json, Call::post(&path, &RunJob::default()))?;
+    let status =
+        steer(connection, (verb, "Job"), &one.id, one.print.json, Call::post(&path, &RunJob::default()))?;
     if status.state != "unavailable" {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let (why, id) = (why_unavailable(connection, &status), plain(&one.id));
-    let message =
+    let told =
         format!("Failed to {verb} job: nothing here can do it: {why}; `longhaul jobs why {id}` says more");
-    Err(Failed { code: FAILED, message }.into())
+    Err(Failed::because(told).into())
 }
 
 /// What the result of a job says about that, else its short reason.
@@ -98,7 +116,7 @@ fn why_unavailable(connection: &Connection, status: &JobStatus<'_>) -> String {
     }
 }
 
-pub fn update(connection: &Connection, update: Update) -> Result<ExitCode> {
+pub fn update(connection: &Connection, update: Update) -> Result<()> {
     let sent = UpdateJob {
         attempt_id: update.attempt_id,
         state_reason: update.reason,
@@ -107,18 +125,27 @@ pub fn update(connection: &Connection, update: Update) -> Result<ExitCode> {
         result_summary: update.result_summary,
         ..UpdateJob::to(update.state)
     };
-    steer(connection, "update", &update.id, update.json, Call::patch(&job_path(&update.id, ""), &sent))
+    let path = job_path(&update.id, "");
+    let call = Call { method: "PATCH", ..Call::post(&path, &sent) };
+    steer(connection, ("update", "Job"), &update.id, update.json, call).map(drop)
 }
 
-pub fn cancel(connection: &Connection, cancel: Cancel) -> Result<ExitCode> {
+pub fn cancel(connection: &Connection, cancel: Cancel) -> Result<()> {
     let sent = CancelJob { requested_by_peer_id: cancel.requested_by, reason: Some(cancel.reason) };
     let path = job_path(&cancel.id, "/cancel");
-    let before: StatusAnswer<'static> = connection
-        .client()?
-        .call(Call::get(&job_path(&cancel.id, "")))
-        .map_err(|error| Failed::job("cancel", &cancel.id, &error))?;
-    if ENDS.contains(&&*before.status.state) {
+    let before = connection.client()?.status(&cancel.id);
+    let before = before.map_err(|error| Failed::job("cancel", &cancel.id, error))?;
+    if ENDS.contains(&&*before.state) {
         eprintln!("longhaul: the job was over already and stays as it ended; the request is on its record");
     }
-    steer(connection, "cancel", &cancel.id, cancel.json, Call::post(&path, &sent))
+    steer(connection, ("cancel", "Job"), &cancel.id, cancel.json, Call::post(&path, &sent)).map(drop)
+}
+
+pub fn answer(connection: &Connection, answer: &Answer) -> Result<()> {
+    let sent = match (&answer.text, &answer.given) {
+        (Some(text), _) => serde_json::value::to_raw_value(text)?,
+        (None, given) => json_argument("the answer", given.as_deref().unwrap_or_default())?,
+    };
+    let (path, sent) = (job_path(&answer.id, "/answer"), AnswerJob { answer: sent });
+    steer(connection, ("answer", "Job"), &answer.id, answer.json, Call::post(&path, &sent)).map(drop)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -53,12 +53,11 @@ enum Language {
     Rust,
 }
 
-pub fn run(new: &New) -> Result<ExitCode> {
+pub fn run(new: &New) -> Result<()> {
     let name = &new.name;
     if !is_plugin_name(name) {
-        return Err(
-            Failed::usage(format!("{name:?}: a name has letters, digits, `_` and `-`, 64 at most")).into()
-        );
+        let told = format!("{name:?}: a name has letters, digits, `_` and `-`, 64 at most");
+        return Err(Failed::usage(told).into());
     }
     if builtin::NAMES.contains(&name.as_str()) {
         return Err(Failed::usage(format!("{name:?}: {TAKEN}")).into());
@@ -69,25 +68,23 @@ pub fn run(new: &New) -> Result<ExitCode> {
         .mode(DIRECTORY_MODE)
         .create(&directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
-    let entrypoint = match new.lang {
-        Language::Bash => "run.sh",
-        Language::Python => "run.py",
-        Language::Rust => "run",
+    let (entrypoint, script) = match new.lang {
+        Language::Bash => ("run.sh", Some(BASH)),
+        Language::Python => ("run.py", Some(PYTHON)),
+        Language::Rust => ("run", None),
     };
     let manifest = MANIFEST_TEXT.replace(NAME, name).replace(ENTRYPOINT, entrypoint);
     write(&directory.join(MANIFEST), &manifest)?;
-    match new.lang {
-        Language::Bash => write_program(&directory.join(entrypoint), BASH)?,
-        Language::Python => write_program(&directory.join(entrypoint), PYTHON)?,
-        Language::Rust => {
-            write(&directory.join("main.rs"), RUST)?;
-            write_program(&directory.join("build.sh"), BUILD)?;
-            build(&directory);
-        }
+    if let Some(script) = script {
+        write_program(&directory.join(entrypoint), script)?;
+    } else {
+        write(&directory.join("main.rs"), RUST)?;
+        write_program(&directory.join("build.sh"), BUILD)?;
+        build(&directory);
     }
     let at = directory.display();
     say(format_args!("made {at}\nnext: longhaul plugin check {at}"));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Without a compiler here, it is built later.

@@ -1,6 +1,5 @@
 //! `longhaul plugin run`: one job of a plugin on the daemon, followed to its end.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,10 +10,10 @@ use clap::Args;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::client::{Attempt, Call, Connection, Followed, Stream, follow, job_path, segment};
+use crate::client::{Attempt, Call, Connection, Stream, follow, job_path, segment};
 use crate::commands::jobs::{end_code, json_argument};
-use crate::commands::run::{attempt, print_end};
-use crate::exit::{Failed, TIMED_OUT};
+use crate::commands::run::print_end;
+use crate::exit::Failed;
 use crate::show::{in_words, plain, say};
 
 const EXAMPLES: &str = "Examples:
@@ -57,7 +56,7 @@ pub struct Run {
 pub fn run(run: &Run) -> Result<ExitCode> {
     let client = run.connection.client()?;
     let path = format!("/plugin/{}", segment(&run.name));
-    client.call::<PluginDetail>(Call::get(&path)).map_err(|error| Failed::to("run plugin", &error))?;
+    client.ask::<PluginDetail>("run plugin", Call::get(&path))?;
     let sent = CreateJob {
         executor: Some(run.name.clone()),
         source_kind: Some("cli".to_owned()),
@@ -65,35 +64,26 @@ pub fn run(run: &Run) -> Result<ExitCode> {
         retry: Some(Retry { max_attempts: Some(run.retry.saturating_add(1)), ..Retry::default() }),
         ..CreateJob::titled(format!("{} {}", run.name, run.command))
     };
-    let created: JobCreated<'static> =
-        client.call(Call::post("/jobs", &sent)).map_err(|error| Failed::job("create", "", &error))?;
+    let created: JobCreated<'static> = client.ask_of_job("create", "", Call::post("/jobs", &sent))?;
     let id = &created.job_id;
     eprintln!("longhaul: job {id}");
     let mut told = 0;
-    let followed = follow(&run.connection, id, None, &mut |status| {
-        if let Some(failed) = attempt(status).filter(|one| status.state == "queued" && one.number > told) {
+    let status = follow(&run.connection, id, None, &mut |status| {
+        let failed = Attempt::of(status).filter(|one| status.state == "queued" && one.number > told);
+        if let Some(failed) = failed {
             told = failed.number;
             tell_failed(&run.connection, status, &failed);
         }
-        ControlFlow::Continue(())
     })?;
-    match followed {
-        Followed::TimeOver => Ok(ExitCode::from(TIMED_OUT)),
-        Followed::Over(status) => {
-            if let Some(last) = attempt(&status).filter(|_| status.state != "completed") {
-                tell_last_lines(&run.connection, id, &last);
-            }
-            if run.json {
-                let (text, _) = client
-                    .result(id)
-                    .map_err(|error| Failed::job("read the result of", &status.job_id, &error))?;
-                say(format_args!("{text}"));
-            } else {
-                print_end(&run.connection, &status)?;
-            }
-            Ok(end_code(&status))
-        }
+    if let Some(last) = Attempt::of(&status).filter(|_| status.state != "completed") {
+        tell_last_lines(&run.connection, id, &last);
     }
+    if run.json {
+        say(client.result(id)?.0);
+    } else {
+        print_end(&run.connection, &status)?;
+    }
+    Ok(end_code(&status))
 }
 
 /// An attempt that failed and is made again: why, its last words, and when.
@@ -126,7 +116,7 @@ fn input(run: &Run) -> Result<Box<RawValue>> {
         (None, None) => RawValue::from_string("{}".to_owned())?,
     };
     if !payload.get().starts_with('{') {
-        return Err(Failed::usage("the payload must be a JSON object".to_owned()).into());
+        return Err(Failed::usage("the payload must be a JSON object").into());
     }
     let input = if run.command == "handle" {
         json!({ "command": run.command, "event": { "type": "api.trigger", "payload": payload } })
