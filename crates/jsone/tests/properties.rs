@@ -105,6 +105,7 @@ fn the_same_input_gives_the_same_output_or_failure() {
     });
 }
 
+// conforms: O62
 #[test]
 fn no_budget_is_ever_exceeded() {
     try_all(DEFAULT_CASES, |bytes| {

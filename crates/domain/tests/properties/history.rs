@@ -217,7 +217,7 @@ fn is_orphan_from_the_start(operation: &Operation) -> bool {
     operation.ended.as_ref().is_some_and(|ended| ended.at == operation.dispatched_at)
 }
 
-// conforms: L34
+// conforms: L34 O41
 #[test]
 fn an_operation_stays_within_what_the_host_granted_and_ends_once() {
     let seen = Seen::default();

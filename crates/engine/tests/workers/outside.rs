@@ -289,7 +289,7 @@ async fn a_fresh_daemon_on_the_same_store_goes_on_where_the_other_was() {
     assert_eq!((other.times("produce"), other.times("poll press-7")), (0, 1));
 }
 
-// conforms: L51 L52 L53 L54 L85 O45
+// conforms: L51 L52 L53 L54 L85
 #[tokio::test]
 async fn a_poll_that_hangs_holds_up_no_other() {
     let hangs = Scripted::deferring([Answer::Hangs]);

@@ -157,10 +157,15 @@ mod tests {
             assert_eq!(failed(78, stdout), ("exit_code_78".to_owned(), Retryable::No));
         }
         for code in (1..=255).filter(|code| *code != 78) {
-            assert_eq!(failed(code, ERROR), ("plugin_error".to_owned(), Retryable::Yes));
+            for stdout in [OK, ERROR] {
+                assert_eq!(failed(code, stdout), ("plugin_error".to_owned(), Retryable::Yes));
+            }
+            assert_eq!(failed(code, FINAL), ("plugin_retry_false".to_owned(), Retryable::No));
+            assert_eq!(failed(code, ""), ("bad_response".to_owned(), Retryable::Yes));
         }
     }
 
+    // conforms: D12
     #[test]
     fn no_answer_is_a_failure_whatever_the_exit_code() {
         for (code, stdout) in [(0, ""), (0, "garbage"), (1, ""), (127, "")] {

@@ -68,6 +68,28 @@ async fn timed_out_work_is_submitted_again_only_if_its_file_says_so() {
     }
 }
 
+// conforms: O32
+#[tokio::test]
+async fn failed_work_is_submitted_again_only_if_its_service_says_so() {
+    for (again, state) in [
+        (json!(null), JobStateName::Failed),
+        (json!(false), JobStateName::Failed),
+        (json!("true"), JobStateName::Failed),
+        (json!(true), JobStateName::Queued),
+    ] {
+        let told = again.clone();
+        let service = Service::start(move |asked| match asked.method.as_str() {
+            "POST" => reply(202, json!({ "id": "r-1", "state": "queued" })),
+            _ => reply(200, json!({ "id": "r-1", "state": "broken", "again": told })),
+        });
+        let world = World::new(&file(&service).replace("read:\n", "read:\n  retryable: answer.body.again\n"));
+        let id = world.create(r#"{"scene":"forest"}"#, 8).await;
+        world.until_state(&id, JobStateName::AwaitingExternal).await;
+        assert_eq!(world.next_poll(&id).await.status(), OperationStatus::Failed);
+        assert_eq!(world.until_state(&id, state).await.attempt_count, 1, "{again}");
+    }
+}
+
 #[tokio::test]
 async fn submit_that_is_not_answered_in_time_names_its_limit() {
     let service = Service::start(|_| crate::service::Reply::Hang);

@@ -127,6 +127,23 @@ steps:
 "
     );
     come_to(PRESS, &steps).await;
+    // Nor is one that is fetched from elsewhere.
+    let fetched = PRESS.replace(", result: answer.body.result", "")
+        + "result: { url: 'https://press.example/jobs/1/result' }\n";
+    let steps = format!(
+        "
+steps:
+  - call: submit
+    exchange: [{{ request: {{ method: POST, url: 'https://press.example/jobs' }}, answer: {{ status: 200, body: {{ state: open }} }} }}]
+    then: {{ deferred: {{ retry_after: null, cancelable: false }} }}
+  - call: poll
+    exchange:
+      - {{ request: {{ method: GET, url: 'https://press.example/jobs/1' }}, answer: {{ status: 200, body: {{ state: done }} }} }}
+      - {{ request: {{ method: GET, url: 'https://press.example/jobs/1/result' }}, answer: {{ status: 200, body: {{ leaves: 12 }} }} }}
+    then: {failed}
+"
+    );
+    come_to(&fetched, &steps).await;
 }
 
 // conforms: O98

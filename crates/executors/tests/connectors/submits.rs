@@ -327,6 +327,7 @@ async fn work_that_is_done_at_once_has_its_result_fetched_where_the_file_says() 
     assert_eq!(world.result(&done), json!({ "frames": 9 }));
 }
 
+// conforms: O12
 #[tokio::test]
 async fn a_sync_only_service_that_goes_on_with_the_work_breaks_its_contract_and_is_not_forgotten() {
     let service = Service::start(|_| reply(202, json!({ "state": "rendering" })));
@@ -342,7 +343,7 @@ async fn a_sync_only_service_that_goes_on_with_the_work_breaks_its_contract_and_
     assert_eq!(world.operation(&id).orphan(), Some(OrphanReason::SubmitOutcomeUnknown));
 }
 
-// conforms: O26 O27
+// conforms: O26 O27 O36
 #[tokio::test]
 async fn a_service_that_has_no_time_says_when_and_is_heard_within_the_host_s_bounds() {
     // What the job's own policy waits at least and at most before a second attempt.

@@ -159,6 +159,7 @@ fn routes_of_the_rfc_run_as_they_stand_there_and_every_turn_asks_for_a_tool_or_i
     verify(dir.path());
 }
 
+// conforms: D57
 #[test]
 fn what_an_agent_sets_is_carried_over_every_hop_into_other_pipelines_and_no_payload_changes_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -285,12 +286,12 @@ fn answer_to_what_nobody_waits_for_is_ignored_and_what_is_published_carries_what
     assert!(crate::given::stderr(&refused).contains("correlation"), "{}", crate::given::stderr(&refused));
 }
 
-/// An agent that is its own tool, and writes down when each of its processes begins and ends.
+/// An agent that is its own tool, and writes down which job it does when each of its processes begins and ends.
 const SOLO: &str = r#"#!/usr/bin/env python3
 import json, pathlib, sys, time
 request = json.load(sys.stdin)
 log = (pathlib.Path(__file__).parent / "log").open("a", buffering=1)
-log.write("begin\n")
+log.write(f"begin {request['job_id']}\n")
 time.sleep(0.05)
 context = request["context"]
 if context["ductile_step_id"] == "act":
@@ -300,7 +301,7 @@ else:
     ask = {"type": "agentic.tool_request.solo", "payload": {"run_id": "R1", "step": step, "tool": "solo"}}
     done = {"type": "agent.completed", "payload": {"run_id": "R1", "steps_taken": step - 1}}
     events = [ask if step <= 2 else done]
-log.write("end\n")
+log.write(f"end {request['job_id']}\n")
 json.dump({"status": "ok", "result": "turn", "events": events}, sys.stdout)
 "#;
 
@@ -326,5 +327,12 @@ pipelines:
     });
     assert!(done.iter().all(|event| event["payload"]["steps_taken"] == 2), "{done:?}");
     let log = std::fs::read_to_string(dir.path().join("plugins/solo/log")).unwrap();
-    assert_eq!(log, "begin\nend\n".repeat(10), "both loops in one lane, one job after the other");
+    let jobs = json_of(dir.path(), &["jobs", "list"])["work"].clone();
+    let text = |job: &Value, field: &str| job[field].as_str().expect("it has it").to_owned();
+    let mut arrived: Vec<(String, String)> =
+        jobs.as_array().unwrap().iter().map(|job| (text(job, "created_at"), text(job, "job_id"))).collect();
+    arrived.sort();
+    assert_eq!(arrived.len(), 10, "{arrived:?}");
+    let expected: String = arrived.iter().map(|(_, id)| format!("begin {id}\nend {id}\n")).collect();
+    assert_eq!(log, expected, "both loops in one lane, one job after the other, in order of arrival");
 }

@@ -4,8 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use serde_json::json;
+
 use crate::config::copied;
 use crate::given::{Daemon, binary, expect, longhaul, stderr};
+use crate::handed_over::call;
 
 const RECIPE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/connectors/accepted-location.yaml");
 
@@ -166,6 +169,12 @@ fn connector_signed_by_a_listed_key_is_served() {
         let _daemon = Daemon::start_with(dir, &["--config", config]);
         let executors = expect(0, &longhaul(dir, &["executors"]));
         assert!(executors.contains("slow-service"), "{executors}");
+        // What a call is given says by which file, as its operator has written and signed it.
+        let body = json!({ "input": {}, "timing": { "mode": "async" } });
+        let (status, handle) = call(dir, "/v1/capabilities/slow-service/invoke", &body);
+        assert_eq!(status, 202, "{handle}");
+        let digest = format!("sha256:{}", store::sha256(SERVICE.as_bytes()));
+        assert_eq!(handle["extensions"]["catalog_digest"], digest);
     }
 }
 

@@ -115,11 +115,13 @@ fn plugin_that_never_reads_what_it_is_given_may_answer_all_the_same() {
     assert_eq!(ended(zoo.path(), &id, "completed")["summary"], "done");
 }
 
-// conforms: D3 D35 D39
+// conforms: D3 D12 D35 D39
 #[test]
 fn exit_codes_say_only_whether_it_failed_and_whether_it_is_tried_again() {
     for (body, code, attempts) in [
         (format!("{OK}; exit 1"), "plugin_error", 2),
+        (format!("{OK}; exit 98"), "plugin_error", 2),
+        (format!("{OK}; exit 99"), "plugin_error", 2),
         (r#"echo '{"status": "error", "error": "no paper"}'; exit 1"#.to_owned(), "plugin_error", 2),
         (r#"echo '{"status": "error", "error": "no", "retry": false}'"#.to_owned(), "plugin_retry_false", 1),
         ("exit 78".to_owned(), "exit_code_78", 1),

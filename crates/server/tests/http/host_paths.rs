@@ -11,7 +11,7 @@ async fn until(world: &World, handle: &serde_json::Value, word: &str) -> serde_j
     world.get(handle["status_href"].as_str().expect("what the test needs is there")).send().await.ok()
 }
 
-// conforms: R115
+// conforms: R115 O16 O17
 #[tokio::test]
 async fn host_route_takes_the_input_as_its_body_and_a_mode() {
     let world = working_world().await;
@@ -33,7 +33,11 @@ async fn host_route_takes_the_input_as_its_body_and_a_mode() {
         .await
         .problem(422, "invalid_request");
     world.post("/v1/host/capabilities/nobody", json!({})).send().await.problem(404, "not_found");
+    let jobs = || async { world.get("/jobs").send().await.ok()["work"].as_array().unwrap().len() };
+    let before = jobs().await;
     world.post("/v1/host/capabilities/echo?mode=deferred", json!({})).send().await.problem(422, "sync_only");
+    world.post("/v1/host/capabilities/defers_only", json!({})).send().await.problem(422, "async_only");
+    assert_eq!(jobs().await, before);
 }
 
 // conforms: R115
@@ -57,6 +61,10 @@ async fn handle_and_status_always_have_diagnostics() {
     assert_eq!(handle["diagnostics"], json!([]));
     let status = until(&world, &handle, "awaiting_external").await;
     assert_eq!(status["diagnostics"], json!([{ "code": "awaiting_external" }]));
+    let body = json!({ "timing": { "mode": "async" } });
+    let handle = world.post("/v1/capabilities/echo_either/invoke", body).send().await.value();
+    let status = until(&world, &handle, "completed").await;
+    assert_eq!(status["diagnostics"], json!([]), "nothing to say is an empty list");
 }
 
 // conforms: O131
@@ -77,7 +85,7 @@ async fn status_tells_the_code_of_what_it_waits_for_or_failed_with() {
     assert_eq!(status["diagnostics"], json!([{ "code": failed["state_reason"] }]));
 }
 
-// conforms: O131
+// conforms: O69 O131
 #[tokio::test]
 async fn operator_may_retry_what_failed_while_there_is_time() {
     let world = working_world().await;
@@ -188,6 +196,35 @@ async fn digest_of_the_catalog_entry_is_on_the_record_of_an_invoke() {
     }
     assert_eq!(digests[0], digests[1]);
     assert_ne!(digests[0], digests[2]);
+    // Whichever way it is invoked.
+    let directive = |id: &str, mode: &str| {
+        json!({
+            "schema": "sensorium-directive.v1", "schema/v": 1, "directive/id": id,
+            "directive/issued_at": "2026-01-01T00:00:00Z", "issuer": { "module_id": "intake" },
+            "action_id": "press", "parameters": {}, "timing": { "timeout_ms": 2_000, "mode": mode },
+        })
+    };
+    let directed = "/v1/capabilities/sensorium.directive.invoke/invoke";
+    for (path, body) in [
+        ("/v1/capabilities/press/invoke", json!({})),
+        ("/v1/capabilities/press/invoke", json!({ "timing": { "mode": "async" } })),
+        ("/v1/host/capabilities/press", json!({})),
+        ("/v1/host/capabilities/press?mode=deferred", json!({})),
+        (directed, directive("d-1", "sync")),
+        (directed, directive("d-2", "async")),
+    ] {
+        let answer = world.post(path, body).send().await.value();
+        let job = answer["outcome/id"].as_str().or_else(|| answer["audit/outcome-ref"].as_str()).unwrap();
+        let facts = world.get(&format!("/jobs/{job}/facts")).send().await.ok();
+        let digest = &facts["facts"][0]["payload"]["created"]["spec"]["catalog_digest"];
+        assert!(digest.as_str().is_some_and(|digest| digest.starts_with("sha256:")), "{path}: {facts}");
+        digests.push(digest.as_str().unwrap().to_owned());
+        if path == directed {
+            let outcome = world.get(&format!("/v1/sensorium/outcomes/{job}")).send().await.ok();
+            assert_eq!(outcome["catalog/digest"], *digest);
+        }
+    }
+    assert!(digests[3..].iter().all(|digest| *digest == digests[3]), "{digests:?}");
 }
 
 // conforms: L95

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use server::ServerLimits;
 
 use crate::given::{
-    Answer, Call, World, assert_fits, working_world, working_world_with, world, world_with_policy,
+    Answer, BEGUN, Call, World, assert_fits, working_world, working_world_with, world, world_with_policy,
 };
 
 fn invoke<'a>(world: &'a World, executor: &str, mode: &str, input: Value) -> Call<'a> {
@@ -53,9 +53,8 @@ async fn call_that_goes_on_is_answered_with_a_bounded_handle_at_once() {
     let job = handle["audit/outcome-ref"].as_str().unwrap();
     assert_eq!(id, format!("deferred:defers-only:{}", job.strip_prefix("work-").unwrap()));
     assert_eq!(handle["extensions"]["capability_id"], "defers_only");
-    assert!(
-        handle["extensions"]["attempt_no"].is_u64() && handle["extensions"]["owner_module_id"].is_string()
-    );
+    assert_eq!(handle["extensions"]["owner_module_id"], "builtin");
+    assert_eq!(handle["extensions"]["attempt_no"], 0);
     let status = world.status(job).await;
     assert_eq!((&status["state"], &status["correlation_id"]), (&json!("queued"), &json!("order-9")));
     assert_eq!(status["title"], "defers_only", "people find it in a list");
@@ -179,6 +178,7 @@ async fn call_that_cannot_be_understood_is_refused_and_writes_nothing() {
         json!({ "inputs": 1 }),
         json!({ "timing": { "mode": "later" } }),
         json!({ "timing": { "mode": "async", "every_seconds": 1 } }),
+        json!({ "timing": { "mode": "async" }, "retry_after_seconds": 1 }),
         json!({ "timing": { "mode": "async", "timeout_ms": 0 } }),
         json!({ "timing": { "mode": "async" }, "deadline_at": "soon" }),
         json!({ "timing": { "mode": "async" }, "causal/context": { "schema": "causal-context.v1" } }),
@@ -251,6 +251,34 @@ async fn call_that_takes_too_long_is_stopped_and_has_failed() {
     let call = world.post("/v1/capabilities/stays/invoke", body).send();
     let answer = tokio::time::timeout(std::time::Duration::from_secs(30), call).await;
     assert_eq!(answer.expect("it is answered in time").ok()["error"]["code"], "action-timeout");
+}
+
+// conforms: O11
+#[tokio::test]
+async fn call_whose_job_is_cancelled_or_expires_meanwhile_has_failed() {
+    for (end, code) in [("cancelled", "enough"), ("expired", "expired")] {
+        let world = working_world().await;
+        let body = json!({ "deadline_at": "2026-01-01T00:00:02Z" });
+        let call = world.post("/v1/capabilities/stays/invoke", body).send();
+        let interrupt = async {
+            BEGUN.acquire().await.expect("it is never closed").forget();
+            let list = world.get("/jobs?view=summary").send().await.ok();
+            let job = list["work"][0]["job_id"].as_str().expect("it was accepted").to_owned();
+            if end == "expired" {
+                world.clock.advance_seconds(2);
+            } else {
+                let path = format!("/jobs/{job}/cancel");
+                world.post(&path, json!({ "reason": "enough" })).send().await.ok();
+            }
+            job
+        };
+        let (answer, job) = tokio::join!(call, interrupt);
+        let answer = answer.ok();
+        assert_eq!((&answer["status"], &answer["outcome/id"]), (&json!("failed"), &json!(job)));
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        assert!(answer.get("result").is_none(), "{answer}");
+        assert_eq!(world.status(&job).await["state"], end);
+    }
 }
 
 #[tokio::test]
@@ -345,7 +373,7 @@ async fn what_is_over_the_host_s_limits_is_sent_away_and_never_accepted() {
     accepted(&invoke(&world, "defers", "async", input).send().await);
 }
 
-// conforms: O19 O36 O38 O39 O40 O91
+// conforms: O19 O36 O38 O39 O40 O41 O91
 #[tokio::test]
 async fn what_an_executor_wishes_counts_only_within_what_the_host_grants() {
     let world = world().await;
@@ -369,6 +397,16 @@ async fn handle_on_what_the_host_does_not_stop_says_why() {
     let handle = accepted(&invoke(&world, "defers", "async", json!({})).send().await);
     assert_eq!(handle["cancel/unavailable-reason"], "denied by the host's policy");
     assert!(handle.get("cancel_href").is_none());
+}
+
+// conforms: O92
+#[tokio::test]
+async fn handle_that_does_not_fit_its_schema_does_not_leave() {
+    let world = world().await;
+    // Its executor says that it cannot be stopped, and gives an empty reason.
+    let answer = invoke(&world, "brakeless_without_a_reason", "async", json!({})).send().await;
+    answer.problem(500, "internal");
+    assert!(!answer.body.contains("deferred-operation.v1"), "{}", answer.body);
 }
 
 #[tokio::test]

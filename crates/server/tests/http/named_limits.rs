@@ -62,13 +62,18 @@ fn named(limit: &Value) -> (&str, &str, &str) {
     (text("limit"), text("value"), text("whose"))
 }
 
-// conforms: O91
+// conforms: O44 O91
 #[tokio::test]
 async fn handle_that_expires_names_max_ttl_seconds() {
     let world = working_world().await;
-    let handle = deferred(&world, "defers", json!({ "ends": "never" })).await;
+    // The time of the call itself is not that of the work outside.
+    let timing = json!({ "mode": "async", "timeout_ms": 1_000 });
+    let body = json!({ "input": { "ends": "never" }, "timing": timing });
+    let handle = world.post("/v1/capabilities/defers/invoke", body).send().await.value();
     world.until(job_of(&handle), "awaiting_external").await;
-    world.clock.advance_seconds(900);
+    world.clock.advance_seconds(899);
+    assert_eq!(world.status(job_of(&handle)).await["state"], "awaiting_external");
+    world.clock.advance_seconds(1);
     world.until(job_of(&handle), "expired").await;
     let limit = limit_of(&world, job_of(&handle)).await;
     assert_eq!(named(&limit), ("max_ttl_seconds", "900 s", "host default"));
@@ -250,7 +255,7 @@ async fn work_past_the_word_of_its_service_names_fail_after() {
     assert_eq!(named(&limit_of(&world, &job).await), ("fail_after", &*end, "connector"));
 }
 
-// conforms: O91
+// conforms: O19 O91
 #[tokio::test]
 async fn handle_past_its_connectors_wish_names_preferred_max_ttl() {
     let world = working_world().await;

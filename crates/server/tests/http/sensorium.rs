@@ -66,7 +66,7 @@ async fn until(world: &World, operation: &Value, word: &str) -> Value {
     panic!("it never became {word}");
 }
 
-// conforms: O15 O18 O20 O107
+// conforms: O13 O15 O18 O20 O73 O107
 #[tokio::test]
 async fn one_capability_takes_both_modes_and_every_result_names_its_outcome() {
     let world = working_world().await;
@@ -112,7 +112,7 @@ async fn one_capability_takes_both_modes_and_every_result_names_its_outcome() {
     assert_eq!(record["audit/store"], json!({ "kind": "ledger", "href": format!("/jobs/{job}/facts") }));
 }
 
-// conforms: O16 O17 O107
+// conforms: O16 O17 O107 O129
 #[tokio::test]
 async fn mode_that_the_entry_does_not_allow_is_rejected_and_written_down_once() {
     let world = working_world().await;
@@ -214,6 +214,16 @@ async fn what_is_no_directive_is_a_bad_request_and_leaves_nothing() {
     late["causal/context"] = json!({ "schema": "causal-context.v1" });
     invoke(&world, &late).await.problem(422, "invalid_request");
     assert!(jobs(&world).await.is_empty());
+    // The root is open: what says how often it is asked there is not heeded.
+    let mut wish = directive("d-1", "press", "async", json!({}));
+    wish["retry_after_seconds"] = json!(1);
+    wish["fail_after_seconds"] = json!(86_400);
+    wish["deferred_profile"] = json!({ "preferred_retry_after_seconds": 1, "preferred_max_ttl_seconds": 60 });
+    let handle = invoke(&world, &wish).await.value();
+    assert_eq!(
+        (&handle["retry_after_seconds"], &handle["expires_at"]),
+        (&json!(5), &json!("2026-01-01T00:15:00.000000+00:00"))
+    );
 }
 
 // conforms: O76 O107 O109
@@ -280,7 +290,7 @@ async fn rejected_stays_rejected_whatever_is_done_with_its_job() {
     }
 }
 
-// conforms: O1 O44
+// conforms: O1 O44 O107
 #[tokio::test]
 async fn directive_that_is_not_over_in_time_has_timed_out() {
     let world = working_world().await;
@@ -312,6 +322,12 @@ async fn directive_that_is_not_over_in_time_has_timed_out() {
         (&deferred["status"], &deferred["diagnostics"][0]["code"]),
         (&json!("failed"), &json!("deferred-not-allowed"))
     );
+    for result in [&over, &failed, &deferred] {
+        assert_fits("sensorium-directive-result.v1", result);
+        assert_eq!(result["observation/ids"], json!([]));
+        outcome(&world, &result["outcome/id"]).await;
+    }
+    assert_eq!(jobs(&world).await.len(), 3, "one record each");
 }
 
 // conforms: O61 O102
@@ -337,9 +353,13 @@ async fn operation_is_asked_about_and_stopped_by_its_handle() {
         named(&world, "operation.status", body.clone()).send().await.problem(status, code);
         named(&world, "operation.cancel", body).send().await.problem(status, code);
     }
-    for (ends, word) in
-        [("completed", "completed"), ("failed", "failed"), ("timed_out", "timed-out"), ("unknown", "unknown")]
-    {
+    for (ends, word) in [
+        ("completed", "completed"),
+        ("failed", "failed"),
+        ("timed_out", "timed-out"),
+        ("expired", "expired"),
+        ("unknown", "unknown"),
+    ] {
         let wish = directive(ends, "render.cover", "async", json!({ "ends": ends }));
         until(&world, &invoke(&world, &wish).await.value()["operation/id"], word).await;
     }

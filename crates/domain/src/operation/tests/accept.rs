@@ -55,6 +55,7 @@ fn nothing_that_happens_later_changes_what_an_operation_belongs_to() {
     }
 }
 
+// conforms: O36 O38 O40 O41
 #[test]
 fn the_hints_of_the_service_are_clamped() {
     let new = NewOperation {

@@ -79,6 +79,7 @@ fn interval_and_hint_are_those_of_the_newest_fact_that_carried_them() {
     assert_eq!((newer.interval_seconds, newer.progress_hint.as_deref()), (2, Some("page 4")));
 }
 
+// conforms: O36 O38
 #[test]
 fn a_hint_of_a_poll_is_clamped() {
     for (asked, granted) in [(0, 1), (-3, 1), (99_999, 300), (i64::MAX, 300), (i64::MIN, 1)] {
@@ -127,6 +128,7 @@ fn an_open_operation_is_due_its_interval_after_the_newest_poll_or_else_its_dispa
     assert_eq!(over.attention(Retention::DEFAULT).due_at, Some(kept_until));
 }
 
+// conforms: O8 O41
 #[test]
 fn a_later_poll_may_shorten_the_life_and_never_lengthen_it() {
     let gives_up = |seconds| {
@@ -140,6 +142,10 @@ fn a_later_poll_may_shorten_the_life_and_never_lengthen_it() {
     for seconds in [60, 61, 800, 99_999, i64::MAX] {
         let after = check(&shortened, gives_up(seconds), polled(polled_again_in(5))).unwrap();
         assert_eq!(after.expires_at, NOW.plus_seconds(60));
+    }
+    for seconds in [900, 99_999, i64::MAX] {
+        let after = check(&[accepted()], gives_up(seconds), polled(polled_again_in(5))).unwrap();
+        assert_eq!(after.expires_at, EXPIRES_AT);
     }
 }
 

@@ -84,6 +84,7 @@ fn events_of_an_error_are_discarded_and_it_may_be_tried_again_unless_it_says_oth
     ));
 }
 
+// conforms: D12
 #[test]
 fn what_is_not_one_object_of_the_contract_is_no_answer() {
     for (stdout, told) in [

@@ -113,7 +113,7 @@ async fn filled(copies: usize) -> (Zoo, BTreeMap<JobId, Manner>) {
     (zoo, jobs)
 }
 
-// conforms: O35 O36 O76 O82
+// conforms: O35 O36 O45 O76 O81 O82
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_manner_comes_to_its_one_written_outcome_in_time_and_within_the_bounds() {
     let copies = std::env::var(COPIES_VARIABLE).map_or(COPIES, |copies| copies.parse().unwrap());

@@ -130,14 +130,24 @@ mod tests {
             vec![("retry_after_seconds", Some(json!(0)))],
             vec![("retry_after_seconds", Some(json!(3_601)))],
             vec![("expires_at", Some(json!("soon")))],
-            vec![("expires_at", None)],
-            vec![("created_at", None)],
         ] {
             assert!(!fits(Document::Operation, &with(operation(), &unfit)), "{unfit:?}");
         }
+        for required in [
+            "schema",
+            "schema/v",
+            "status",
+            "operation/id",
+            "operation/kind",
+            "retry_after_seconds",
+            "created_at",
+            "expires_at",
+        ] {
+            assert!(!fits(Document::Operation, &with(operation(), &[(required, None)])), "{required}");
+        }
     }
 
-    // conforms: O29 O72 O103
+    // conforms: O29 O72 O74 O92 O103
     #[test]
     fn statuses_fit_their_schema_or_do_not_leave() {
         assert!(fits(Document::Status, &status()));
@@ -152,6 +162,10 @@ mod tests {
             vec![("status", Some(json!("deferred")))],
             vec![("status", Some(json!("timed_out")))],
             vec![("updated_at", None)],
+            vec![("operation/id", Some(json!("deferred:Echo:1")))],
+            vec![("operation/kind", Some(json!("json_e_flow.step")))],
+            vec![("retry_after_seconds", Some(json!(0)))],
+            vec![("retry_after_seconds", Some(json!(3_601)))],
             vec![("attempt_no", Some(json!(1)))],
             vec![("diagnostics", Some(json!(["text"])))],
         ] {

@@ -42,6 +42,7 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
         ("modest", Arc::new(Defers)),
         ("submits", Arc::new(Submits { brake: Brake::Fitted })),
         ("brakeless", Arc::new(Submits { brake: Brake::Missing })),
+        ("brakeless_without_a_reason", Arc::new(Submits { brake: Brake::MissingWithoutReason })),
         ("slow", Arc::new(Slow { command: None })),
         ("slow_plugin", Arc::new(Slow { command: Some("handle") })),
         ("says_timeout", Arc::new(SaysTimeout)),
@@ -51,9 +52,14 @@ pub fn all() -> Vec<(&'static str, Arc<dyn Specialist>)> {
 /// How each may be invoked.
 pub fn modes(name: &str) -> Modes {
     let support = match name {
-        "never_taken" | "echo_either" | "stays_either" | "defers" | "press" | "submits" | "brakeless" => {
-            ModeSupport::Either
-        }
+        "never_taken"
+        | "echo_either"
+        | "stays_either"
+        | "defers"
+        | "press"
+        | "submits"
+        | "brakeless"
+        | "brakeless_without_a_reason" => ModeSupport::Either,
         "defers_only" | "Shouts" | "render.cover" | "asks_operators" => ModeSupport::AsyncOnly,
         _ => ModeSupport::default(),
     };
@@ -255,6 +261,7 @@ fn hints(script: &Value, outside: &Outside) -> PollHints {
 enum Brake {
     Fitted,
     Missing,
+    MissingWithoutReason,
 }
 
 /// Gives the work to a service under an intent. With `slowly` in its input the service takes it once the test says so.
@@ -297,7 +304,11 @@ impl Specialist for Submits {
     }
 
     fn not_cancelable_because(&self) -> Option<String> {
-        (self.brake == Brake::Missing).then(|| "the press has no brake".to_owned())
+        match self.brake {
+            Brake::Fitted => None,
+            Brake::Missing => Some("the press has no brake".to_owned()),
+            Brake::MissingWithoutReason => Some(String::new()),
+        }
     }
 }
 
