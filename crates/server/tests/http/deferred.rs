@@ -80,7 +80,7 @@ async fn handle_is_found_raw_and_encoded_and_under_its_alias_and_nothing_else_is
     }
 }
 
-// conforms: O29 O32 O33 O34 O35 O69 O72 O92 O103
+// conforms: O29 O31 O32 O33 O34 O35 O44 O69 O72 O92 O103
 #[tokio::test]
 async fn every_end_has_its_own_word() {
     let world = working_world().await;
@@ -156,10 +156,7 @@ async fn operators_see_where_it_is_and_digests_in_place_of_what_is_private() {
     assert_eq!((&shown["status"], &shown["attempts"]), (&json!("running"), &json!(0)));
     assert_eq!(shown["allowed_actions"], json!(["poll", "cancel"]));
     assert_eq!((&shown["owner_module_id"], &shown["capability_id"]), (&json!("builtin"), &json!("defers")));
-    assert_eq!(
-        (&shown["created_at"], &shown["expires_at"]),
-        (&handle["created_at"], &handle["expires_at"])
-    );
+    assert_eq!((&shown["created_at"], &shown["expires_at"]), (&handle["created_at"], &handle["expires_at"]));
     assert!(shown["next_retry_at"].as_str() > shown["created_at"].as_str(), "{shown}");
     assert_eq!(shown["last_diagnostic"], json!({ "code": "awaiting_external" }));
     // What is shown is the digest of what is kept.
