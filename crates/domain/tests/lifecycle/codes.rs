@@ -71,9 +71,26 @@ fn every_code_is_in_snake_case_and_names_one_refusal() {
     let codes: BTreeSet<&str> = refusals.iter().map(Refusal::code).collect();
     assert_eq!(codes.len(), refusals.len(), "{codes:?}");
     for code in codes {
-        let words =
-            code.split('_').all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase()));
-        assert!(words, "{code}");
+        assert!(is_in_snake_case(code), "{code}");
+    }
+}
+
+fn is_in_snake_case(code: &str) -> bool {
+    code.split('_').all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase()))
+}
+
+/// Longer than any reason of ours.
+const LONG_REASON_BYTES: usize = 40;
+
+// conforms: R59
+#[test]
+fn every_state_reason_is_a_short_code() {
+    let reasons = walk::state_reasons();
+    for reason in &reasons {
+        assert!(is_in_snake_case(reason) && reason.len() < LONG_REASON_BYTES, "{reason}");
+    }
+    for known in ["cancel_requested", "deadline_elapsed", "attempt_failed", "runner_interrupted"] {
+        assert!(reasons.contains(known), "{known}: {reasons:?}");
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use domain::job::{self, JobCommand};
+use domain::job::{self, Job, JobCommand, JobFact};
 use domain::operation::{self, OperationCommand};
-use domain::{Decision, JobId, Refusal};
+use domain::{Decision, JobId, Refusal, Timestamp};
 
 use crate::job_situations::{NOW, new_job};
 use crate::{job_commands, job_situations, operations};
@@ -128,7 +128,7 @@ pub(crate) fn jobs() -> Walk {
 
 fn on_no_job(order: &job_commands::Order) -> Cell {
     let id = JobId::new("work-1");
-    let any = job::Job::new(id.clone(), &new_job(), NOW);
+    let any = Job::new(id.clone(), &new_job(), NOW);
     let command: JobCommand = (order.command)(&any);
     cell(job::decide_new(&id, &command, order.at), |_| "queued")
 }
@@ -136,12 +136,30 @@ fn on_no_job(order: &job_commands::Order) -> Cell {
 fn on_job(situation: &job_situations::Situation, order: &job_commands::Order) -> Cell {
     let command = (order.command)(&situation.job);
     cell(job::decide(&situation.job, &command, order.at), |facts| {
-        let mut after = situation.job.clone();
-        for fact in facts {
-            job::apply(&mut after, fact, order.at).expect("a decided fact folds");
-        }
-        after.state.name().as_str()
+        after(&situation.job, facts, order.at).state.name().as_str()
     })
+}
+
+fn after(job: &Job, facts: &[JobFact], at: Timestamp) -> Job {
+    let mut after = job.clone();
+    for fact in facts {
+        job::apply(&mut after, fact, at).expect("a decided fact folds");
+    }
+    after
+}
+
+/// Every reason that a job has after some command, where no executor gave one of its own.
+pub(crate) fn state_reasons() -> BTreeSet<String> {
+    let mut reasons = BTreeSet::new();
+    for order in job_commands::topics().iter().flat_map(|topic| &topic.orders) {
+        for situation in job_situations::all() {
+            let command = (order.command)(&situation.job);
+            if let Decision::Facts { facts, .. } = job::decide(&situation.job, &command, order.at) {
+                reasons.extend(after(&situation.job, &facts, order.at).state_reason);
+            }
+        }
+    }
+    reasons
 }
 
 pub(crate) fn operations() -> Walk {

@@ -39,12 +39,15 @@ async fn failed_work_runs_again_and_keeps_its_first_attempt() {
             _ => Produced::Completed(Output::default()),
         }
     })]);
-    let id = given.create(job("moody")).await;
-    given.until(&id, JobStateName::Failed).await;
-    assert_eq!(run(&given, &id, Trigger::Retry).await, Ok(JobStateName::Completed));
-    let job = given.load(&id).await;
-    let ends: Vec<_> = job.attempts.iter().map(|attempt| attempt.end.as_ref().map(|end| end.state)).collect();
-    assert_eq!(ends, [Some(JobStateName::Failed), Some(JobStateName::Completed)]);
+    for trigger in [Trigger::Run, Trigger::Retry] {
+        let id = given.create(job("moody")).await;
+        given.until(&id, JobStateName::Failed).await;
+        assert_eq!(run(&given, &id, trigger).await, Ok(JobStateName::Completed));
+        let job = given.load(&id).await;
+        let ends: Vec<_> =
+            job.attempts.iter().map(|attempt| attempt.end.as_ref().map(|end| end.state)).collect();
+        assert_eq!(ends, [Some(JobStateName::Failed), Some(JobStateName::Completed)]);
+    }
 }
 
 // conforms: R17

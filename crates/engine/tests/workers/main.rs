@@ -469,6 +469,7 @@ async fn a_stop_waits_for_what_ends_by_itself_and_hands_back_the_rest() {
     assert_eq!(done.attempt_count, 2);
 }
 
+// conforms: R40
 #[tokio::test]
 async fn delivered_work_of_which_nobody_hears_again_is_found_when_its_lease_ends() {
     let given = Given::new([scripted("courier", 1, |_, _| async { Produced::Delivered })]);

@@ -131,6 +131,10 @@ async fn a_service_that_does_not_hear_the_cancel_is_asked_again() {
         let job = world.job(&id);
         assert_eq!(job.state.name(), JobStateName::AwaitingExternal);
         assert_eq!(job.state_reason.as_deref(), Some("cancel_requested"));
+        let facts = world.store.facts_of(&id.into(), 0, 100).await.unwrap();
+        let requests =
+            facts.iter().filter(|fact| matches!(fact.fact, Fact::Job(JobFact::CancelRequested { .. })));
+        assert_eq!(requests.count(), 1, "{facts:?}");
     }
 }
 

@@ -25,17 +25,17 @@ fn killed_daemon_shows_the_same_jobs_and_results() {
     });
     let update =
         |id: &str, report: Value| send(dir.path(), &daemon, "PATCH", &format!("/jobs/{id}"), &report);
-    let create = |body: &Value| {
-        send(dir.path(), &daemon, "POST", "/jobs", body)["job_id"].as_str().expect("it has an id").to_owned()
+    let create = |route: &str, body: &Value| {
+        send(dir.path(), &daemon, "POST", route, body)["job_id"].as_str().expect("it has an id").to_owned()
     };
-    let open = create(&given);
+    let open = create("/jobs", &given);
     update(
         &open,
         json!({ "state": "running", "phase": "inking", "progress": { "page": 6 }, "progress_note": "half of it" }),
     );
     let cancel = json!({ "requested_by_peer_id": "peer-ada", "reason": "changed my mind" });
     send(dir.path(), &daemon, "POST", &format!("/jobs/{open}/cancel"), &cancel);
-    let over = create(&json!({ "title": "Fold it" }));
+    let over = create("/work", &json!({ "title": "Fold it" }));
     update(
         &over,
         json!({ "state": "failed", "state_reason": "no_paper", "result_summary": "6 pages", "result_data": { "pages": 6 },

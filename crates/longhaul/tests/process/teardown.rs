@@ -1,7 +1,7 @@
 //! A cancel is written down before anyone is told, told before anything is torn down, and ends with what was observed.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::RecordId;
 use domain::job::{CancelCause, CancelRecipient, CancelTry, JobFact, JobStateName, Release};
@@ -24,22 +24,30 @@ fn cancel_requested(facts: &[JobFact]) -> bool {
     facts.iter().any(|fact| matches!(fact, JobFact::CancelRequested { .. }))
 }
 
+fn cancelled(facts: &[JobFact]) -> bool {
+    facts.iter().any(|fact| matches!(fact, JobFact::Cancelled(_)))
+}
+
 /// The command says when TERM reaches it; at that moment the request must stand in the ledger, and nothing be over.
 // conforms: R75 R76
 #[tokio::test]
 async fn cancel_is_on_the_ledger_before_term_reaches_the_command_and_the_end_is_what_was_observed() {
-    let given = Given::with(|settings| settings.grace = Duration::from_secs(3));
+    let grace = Duration::from_secs(3);
+    let given = Given::with(|settings| settings.grace = grace);
     let mut lifeline = Lifeline::in_dir(given.dir());
     let stubborn = "trap 'echo term >&9' TERM; echo up >&9; while :; do sleep 0.01; done";
     let id = given.start_script(&lifeline.script(stubborn)).await;
     assert_eq!(lifeline.said().await, "up");
     assert!(!cancel_requested(&facts(&given, &id).await));
+    let asked_at = Instant::now();
     given.cancel(&id).await;
     assert_eq!(lifeline.said().await, "term", "it was killed without being asked first");
     let at_term = facts(&given, &id).await;
     assert!(cancel_requested(&at_term), "{at_term:?}");
+    assert!(!cancelled(&at_term), "it lives still: {at_term:?}");
     // The bounded wait is over: it ignored TERM and is killed, with all of its tree.
     lifeline.ended().await;
+    assert!(asked_at.elapsed() >= grace, "it was killed before its time was over: {:?}", asked_at.elapsed());
     let ended = given.ended(&id).await;
     assert_eq!(ended.job.state.name(), JobStateName::Cancelled);
     let after = facts(&given, &id).await;

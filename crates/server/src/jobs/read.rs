@@ -8,7 +8,7 @@ use domain::job::{Job, JobFact, JobState};
 use domain::{BodyRef, Fact};
 use serde_json::json;
 use serde_json::value::RawValue;
-use store::{StoredFact, fact_kind};
+use store::{StoreError, StoredFact, fact_kind};
 
 use super::visible::{Visible, visible_job};
 use super::why::ended_by_limits;
@@ -21,8 +21,10 @@ use crate::reply::Reply;
 use crate::request_context::RequestContext;
 use crate::server::Server;
 
-/// The newest facts of a job among which its end is looked for: notes may follow it.
-const FACTS_LOOKED_AT: u8 = 50;
+/// Facts of a job that are read at once when its end is looked for.
+const FACTS_PER_READ: u8 = 50;
+/// How often older facts are read until the end is found: notes may follow it.
+const MAX_READS_FOR_END: usize = 40;
 
 pub(crate) async fn read_status(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
     let visible = visible_job(server, &asked).await?;
@@ -85,15 +87,9 @@ async fn observed(
 ) -> Result<Cow<'static, RawValue>, Problem> {
     let job = visible.job();
     let viewer = asked.principal.reporter();
-    let after = visible.version().saturating_sub(FACTS_LOOKED_AT.into());
-    let facts = server.store().facts_of(visible.id(), after, FACTS_LOOKED_AT.into()).await;
-    let facts = facts.map_err(|error| of_store(&error))?;
-    let is_end = |fact: &&StoredFact| job.completed_at == Some(fact.at) && is_end(&fact.fact);
-    let source_events: Vec<_> = facts
+    let end = end_fact(server, visible).await.map_err(|error| of_store(&error))?;
+    let source_events: Vec<_> = end
         .iter()
-        .rev()
-        .filter(is_end)
-        .take(1)
         .map(|fact| {
             json!({
                 "kind": fact_kind(&fact.fact),
@@ -139,6 +135,25 @@ async fn observed(
         "release_result": released(job),
     });
     Ok(end_provenance(job, bodies, &viewer, &observed))
+}
+
+/// The fact with which a job has ended, looked for from the newest one backwards.
+async fn end_fact(server: &Server, visible: &Visible) -> Result<Option<StoredFact>, StoreError> {
+    let completed_at = visible.job().completed_at;
+    let mut newest = visible.version();
+    for _ in 0..MAX_READS_FOR_END {
+        let after = newest.saturating_sub(FACTS_PER_READ.into());
+        let mut facts = server.store().facts_of(visible.id(), after, FACTS_PER_READ.into()).await?;
+        let end = facts.iter().rposition(|fact| completed_at == Some(fact.at) && is_end(&fact.fact));
+        if let Some(place) = end {
+            return Ok(Some(facts.swap_remove(place)));
+        }
+        if after == 0 {
+            break;
+        }
+        newest = after;
+    }
+    Ok(None)
 }
 
 /// Whether a fact is the end of a job.

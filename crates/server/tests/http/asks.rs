@@ -3,6 +3,7 @@
 use api::Role;
 use domain::ask::{DEFAULT_TTL_SECONDS, MAX_TTL_SECONDS};
 use serde_json::{Value, json};
+use store::Store;
 
 use crate::given::{Answer, World, world};
 
@@ -36,7 +37,7 @@ impl World {
     }
 }
 
-// conforms: R4
+// conforms: R3 R4
 #[tokio::test]
 async fn ask_opens_a_thread_with_a_correlation_id_and_an_ack_closes_it() {
     let world = world().await;
@@ -61,6 +62,7 @@ async fn ask_opens_a_thread_with_a_correlation_id_and_an_ack_closes_it() {
     world.ack("ask-0", json!({})).await.problem(404, "not_found");
     let bare = world.ask(json!({ "to_peer": "b-1", "text": "again?" })).await;
     assert_eq!(world.ack(&bare, json!({})).await.ok()["ask"]["close_reason"], "ack");
+    assert!(world.store.facts_after(0, 1).await.unwrap().is_empty(), "an ask is no work, and makes none");
 }
 
 // conforms: R115
@@ -83,7 +85,7 @@ async fn ack_names_its_ask_in_the_body() {
     ack(json!({ "message": "matt" })).await.problem(422, "invalid_request");
 }
 
-// conforms: R1 R3 R5 R6 R7 R37 R38 R58 R108 R109
+// conforms: R1 R3 R5 R6 R7 R37 R38 R58 R108
 #[tokio::test]
 async fn job_is_delivered_with_an_ask_whose_ack_confirms_receipt_and_never_touches_the_job() {
     let world = world().await;
@@ -114,7 +116,13 @@ async fn job_is_delivered_with_an_ask_whose_ack_confirms_receipt_and_never_touch
     assert_eq!(status["state"], "delivered");
     world.ack(correlation, json!({ "message": "done, I swear" })).await.ok();
     world.ack(correlation, json!({})).await.ok();
-    assert_eq!((world.status(&id).await, facts().await), (status, before), "the ack has touched the job");
+    // Nor does any other word of its peer or about the job.
+    let about = world.ask(json!({ "to_peer": "joan", "text": "cancel it", "job_id": id })).await;
+    let reply = json!({ "to_peer": "repow-a-1", "from_peer": "joan", "text": "done", "reply_to": about, "job_id": id });
+    let reply = world.ask(reply).await;
+    world.ack(&reply, json!({ "message": "completed" })).await.ok();
+    world.call("DELETE", "/peers/joan").send().await.ok();
+    assert_eq!((world.status(&id).await, facts().await), (status, before), "only a report moves the job");
     let listed = world.get(&format!("/asks?job_id={id}")).send().await.ok();
     assert_eq!(listed["asks"][0]["close_reason"], "ack_with_msg");
     let done = json!({ "attempt_id": attempt });
@@ -123,7 +131,7 @@ async fn job_is_delivered_with_an_ask_whose_ack_confirms_receipt_and_never_touch
     assert_eq!(ended["status"]["owner_peer_id"], "joan", "who had it last");
 }
 
-// conforms: R7
+// conforms: R7 R37
 #[tokio::test]
 async fn ask_of_an_attempt_that_is_over_is_not_pending_and_the_next_attempt_has_its_own() {
     let world = world().await;
@@ -138,6 +146,12 @@ async fn ask_of_an_attempt_that_is_over_is_not_pending_and_the_next_attempt_has_
     assert_eq!(world.status(&id).await["state"], "queued");
     let second = world.pull_for("peer-joan").await;
     assert_ne!(second["correlation_id"], first["correlation_id"]);
+    let status = world.status(&id).await;
+    assert_eq!(status["correlation_id"], second["correlation_id"], "the newest");
+    let both = json!([first["correlation_id"], second["correlation_id"]]);
+    assert_eq!(status["links"]["asks"], both);
+    let attempts = status["runner"]["attempts"].as_array().unwrap();
+    assert_eq!(json!([attempts[0]["correlation_id"], attempts[1]["correlation_id"]]), both);
     assert_eq!(world.pending("peer_id=peer-joan").await, [second["correlation_id"].as_str().unwrap()]);
     let unassigned = world.create(json!({})).await;
     let job = world.post("/jobs/next", json!({ "wait_seconds": 0 })).send().await.ok()["job"].clone();

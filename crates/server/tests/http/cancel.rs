@@ -3,7 +3,7 @@
 use domain::policy::{CancelPolicy, HostPolicy, KindOverride};
 use serde_json::{Value, json};
 
-use crate::given::{START_TEXT, TAKEN, UNDER_WAY, World, working_world, world, world_with_policy};
+use crate::given::{START, START_TEXT, TAKEN, UNDER_WAY, World, working_world, world, world_with_policy};
 
 /// Whether anything was sent, and the two words for it.
 fn told(status: &Value) -> (bool, &str, &str) {
@@ -43,6 +43,23 @@ async fn kinds(world: &World, id: &str) -> Vec<String> {
     facts.as_array().expect("what the test needs is there").iter().map(kind).collect()
 }
 
+/// Who asked a job to stop, and why, as its facts say.
+async fn requests(world: &World, id: &str) -> Vec<Value> {
+    let facts = world.get(&format!("/jobs/{id}/facts")).send().await.ok()["facts"].clone();
+    let facts = facts.as_array().expect("what the test needs is there").iter();
+    let requests = facts.filter(|fact| fact["kind"] == "job.cancel_requested/1");
+    requests
+        .map(|fact| {
+            let request = &fact["payload"]["cancel_requested"];
+            json!({ "by": request["by"], "reason": request["reason"] })
+        })
+        .collect()
+}
+
+fn requested(by: &str, reason: &str) -> Value {
+    json!({ "by": by, "reason": reason })
+}
+
 // conforms: R68 R21
 #[tokio::test]
 async fn queued_job_is_cancelled_at_once_and_nobody_is_told() {
@@ -56,14 +73,18 @@ async fn queued_job_is_cancelled_at_once_and_nobody_is_told() {
     assert_eq!(status["cancel_requested_by_peer_id"], "ada");
     assert_eq!(status["cancellation_reason"], "changed my mind");
     assert_eq!(status["protocol_cancel"], json!(null));
+    assert_eq!(status["runner"], json!({}), "no executor had it");
+    assert_eq!(requests(&world, &id).await, [requested("ada", "changed my mind")]);
 }
 
-// conforms: R66 R71 R59
+// conforms: R66 R71 R59 R21
 #[tokio::test]
 async fn cancel_of_dispatched_work_is_pending_until_its_time_is_over() {
     let world = world().await;
     let (id, _) = world.delivered().await;
-    let status = world.post(&format!("/jobs/{id}/cancel"), json!({})).send().await.ok()["status"].clone();
+    let body = json!({ "requested_by_peer_id": "ada" });
+    let status = world.post(&format!("/jobs/{id}/cancel"), body).send().await.ok()["status"].clone();
+    assert_eq!(requests(&world, &id).await, [requested("ada", "cancel_requested")]);
     assert_eq!(
         (&status["state"], &status["state_reason"]),
         (&json!("delivered"), &json!("cancel_requested"))
@@ -71,7 +92,17 @@ async fn cancel_of_dispatched_work_is_pending_until_its_time_is_over() {
     assert_eq!(status["cancellation_reason"], "cancel_requested");
     assert_eq!(told(&status), (false, "unavailable", "no_heartbeat_yet"), "nobody was told yet");
     assert_eq!(status["provenance"]["protocol_cancel"], status["protocol_cancel"]);
-    world.clock.advance_seconds(30);
+    world.clock.advance_seconds(29);
+    // A job that is due now is attended to: whatever would have ended the other one had its turn.
+    let due = world.create(json!({ "expires_at": "2026-01-01T00:00:29.500000Z" })).await;
+    world.clock.set(START.plus_micros(29_500_000));
+    world.until(&due, "expired").await;
+    let status = world.status(&id).await;
+    assert_eq!(
+        (&status["state"], &status["state_reason"]),
+        (&json!("delivered"), &json!("cancel_requested"))
+    );
+    world.clock.set(START.plus_seconds(30));
     let status = world.until(&id, "cancelled").await;
     assert_eq!(status["state_reason"], "cancel_unconfirmed");
     assert_eq!(told(&status), (false, "unavailable", "no_heartbeat"));
@@ -90,12 +121,13 @@ async fn running_executor_is_told_and_its_word_ends_the_job() {
     assert_eq!(kinds(&world, &id).await.iter().filter(|kind| *kind == "job.cancel_tried/1").count(), 1);
 }
 
-// conforms: R73 R74 R114
+// conforms: R71 R73 R74 R114
 #[tokio::test]
 async fn protocol_cancel_says_sent_only_of_what_was_sent() {
     let world = working_world().await;
     let cancel = async |id: &str| {
-        let answer = world.post(&format!("/jobs/{id}/cancel"), json!({})).send().await.ok();
+        let body = json!({ "requested_by_peer_id": "ada", "reason": "too_dear" });
+        let answer = world.post(&format!("/jobs/{id}/cancel"), body).send().await.ok();
         answer["status"].clone()
     };
     let outside = async |executor: &str, input: Value| {
@@ -114,7 +146,7 @@ async fn protocol_cancel_says_sent_only_of_what_was_sent() {
     let status = told_otherwise(&world, &id, "not_sent_yet").await;
     assert_eq!(told(&status), (true, "failed", "protocol_cancel_failed"));
     assert_eq!(status["state_reason"], "cancel_requested");
-    assert!(kinds(&world, &id).await.contains(&"job.cancel_requested/1".to_owned()));
+    assert_eq!(requests(&world, &id).await, [requested("ada", "too_dear")]);
     // One that stops has confirmed it.
     let id = outside("submits", json!({ "ends": "never" })).await;
     cancel(&id).await;
@@ -170,7 +202,9 @@ async fn unmanaged_work_stays_pending_and_the_record_says_that_nobody_could_be_t
         for end in ["completed", "cancelled"] {
             let id = world.create(body.clone()).await;
             world.patch(&id, json!({ "state": "running" })).send().await.ok();
-            world.post(&format!("/jobs/{id}/cancel"), json!({})).send().await.ok();
+            let body = json!({ "requested_by_peer_id": "ada", "reason": "too_dear" });
+            world.post(&format!("/jobs/{id}/cancel"), body).send().await.ok();
+            assert_eq!(requests(&world, &id).await, [requested("ada", "too_dear")]);
             // Only its worker can stop it: no time limit says that it has.
             pass_the_time_limit(&world).await;
             let status = world.status(&id).await;
@@ -193,10 +227,11 @@ async fn unmanaged_work_stays_pending_and_the_record_says_that_nobody_could_be_t
 #[tokio::test]
 async fn late_cancel_changes_no_end_and_is_kept() {
     let world = world().await;
-    for end in ["completed", "failed", "unavailable", "expired"] {
+    for end in ["completed", "failed", "cancelled", "expired", "unavailable"] {
         let id = world.create(json!({})).await;
         world.patch(&id, json!({ "state": end, "state_reason": "as_it_was" })).send().await.ok();
         let before = world.status(&id).await;
+        assert_eq!((&before["state"], &before["cancel_requested"]), (&json!(end), &json!(false)));
         let mut answers = Vec::new();
         for by in ["ada", "eve"] {
             let body = json!({ "requested_by_peer_id": by, "reason": "too late" });

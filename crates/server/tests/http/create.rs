@@ -15,6 +15,10 @@ async fn created_job_is_queued_under_a_new_id_on_both_routes() {
         assert_eq!((id.len(), &id[..5], &id[17..18]), (5 + 32, "work-", "7"), "{id}");
         assert_eq!(answer["work_id"], id);
         assert_eq!(answer["status"]["state"], "queued");
+        assert_eq!(
+            (&answer["status"]["runner"], &answer["status"]["owner_peer_id"]),
+            (&json!({}), &json!(null))
+        );
         assert_eq!(answer["status"], world.status(id).await);
         assert_eq!(answer.as_object().unwrap().len(), 3);
     }
@@ -28,7 +32,8 @@ async fn every_field_that_is_given_comes_back() {
         "title": "Print „der Umschlag“", "kind": "print", "created_by_peer_id": "peer-ada",
         "owner_peer_id": "peer-grace", "assigned_peer_id": "repow-press-1", "repowire_session_id": "rw-session-1",
         "correlation_id": "ask-7", "circle": "press", "source_kind": "cli", "source_id": "7", "scope": "books",
-        "visibility": "private",
+        "visibility": "private", "deadline_at": "2026-02-01T00:00:00.000000+00:00",
+        "expires_at": "2026-03-01T00:00:00.000000+00:00",
     });
     let id = world.create(given.clone()).await;
     let status = world.status(&id).await;
@@ -217,13 +222,27 @@ async fn calendars_and_prompt_files_are_refused_with_their_reason() {
 #[tokio::test]
 async fn deadline_in_the_past_is_refused_and_one_that_passes_expires_the_job() {
     let world = world().await;
-    let past = json!({ "deadline_at": "2025-12-31T23:59:59Z" });
-    world.post("/jobs", past).send().await.problem(422, "deadline_elapsed");
-    let id = world.create(json!({ "expires_at": "2026-01-01T00:01:00Z" })).await;
-    assert_eq!(world.status(&id).await["expires_at"], "2026-01-01T00:01:00.000000+00:00");
-    world.clock.advance_seconds(60);
-    let status = world.until(&id, "expired").await;
-    assert_eq!(status["state_reason"], "deadline_elapsed");
+    for limit in ["deadline_at", "expires_at"] {
+        let past = json!({ limit: "2025-12-31T23:59:59Z" });
+        world.post("/jobs", past).send().await.problem(422, "deadline_elapsed");
+    }
+    let mut limited = Vec::new();
+    for limit in ["deadline_at", "expires_at"] {
+        // In the queue, and in the hands of somebody.
+        for executor in [json!(null), json!("hands_over")] {
+            let id = world.create(json!({ limit: "2026-01-01T00:00:50Z", "executor": executor })).await;
+            if executor != json!(null) {
+                world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
+            }
+            assert_eq!(world.status(&id).await[limit], "2026-01-01T00:00:50.000000+00:00");
+            limited.push(id);
+        }
+    }
+    world.clock.advance_seconds(50);
+    for id in &limited {
+        let status = world.until(id, "expired").await;
+        assert_eq!(status["state_reason"], "deadline_elapsed");
+    }
 }
 
 #[tokio::test]

@@ -30,7 +30,12 @@ async fn only_the_last_fifty_attempts_are_kept_whole_and_the_rest_are_counted() 
     let runner = world.status(&id).await["runner"].clone();
     assert_eq!(runner["attempt_count"], 53);
     assert_eq!(runner["attempts"].as_array().unwrap().len(), 50);
-    assert_eq!(runner["attempts"][0]["number"], 4);
+    for (attempt, number) in runner["attempts"].as_array().unwrap().iter().zip(4..) {
+        assert_eq!((&attempt["number"], &attempt["executor"]), (&json!(number), &json!("fails")));
+        // Nothing but the failure was heard of it.
+        assert_eq!((&attempt["status"], &attempt["delivery_state"]), (&json!("failed"), &json!("failed")));
+        assert_eq!(attempt["error"]["reason"], "out_of_paper");
+    }
 }
 
 // conforms: R60 R65

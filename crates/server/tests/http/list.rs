@@ -35,6 +35,7 @@ async fn list_is_filtered_by_state_owner_creator_session_and_circle_together() {
     )
     .await;
     world.patch(&jobs[2], json!({ "state": "running" })).send().await.ok();
+    assert_eq!(world.status(&jobs[3]).await["owner_peer_id"], json!(null), "nobody has it");
     for (query, expected) in [
         ("", vec![3, 2, 1, 0]),
         ("?owner_peer_id=a", vec![1, 0]),

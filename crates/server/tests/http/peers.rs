@@ -268,16 +268,29 @@ async fn cancel_is_told_to_nobody_who_only_looks_like_the_assigned_peer() {
     let alike =
         json!({ "peer_id": "peer-2", "display_name": "repow-a-1", "circle": "press", "path": "/srv/press" });
     world.register(alike).await;
+    // It lives: it does work of its own in the same folder and circle.
+    let own = world.create(json!({ "circle": "press", "path": "/srv/press" })).await;
+    let asked = json!({ "peer_id": "peer-2", "circle": "press", "paths": ["/srv/press"], "wait_seconds": 0 });
+    let (pulled, attempt) = world.pulled(asked.clone()).await;
+    assert_eq!(pulled, own);
+    world.beat(&own, &attempt).await;
     let body = json!({ "assigned_peer_id": "repow-a-1", "circle": "press", "path": "/srv/press" });
     let id = world.create(body).await;
     world.patch(&id, json!({ "state": "running" })).send().await.ok();
+    let facts = async || world.store.facts_after(0, 99).await.unwrap().len();
+    let before = facts().await;
     let status = world.post(&format!("/jobs/{id}/cancel"), json!({})).send().await.ok()["status"].clone();
     assert_eq!((&status["state"], &status["cancel_requested"]), (&json!("running"), &json!(true)));
+    assert_eq!(world.beat(&own, &attempt).await["cancel_requested"], false);
+    let foreign = world.tell(&id, "heartbeat", json!({ "attempt_id": attempt })).await;
+    foreign.problem(409, "stale_attempt");
+    assert_eq!(world.status(&id).await["protocol_cancel"], status["protocol_cancel"]);
     assert_eq!(status["protocol_cancel"]["status"], "unavailable");
-    assert_eq!(world.store.facts_after(0, 9).await.unwrap().len(), 3, "nothing was started for it");
+    assert_eq!(facts().await, before + 1, "the request alone: nothing was started or told for it");
     let asks = world.get("/asks/pending?peer_id=peer-2").send().await.ok();
     assert_eq!(asks["asks"], json!([]));
-    assert_eq!(world.pull_for("peer-2").await, json!(null));
+    assert_eq!(world.pull(asked).await, json!(null));
+    assert_eq!(world.status(&own).await["cancel_requested"], false);
 }
 
 // conforms: R100

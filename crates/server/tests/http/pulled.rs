@@ -34,7 +34,7 @@ impl World {
     }
 }
 
-// conforms: R39
+// conforms: R39 R49
 #[tokio::test]
 async fn job_is_handed_out_with_what_its_doer_needs_started_by_a_heartbeat_and_completed() {
     let world = world().await;
@@ -150,6 +150,33 @@ async fn nobody_is_handed_what_another_circle_asked_for() {
         let other = world.post("/jobs/next", json!({ "peer_id": "two" })).bearer(token).send().await;
         other.problem(403, "forbidden");
     }
+}
+
+// conforms: R108
+#[tokio::test]
+async fn owner_is_the_peer_that_has_the_job_or_had_it_last() {
+    let world = world().await;
+    let of = async |peer: &str| world.token(Role::Peer, json!({ "circle": "press", "peer_id": peer })).await;
+    let (one, two) = (of("peer-one").await, of("peer-two").await);
+    let retry = json!({ "max_attempts": 2, "backoff_seconds": 0 });
+    let id = world.create(json!({ "circle": "press", "owner_peer_id": "peer-zero", "retry": retry })).await;
+    let owner = async || world.status(&id).await["owner_peer_id"].clone();
+    let pull = async |token: &str| {
+        let asked = world.post("/jobs/next", json!({ "wait_seconds": 0 })).bearer(token);
+        asked.send().await.ok()["job"]["attempt_id"].clone()
+    };
+    assert_eq!(owner().await, "peer-zero", "nobody has it yet");
+    let attempt = pull(&one).await;
+    assert_eq!(owner().await, "peer-one");
+    let failed = world.post(&format!("/jobs/{id}/fail"), json!({ "attempt_id": attempt })).bearer(&one);
+    failed.send().await.ok();
+    assert_eq!((&world.status(&id).await["state"], owner().await), (&json!("queued"), json!("peer-one")));
+    let attempt = pull(&two).await;
+    assert_eq!(owner().await, "peer-two");
+    let completed =
+        world.post(&format!("/jobs/{id}/complete"), json!({ "attempt_id": attempt })).bearer(&two);
+    completed.send().await.ok();
+    assert_eq!(owner().await, "peer-two");
 }
 
 // conforms: A27 A32

@@ -81,6 +81,7 @@ async fn claimed_job_is_not_run_by_others_and_says_so_at_once() {
     assert_eq!(why["reasons"][0]["code"], "claimed", "{why}");
 }
 
+// conforms: R50
 #[tokio::test]
 async fn question_pauses_the_job_and_its_answer_is_handed_out_with_an_attempt_of_its_own() {
     let world = world().await;

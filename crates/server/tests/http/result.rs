@@ -2,21 +2,56 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::given::{working_world, world};
+use crate::given::{START_TEXT, World, working_world, world};
 
-// conforms: R20 R63
+const KEYS: [&str; 9] =
+    ["job_id", "work_id", "state", "summary", "data", "error", "artifacts", "completed_at", "provenance"];
+
+/// The result of a job that is over. What every result has is checked here for all.
+async fn ended_result(world: &World, id: &str) -> Value {
+    let result = world.get(&format!("/jobs/{id}/result")).send().await.ok()["result"].clone();
+    let keys: BTreeSet<&str> = result.as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(keys, KEYS.into());
+    assert_eq!((&result["job_id"], &result["work_id"]), (&json!(id), &json!(id)));
+    assert_eq!(result["completed_at"], START_TEXT);
+    let observed = &result["provenance"]["observed"];
+    let end = format!("job.{}/", result["state"].as_str().expect("a state"));
+    let event = observed["source_events"][0]["kind"].as_str().expect("a kind");
+    assert!(event.starts_with(&end) || event == "job.became_unavailable/1", "{observed}");
+    assert_eq!(observed["state"], result["state"]);
+    result
+}
+
+// conforms: R20 R44 R63
 #[tokio::test]
 async fn job_that_is_not_over_has_no_result_but_its_status() {
-    let world = world().await;
-    let id = world.create(json!({})).await;
-    for route in ["jobs", "work"] {
-        let result = world.get(&format!("/{route}/{id}/result")).send().await.ok()["result"].clone();
-        assert_eq!(result["result_state"], "not_ready");
-        assert_eq!(result["job_id"], id.as_str());
-        assert_eq!(result["status"], world.status(&id).await);
-        assert_eq!(result.as_object().unwrap().len(), 4);
+    let world = working_world().await;
+    let mut open = vec![("queued", world.create(json!({})).await)];
+    for (executor, state) in
+        [("stays", "dispatching"), ("hands_over", "delivered"), ("defers", "awaiting_external")]
+    {
+        let id = world.create(json!({ "executor": executor, "input": { "ends": "never" } })).await;
+        world.until(&id, state).await;
+        open.push((state, id));
+    }
+    for state in ["running", "awaiting_input", "blocked"] {
+        let id = world.create(json!({})).await;
+        let report = json!({ "state": state, "result_data": { "pages": 6 }, "artifacts": ["cover.pdf"] });
+        world.patch(&id, report).send().await.ok();
+        open.push((state, id));
+    }
+    for (state, id) in open {
+        let status = world.status(&id).await;
+        assert_eq!(status["state"], state);
+        for route in ["jobs", "work"] {
+            let result = world.get(&format!("/{route}/{id}/result")).send().await.ok()["result"].clone();
+            assert_eq!(result["result_state"], "not_ready", "{state}");
+            assert_eq!((&result["job_id"], &result["work_id"]), (&json!(id), &json!(id)));
+            assert_eq!(result["status"], status, "{state}");
+            assert_eq!(result.as_object().unwrap().len(), 4, "{state}: {result}");
+        }
     }
 }
 
@@ -27,20 +62,24 @@ async fn result_has_its_nine_keys() {
     let id =
         world.create(json!({ "executor": "echo", "input": { "n": 18_446_744_073_709_551_615_u64 } })).await;
     world.until(&id, "completed").await;
-    let result = world.get(&format!("/jobs/{id}/result")).send().await.ok()["result"].clone();
-    let keys: BTreeSet<&str> = result.as_object().unwrap().keys().map(String::as_str).collect();
-    let expected =
-        ["job_id", "work_id", "state", "summary", "data", "error", "artifacts", "completed_at", "provenance"];
-    assert_eq!(keys, expected.into());
-    assert_eq!(result["state"], "completed");
-    assert_eq!(result["summary"], "echoed");
-    assert_eq!(result["data"], json!({ "n": 18_446_744_073_709_551_615_u64 }));
-    assert_eq!(result["artifacts"], json!([]));
-    assert_eq!(result["completed_at"], crate::given::START_TEXT);
-    assert_eq!(result["provenance"]["runner"]["attempts"][0]["status"], "completed");
+    let completed = ended_result(&world, &id).await;
+    assert_eq!(completed["state"], "completed");
+    assert_eq!(completed["summary"], "echoed");
+    assert_eq!(completed["data"], json!({ "n": 18_446_744_073_709_551_615_u64 }));
+    assert_eq!((&completed["error"], &completed["artifacts"]), (&json!(null), &json!([])));
+    assert_eq!(completed["provenance"]["runner"]["attempts"][0]["status"], "completed");
+    // The same of work that its doer reports by itself.
+    let id = world.create(json!({})).await;
+    let error = json!({ "code": "no_paper", "message": "there is no paper" });
+    let report = json!({ "state": "failed", "error": error, "artifacts": ["cover.pdf"] });
+    world.patch(&id, report).send().await.ok();
+    let failed = ended_result(&world, &id).await;
+    assert_eq!((&failed["state"], &failed["data"]), (&json!("failed"), &json!(null)));
+    assert_eq!((&failed["artifacts"], &failed["error"]["code"]), (&json!(["cover.pdf"]), &json!("no_paper")));
+    assert_eq!(failed["error"]["message"], "there is no paper");
 }
 
-// conforms: R113
+// conforms: R64 R113
 #[tokio::test]
 async fn failure_has_its_error_and_reason() {
     let world = working_world().await;
@@ -52,9 +91,10 @@ async fn failure_has_its_error_and_reason() {
     let told = (json!("out_of_paper"), json!("failed"));
     assert_eq!((reason(&runner["last_error"]), reason(&attempt["error"])), (told.clone(), told));
     assert!(attempt["error"]["digest"].as_str().unwrap().starts_with("sha256:"), "{attempt}");
-    let result = world.get(&format!("/jobs/{id}/result")).send().await.ok()["result"].clone();
-    assert_eq!(result["error"]["message"], "there is no paper");
-    assert_eq!(result["data"], json!(null));
+    assert_eq!((&attempt["executor"], &attempt["status"]), (&json!("fails"), &json!("failed")));
+    let failed = ended_result(&world, &id).await;
+    assert_eq!(failed["error"]["message"], "there is no paper");
+    assert_eq!(failed["data"], json!(null));
 }
 
 // conforms: R112 R113
@@ -96,16 +136,24 @@ async fn result_says_how_the_daemon_observed_the_end() {
     let observed = &result["provenance"]["observed"];
     assert_eq!(observed["source_events"][0]["kind"], "job.cancelled/1");
     assert_eq!((&observed["executor"], &observed["transport_receipt"]), (&json!(null), &json!(null)));
+    // However much is noted afterwards.
+    for number in 0..120 {
+        let report = json!({ "state": "cancelled", "progress_note": format!("note {number}") });
+        world.patch(&id, report).send().await.ok();
+    }
+    let noted = ended_result(&world, &id).await;
+    assert_eq!(noted["provenance"]["observed"], *observed);
 }
 
+// conforms: R64
 #[tokio::test]
 async fn unavailable_job_has_an_error_object() {
     let world = world().await;
     let id = world.create(json!({})).await;
     world.patch(&id, json!({ "state": "unavailable", "state_reason": "press_gone" })).send().await.ok();
-    let result = world.get(&format!("/jobs/{id}/result")).send().await.ok()["result"].clone();
-    assert_eq!(result["error"]["code"], "press_gone");
-    assert!(result["error"]["message"].as_str().unwrap().contains("unavailable"), "{result}");
+    let unavailable = ended_result(&world, &id).await;
+    assert_eq!(unavailable["error"]["code"], "press_gone");
+    assert!(unavailable["error"]["message"].as_str().unwrap().contains("unavailable"), "{unavailable}");
 }
 
 #[tokio::test]

@@ -23,19 +23,30 @@ async fn run_ignores_the_due_time_and_answers_when_the_attempt_has_left_dispatch
     }
 }
 
-// conforms: R48
+// conforms: R48 R49
 #[tokio::test]
 async fn work_that_was_handed_over_is_delivered() {
     let world = world().await;
-    let (id, _) = world.delivered().await;
-    assert_eq!(world.status(&id).await["state_reason"], "delivered");
+    let (id, attempt) = world.delivered().await;
+    let status = world.status(&id).await;
+    assert_eq!(status["state_reason"], "delivered");
+    let shown = &status["runner"]["attempts"][0];
+    assert_eq!((&shown["status"], &shown["delivery_state"]), (&json!("delivered"), &json!("delivered")));
+    // Only the executor's own word makes it running.
+    world.clock.advance_seconds(5);
+    assert_eq!(world.status(&id).await["state"], "delivered");
+    assert_eq!(world.beat(&id, &attempt).await["state"], "running");
+    assert_eq!(world.status(&id).await["state"], "running");
 }
 
-// conforms: R16 R17
+// conforms: R16 R17 R19
 #[tokio::test]
 async fn retry_makes_a_new_attempt_of_failed_or_delivered_work_and_keeps_the_earlier_ones() {
     let world = world().await;
     let (id, first) = world.delivered().await;
+    // Only who asks for a retry takes it from whoever has it.
+    world.call("POST", &format!("/jobs/{id}/run")).send().await.problem(409, "not_runnable");
+    assert_eq!(world.status(&id).await["runner"]["attempt_count"], 1);
     let answer = world.call("POST", &format!("/jobs/{id}/retry")).send().await.ok();
     let runner = &answer["status"]["runner"];
     assert_eq!(runner["attempt_count"], 2);
@@ -49,7 +60,11 @@ async fn retry_makes_a_new_attempt_of_failed_or_delivered_work_and_keeps_the_ear
     let id = world.create(json!({ "executor": "fails" })).await;
     world.call("POST", &format!("/jobs/{id}/run")).send().await.ok();
     let answer = world.call("POST", &format!("/work/{id}/retry")).send().await.ok();
-    assert_eq!(answer["status"]["runner"]["attempt_count"], 2);
+    let runner = &answer["status"]["runner"];
+    assert_eq!(runner["attempt_count"], 2);
+    for attempt in 0..2 {
+        assert_eq!(runner["attempts"][attempt]["status"], "failed");
+    }
 }
 
 // conforms: R15 R16

@@ -149,7 +149,6 @@ async fn cancel_of_a_wide_run_asks_every_job_on_a_drained_node() {
     }
 }
 
-// conforms: R109
 #[tokio::test]
 async fn job_of_a_step_links_to_its_event_and_its_run() {
     let world = working_world().await;
@@ -165,7 +164,6 @@ async fn job_of_a_step_links_to_its_event_and_its_run() {
     }
 }
 
-// conforms: R109
 #[tokio::test]
 async fn job_of_a_session_links_to_it() {
     let world = world().await;

@@ -75,22 +75,28 @@ async fn reason_and_phase_are_overwritten_and_progress_stays_when_left_out() {
     );
 }
 
+/// Every state that a report can name.
+const REPORTED_STATES: [&str; 12] = [
+    "queued",
+    "dispatching",
+    "delivered",
+    "running",
+    "awaiting_input",
+    "awaiting_external",
+    "blocked",
+    "completed",
+    "failed",
+    "cancelled",
+    "expired",
+    "unavailable",
+];
+
 // conforms: R19
 #[tokio::test]
 async fn stale_or_foreign_attempt_is_a_conflict_for_every_state() {
     let world = world().await;
     let (id, attempt) = world.delivered().await;
-    for state in [
-        "running",
-        "completed",
-        "failed",
-        "cancelled",
-        "expired",
-        "unavailable",
-        "blocked",
-        "queued",
-        "delivered",
-    ] {
+    for state in REPORTED_STATES {
         let report = json!({ "state": state, "attempt_id": "attempt-of-another" });
         let problem = world.patch(&id, report).send().await.problem(409, "stale_attempt");
         assert_eq!(problem["detail"], "stale attempt_id");
@@ -99,11 +105,29 @@ async fn stale_or_foreign_attempt_is_a_conflict_for_every_state() {
         assert_eq!(problem["detail"], "attempt_id is required for runner-managed job updates");
     }
     world.patch(&id, json!({ "state": "running", "attempt_id": attempt })).send().await.ok();
-    let retried = json!({ "state": "failed", "attempt_id": attempt });
-    world.patch(&id, retried).send().await.ok();
+    let failed = json!({ "state": "failed", "attempt_id": attempt });
+    world.patch(&id, failed).send().await.ok();
     let unmanaged = world.create(json!({})).await;
     let report = json!({ "state": "running", "attempt_id": attempt });
     world.patch(&unmanaged, report).send().await.problem(409, "stale_attempt");
+
+    // Another attempt holds the job now: whoever had it before says nothing any more.
+    let (id, first) = world.delivered().await;
+    world.call("POST", &format!("/jobs/{id}/retry")).send().await.ok();
+    let second = world.attempt_of(&id).await;
+    assert_ne!(second, first);
+    for state in REPORTED_STATES {
+        let report = json!({ "state": state, "attempt_id": first, "result_summary": "late" });
+        world.patch(&id, report).send().await.problem(409, "stale_attempt");
+        let status = world.status(&id).await;
+        assert_eq!(
+            (&status["state"], &status["result_summary"]),
+            (&json!("delivered"), &json!(null)),
+            "{state}"
+        );
+    }
+    let completed = json!({ "state": "completed", "attempt_id": second });
+    assert_eq!(world.patch(&id, completed).send().await.ok()["status"]["state"], "completed");
 }
 
 // conforms: R41 R42 R43

@@ -289,6 +289,7 @@ fn work_that_finishes_before_the_cancel_reaches_it_is_completed() {
     check(&over, answers(1, CancelAnswer::Cancelled), Decision::Nothing);
 }
 
+// conforms: R71
 #[test]
 fn a_pending_cancel_stays_the_visible_reason_while_the_executor_reports() {
     let given = [created(), dispatched(1), cancel_requested()];
