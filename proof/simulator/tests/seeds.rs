@@ -8,7 +8,7 @@ const PAUSING_SEEDS: u64 = 200;
 /// How often a node with work must have stood still past its lease in them.
 const LEAST_PAUSES: u64 = 1_000;
 
-// conforms: A21 A22 A24 A28 A30 A31 A32 A34 R107
+// conforms: A21 A22 A24 A28 A30 A31 A32 R107
 #[test]
 fn no_seed_breaks_an_invariant_and_every_situation_occurs() {
     let (batch, failure) = batch(0..seeds());

@@ -61,7 +61,7 @@ fn the_walk_leaves_out_no_state_and_no_command() {
     assert_eq!(commands.len(), operations::NAMES);
 }
 
-// conforms: L47 L68 R41 R54
+// conforms: L47 R41 R54
 #[test]
 fn a_job_moves_as_the_design_says_and_in_no_other_way() {
     assert_same(&design::job_moves(), &walk::jobs().moves());

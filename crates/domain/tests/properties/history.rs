@@ -238,6 +238,7 @@ fn an_operation_stays_within_what_the_host_granted_and_ends_once() {
                 };
                 prop_assert_eq!(&operation.link, &old.link);
                 prop_assert_eq!(operation.dispatched_at, old.dispatched_at);
+                prop_assert_eq!(&operation.external_job_id, &old.external_job_id);
                 prop_assert!(operation.expires_at <= old.expires_at, "its life was prolonged");
                 prop_assert!(old.ended.is_none() || old.ended == operation.ended, "it ended twice");
                 prop_assert!(

@@ -289,7 +289,7 @@ impl Step {
             policy: self.policy(),
             jitter: Jitter(self.jitter),
             ttl_limit: None,
-            external_job_id: None,
+            external_job_id: Some(format!("r-{}", self.what)),
         };
         let then = if self.what.is_multiple_of(3) { AfterExternal::Resume } else { AfterExternal::Finish };
         let operation_id = operation_id(number);

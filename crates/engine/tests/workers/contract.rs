@@ -189,7 +189,6 @@ async fn a_daemon_that_stops_waits_for_its_questions_half_a_minute_and_not_longe
     }
 }
 
-// conforms: L63
 #[tokio::test]
 async fn the_polling_ends_before_the_attempts_do_and_what_they_report_is_kept() {
     let gate = given::Gate::default();

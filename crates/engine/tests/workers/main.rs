@@ -208,6 +208,7 @@ async fn a_failed_attempt_is_tried_again_after_its_backoff() {
     assert_eq!(done.attempt_count, 2);
 }
 
+// conforms: L1
 #[tokio::test]
 async fn a_permanent_failure_is_not_tried_again() {
     let given = Given::new([scripted("broken", 1, |_, _| async {

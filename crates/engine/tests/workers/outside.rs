@@ -17,7 +17,8 @@ use crate::specialist::{Answer, Scripted, done, goes_on, handle};
 // conforms: L8 L14 L15 L32 L65 L75
 #[tokio::test]
 async fn a_handle_leaves_a_record_and_the_job_waits_for_it_in_one_commit() {
-    let unlike_the_default = Deferral { retry_after: Hint::Seconds(7), ..handle() };
+    let external_job_id = Some("r-7".to_owned());
+    let unlike_the_default = Deferral { retry_after: Hint::Seconds(7), external_job_id, ..handle() };
     let press = Scripted::producing([Produced::Deferred(unlike_the_default)], []);
     let given = Given::new([press.named("press")]);
     let id = given.create(job("press")).await;
@@ -27,6 +28,7 @@ async fn a_handle_leaves_a_record_and_the_job_waits_for_it_in_one_commit() {
     assert_eq!((&operation.link.job_id, &operation.link.kind[..]), (&id, "press"));
     assert_eq!((&operation.link.specialist[..], operation.interval_seconds), ("scripted", 7));
     assert_eq!(operation.progress_hint.as_deref(), Some("queued at the press"));
+    assert_eq!(operation.external_job_id.as_deref(), Some("r-7"));
     assert_eq!(operation.status(), OperationStatus::Pending);
     let kept = given.store.inner.body(&operation.id.clone().into(), operation.handle.unwrap()).await.unwrap();
     assert_eq!(kept.as_deref(), Some(&b"press-7"[..]));
@@ -74,9 +76,10 @@ async fn a_finished_result_leaves_no_record_and_is_never_polled() {
     let [_, dispatched, completed] = &facts[..] else { panic!("{facts:?}") };
     assert!(matches!(dispatched.fact, Fact::Job(domain::job::JobFact::Dispatched { .. })));
     assert!(matches!(completed.fact, Fact::Job(domain::job::JobFact::Completed(_))));
+    assert_eq!(given.store.commits(), 3, "one for each of them");
 }
 
-// conforms: L8 L12 L13 L77
+// conforms: L8 L12 L13 L29 L77
 #[tokio::test]
 async fn a_failure_leaves_no_record_and_one_failed_fact() {
     let failure = Failure::permanent("no_paper", "out of paper");
@@ -91,6 +94,7 @@ async fn a_failure_leaves_no_record_and_one_failed_fact() {
     let [_, dispatched, failed] = &facts[..] else { panic!("{facts:?}") };
     assert!(matches!(dispatched.fact, Fact::Job(domain::job::JobFact::Dispatched { .. })));
     assert!(matches!(failed.fact, Fact::Job(domain::job::JobFact::Failed(_))));
+    assert_eq!(given.store.commits(), 3, "one for each of them");
 }
 
 // conforms: L18 L21 L41 L69 L78 L90
@@ -130,7 +134,7 @@ fn kind(fact: &Fact) -> &'static str {
     }
 }
 
-// conforms: L4 L5 L7 L48 L49 L79
+// conforms: L4 L5 L48 L49 L79
 #[tokio::test]
 async fn the_next_poll_comes_after_the_interval_that_was_said_last() {
     let press = Scripted::deferring([goes_on(2, "a"), goes_on(10, "b")]);
@@ -151,6 +155,12 @@ async fn the_next_poll_comes_after_the_interval_that_was_said_last() {
     given.clock.set(due_at);
     given.settle().await;
     assert_eq!(press.times("poll"), 3);
+    // Nothing new is said of it: it stays as it is, however often it is asked.
+    for _ in 0..5 {
+        assert_within(given.operation_of(&id).await.next_poll_at, given.clock.now(), 10);
+        given.next_poll(&id).await;
+    }
+    assert_eq!(press.times("poll"), 8);
 }
 
 /// After the interval, and no more than a tenth of it later.
@@ -272,21 +282,33 @@ async fn a_poll_that_raises_is_written_down_backed_off_and_asked_again() {
 // conforms: L2 L3 L50 L84
 #[tokio::test]
 async fn a_fresh_daemon_on_the_same_store_goes_on_where_the_other_was() {
-    let press = Scripted::deferring([goes_on(5, "page 1")]);
-    let given = Given::new([press.named("press")]);
-    let id = given.create(job("press")).await;
-    given.until(&id, JobStateName::AwaitingExternal).await;
-    given.next_poll(&id).await;
-    let due_at = given.operation_of(&id).await.next_poll_at;
+    let (soon, late) =
+        (Scripted::deferring([goes_on(20, "page 1")]), Scripted::deferring([goes_on(90, "page 7")]));
+    let given = Given::new([soon.named("soon"), late.named("late")]);
+    let mut ids = Vec::new();
+    for name in ["soon", "late"] {
+        let id = given.create(job(name)).await;
+        given.until(&id, JobStateName::AwaitingExternal).await;
+        given.next_poll(&id).await;
+        ids.push(id);
+    }
+    let (soon_before, late_before) = (given.operation_of(&ids[0]).await, given.operation_of(&ids[1]).await);
     let Given { store, clock, daemon, .. } = given;
     drop(daemon);
     given::settle().await;
-    // It became due while nobody was there: the first look of the next process finds it.
-    clock.set(due_at);
-    let other = Scripted::deferring([done()]);
-    let given = Given::on(store, clock, [other.named("press")]);
-    given.until(&id, JobStateName::Completed).await;
-    assert_eq!((other.times("produce"), other.times("poll press-7")), (0, 1));
+    // One became due while nobody was there: the first look of the next process finds it, and leaves the other alone.
+    clock.set(soon_before.next_poll_at);
+    let (soon, late) = (Scripted::deferring([done()]), Scripted::deferring([done()]));
+    let given = Given::on(store, clock, [soon.named("soon"), late.named("late")]);
+    given.until(&ids[0], JobStateName::Completed).await;
+    assert_eq!((soon.times("produce"), soon.times("poll press-7")), (0, 1));
+    // It keeps the interval that the other process was told.
+    given.clock.set(late_before.next_poll_at.plus_micros(-1));
+    given.settle().await;
+    assert_eq!((late.times("poll"), given.operation_of(&ids[1]).await), (0, late_before.clone()));
+    given.clock.set(late_before.next_poll_at);
+    given.until(&ids[1], JobStateName::Completed).await;
+    assert_eq!((late.times("produce"), late.times("poll press-7")), (0, 1));
 }
 
 // conforms: L51 L52 L53 L54 L85

@@ -41,7 +41,7 @@ fn publish(dirs: &[&Path], token: &str, by: usize, tide: usize) -> String {
     panic!("tide {tide} was never taken from {by}");
 }
 
-// conforms: A34
+// conforms: A38
 #[test]
 fn events_on_two_nodes_are_settled_once_and_start_one_run_for_each_key_although_a_node_is_killed() {
     let database = Database::new();

@@ -145,6 +145,7 @@ impl Findings {
     }
 }
 
+// conforms: A31
 #[test]
 fn no_power_loss_takes_anything_that_was_acknowledged() {
     let findings = look(Durability::Full, power_losses(images_in_all(IMAGES)));

@@ -81,6 +81,7 @@ fn three_kinds_drive_work_outside_from_its_dispatch_through_every_poll_to_every_
         PollAnswer::Completed(ResultRefs::default()),
         failed,
         PollAnswer::TimedOut,
+        PollAnswer::Expired,
         PollAnswer::Unknown,
         PollAnswer::NobodyToAsk(failure),
     ] {

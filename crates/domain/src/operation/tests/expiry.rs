@@ -88,7 +88,9 @@ fn only_a_success_has_a_result_and_it_is_set_once() {
         matches!(&facts[..], [OperationFact::Resolved(Ending::Failed { result, .. })] if result.data.is_none())
     );
     let completed = OperationFact::Resolved(Ending::Completed { result: result.clone() });
-    let over = operation(&[accepted(), completed.clone(), OperationFact::Resolved(Ending::TimedOut)]);
+    let other = crate::job::ResultRefs { summary: Some("other".to_owned()), ..result.clone() };
+    let twice = OperationFact::Resolved(Ending::Completed { result: other });
+    let over = operation(&[accepted(), completed, twice, OperationFact::Resolved(Ending::TimedOut)]);
     assert_eq!(over.ended.map(|ended| ended.how), Some(How::Resolved(Ending::Completed { result })));
 }
 

@@ -114,16 +114,22 @@ fn what_cannot_run_outside_is_not_settled() {
     }
 }
 
+// conforms: L34
 #[test]
 fn a_handle_that_comes_after_all_is_kept_once() {
-    let learn = |handle| OperationCommand::AcceptOrphan {
-        operation: Box::new(NewOperation { handle, ..new_operation() }),
+    let learn_under = |external_job_id: &str, handle| OperationCommand::AcceptOrphan {
+        operation: Box::new(NewOperation {
+            handle,
+            external_job_id: Some(external_job_id.to_owned()),
+            ..new_operation()
+        }),
         reason: "stale_attempt".to_owned(),
     };
+    let learn = |handle| learn_under("r-7", handle);
     let learned = OperationFact::HandleLearned {
         handle: body(BodyName::Handle, 7),
         cancelability: Cancelability::Cancelable,
-        external_job_id: None,
+        external_job_id: Some("r-7".to_owned()),
     };
     let handle = Some(body(BodyName::Handle, 7));
     let operation =
@@ -131,6 +137,9 @@ fn a_handle_that_comes_after_all_is_kept_once() {
     assert_eq!(operation.orphan(), Some(OrphanReason::SubmitOutcomeUnknown));
     let known = [unknown_submit(), vec![learned]].concat();
     check_at(later(), &known, learn(handle), Decision::Nothing);
+    let other = learn_under("r-8", Some(body(BodyName::Handle, 8)));
+    let operation = check_at(later(), &known, other, Decision::Nothing).unwrap();
+    assert_eq!((operation.handle, operation.external_job_id.as_deref()), (handle, Some("r-7")));
     check_at(later(), &unknown_submit(), learn(None), Decision::Nothing);
 }
 

@@ -38,6 +38,7 @@ async fn migrations_lead_up_down_and_up_again_to_the_same_schema() {
     assert!(database.verified().await.differences.is_empty());
 }
 
+// conforms: L3
 #[tokio::test]
 async fn store_of_any_older_schema_is_brought_up_to_date_with_everything_in_it() {
     let database = Database::lived_in().await;
