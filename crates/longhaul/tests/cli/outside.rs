@@ -133,7 +133,7 @@ fn service_that_answers_later_is_asked_until_it_is_done() {
     outside.stop();
 }
 
-// conforms: L2 L3 L84 L87 O87
+// conforms: A38 L2 L3 L84 L87 O87
 #[test]
 fn daemon_that_is_killed_between_two_polls_goes_on_asking_and_gives_the_work_out_once() {
     let dir = tempfile::tempdir().unwrap();
