@@ -48,6 +48,7 @@ pub struct Attempts {
     /// What the host grants to work outside.
     policy: HostPolicy,
     strangers_from: Timestamp,
+    grace_seconds: u64,
     dispatching: Dispatching,
     standing: Arc<Standing>,
     running: Mutex<Running>,
@@ -100,6 +101,7 @@ impl Attempts {
             owner: settings.owner.clone(),
             lease: settings.lease,
             strangers_from: timer.now().plus_seconds(settings.grace_seconds),
+            grace_seconds: settings.grace_seconds,
             dispatching: settings.dispatching,
             timer,
             spawn,

@@ -37,6 +37,7 @@ pub struct Polls {
     wakes: Arc<Wakes>,
     /// Before this time an unknown executor may still come.
     strangers_from: Timestamp,
+    grace_seconds: u64,
     limit: usize,
     standing: Arc<Standing>,
     places: Mutex<Places>,
@@ -89,6 +90,7 @@ impl Polls {
             owner: settings.owner.clone(),
             lease: settings.lease,
             strangers_from: timer.now().plus_seconds(settings.grace_seconds),
+            grace_seconds: settings.grace_seconds,
             timer,
             spawn,
             wakes,

@@ -9,7 +9,6 @@ use domain::job::{
     CancelRecipient, CancelTry, Details, Job, JobCommand, JobState, JobStateName, Release, Report, Reporter,
     Retryable, Trigger,
 };
-use domain::operation::SPECIALIST_UNREGISTERED;
 use domain::{AttemptId, BodyName, Command, Fence, Record, RecordId, Refusal, Timestamp};
 use store::{StoreError, Taken};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -131,7 +130,7 @@ impl Attempt {
         let (executors, circle) = (&self.attempts.executors, job.spec.circle.as_deref());
         let Some(executor) = executors.find(circle, executor).cloned() else {
             let message = format!("no executor is named {executor:?}{}", executors.near(circle, executor));
-            let failure = Failure::permanent(SPECIALIST_UNREGISTERED, message);
+            let failure = Failure::unregistered(message, self.attempts.grace_seconds);
             return self.report(&job, &attempt_id, Produced::Failed(failure)).await;
         };
         let assignment = match self.assignment(&job, &attempt_id).await {

@@ -329,7 +329,7 @@ impl<'a> Question<'a> {
         let message = format!("no executor is named {:?}", operation.link.kind);
         let heard = match due {
             _ if operation.ended.is_none() => {
-                let failure = Failure::permanent(SPECIALIST_UNREGISTERED, message);
+                let failure = Failure::unregistered(message, self.polls.grace_seconds);
                 self.answer(operation, Polled::NobodyToAsk(failure))
             }
             // It may go on outside, and nobody can ask for that either: it is tried again later, and so often.

@@ -2,7 +2,8 @@
 
 use domain::Json;
 use domain::job::{AfterExternal, AttemptLimit, Retryable};
-use domain::operation::{Cancelability, PollAnswer};
+use domain::limit::{LimitValue, NamedLimit};
+use domain::operation::{Cancelability, PollAnswer, SPECIALIST_UNREGISTERED};
 use domain::policy::Hint;
 
 use crate::{Stage, StateUpdate, WorkResult};
@@ -151,6 +152,13 @@ impl Failure {
             artifacts: None,
             cause: None,
         }
+    }
+
+    /// No executor of this name has come within the grace after the start.
+    pub(crate) fn unregistered(message: String, grace_seconds: u64) -> Self {
+        let grace = LimitValue::Seconds(grace_seconds);
+        Self::permanent(SPECIALIST_UNREGISTERED, message)
+            .limited_by(NamedLimit::fixed("missing_executor_grace_seconds", grace))
     }
 
     /// The same, caused by a limit of ours.

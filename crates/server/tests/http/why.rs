@@ -80,6 +80,8 @@ async fn executor_that_nobody_has_is_named_at_once_and_until_when_it_is_waited_f
     world.clock.advance_seconds(60);
     let status = world.until(id, "failed").await;
     assert_eq!(status["state_reason"], "specialist_unregistered");
+    let limit = &status["runner"]["limits"][0];
+    assert_eq!(limit["limit"], "missing_executor_grace_seconds", "{status}");
 }
 
 #[tokio::test]
