@@ -9,6 +9,7 @@ mod decide;
 mod details;
 mod ends;
 mod fact;
+mod hold;
 mod holder;
 mod intent;
 mod kind;
@@ -33,6 +34,7 @@ pub use details::{AttemptLimit, Details, Note, ResultRefs};
 pub use fact::{
     AnswerKept, CancelCause, Conclusion, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability,
 };
+pub use hold::Hold;
 pub use holder::{Caller, Holder, Reporter};
 pub use intent::{Intent, Resubmit};
 pub use lane::{

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{NewEvent, Processed};
 use crate::RunId;
+use crate::kind::Removal;
 
 /// One thing that happened to an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,26 @@ pub enum EventFact {
     },
     /// It was kept long enough; the stream ends here and goes.
     Retired,
+}
+
+impl EventFact {
+    /// How the names begin under which they are stored.
+    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &["event."];
+
+    /// The name and version under which it is stored: never changed once it was released.
+    pub(crate) const fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Published(_) => "event.published/1",
+            Self::Settled(_) => "event.settled/1",
+            Self::TimersMoved { .. } => "event.timers_moved/1",
+            Self::Retired => "event.retired/1",
+        }
+    }
+
+    /// What it takes away.
+    pub(crate) const fn removal(&self) -> Removal {
+        if matches!(self, Self::Retired) { Removal::Record } else { Removal::Nothing }
+    }
 }
 
 /// What came of an event.

@@ -1,10 +1,9 @@
 //! Events as one kind of record.
 
 use super::command::EventCommand;
-use super::fact::EventFact;
 use super::state::Event;
 use crate::BodyRef;
-use crate::kind::{Kind, Removal, Summary};
+use crate::kind::{Kind, Summary};
 
 impl Kind for Event {
     fn is_over(&self) -> bool {
@@ -41,25 +40,5 @@ impl EventCommand {
     /// Whether only the holder of the claim may order it.
     pub(crate) const fn needs_claim(&self) -> bool {
         matches!(self, Self::Process(_))
-    }
-}
-
-impl EventFact {
-    /// How the names begin under which they are stored.
-    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &["event."];
-
-    /// The name and version under which it is stored: never changed once it was released.
-    pub(crate) const fn kind_name(&self) -> &'static str {
-        match self {
-            Self::Published(_) => "event.published/1",
-            Self::Settled(_) => "event.settled/1",
-            Self::TimersMoved { .. } => "event.timers_moved/1",
-            Self::Retired => "event.retired/1",
-        }
-    }
-
-    /// What it takes away.
-    pub(crate) const fn removal(&self) -> Removal {
-        if matches!(self, Self::Retired) { Removal::Record } else { Removal::Nothing }
     }
 }

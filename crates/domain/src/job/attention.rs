@@ -24,8 +24,8 @@ impl Job {
     fn by_state(&self, retention: Retention) -> Attention {
         let limit_at = earliest(self.expires_at(), self.cancel_limit_at());
         match self.state.phase() {
-            // Nobody may take it: see `Refusal::Purged`.
-            Phase::Queued { .. } if self.purged_at.is_some() => Attention::waiting(limit_at),
+            // Nobody may take it.
+            Phase::Queued { .. } if self.hold().is_some() => Attention::waiting(limit_at),
             Phase::Queued { due_at } => self.queued(due_at, limit_at),
             Phase::Held(Held::Running) if self.resume_pending && self.cancel.is_some() => {
                 Attention::waiting(limit_at)

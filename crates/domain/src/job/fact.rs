@@ -10,6 +10,7 @@ use super::intent::Intent;
 use super::spec::NewJob;
 use super::state::{AfterExternal, JobStateName};
 use crate::body::BodyRef;
+use crate::kind::Removal;
 use crate::{AttemptId, OperationId, OwnerId, Timestamp};
 
 /// One thing that happened to a job.
@@ -129,6 +130,57 @@ pub enum JobFact {
     Purged,
     /// It was kept long enough; the stream ends here and goes.
     Retired,
+}
+
+impl JobFact {
+    /// How the names begin under which they are stored.
+    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &["job."];
+
+    /// The name and version under which it is stored: never changed once it was released.
+    pub(crate) const fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Created(_) => "job.created/1",
+            Self::Dispatched { .. } => "job.dispatched/1",
+            Self::Delivered => "job.delivered/1",
+            Self::Started(_) => "job.started/1",
+            Self::InputAwaited(_) => "job.input_awaited/1",
+            Self::Blocked(_) => "job.blocked/1",
+            Self::SubmitIntended(_) => "job.submit_intended/1",
+            Self::Deferred { .. } => "job.deferred/1",
+            Self::ExternalArrived(_) => "job.external_arrived/1",
+            Self::Answered(_) => "job.answered/1",
+            Self::Resumed => "job.resumed/1",
+            Self::Noted(_) => "job.noted/1",
+            Self::Completed(_) => "job.completed/1",
+            Self::Failed(_) => "job.failed/1",
+            Self::Requeued { .. } => "job.requeued/1",
+            Self::CancelRequested { .. } => "job.cancel_requested/1",
+            Self::CancelRepeated { .. } => "job.cancel_repeated/1",
+            Self::CancelRepeatsCounted { .. } => "job.cancel_repeats_counted/1",
+            Self::CancelTried(_) => "job.cancel_tried/1",
+            Self::CancelAnswered(_) => "job.cancel_answered/1",
+            Self::Cancelled(_) => "job.cancelled/1",
+            Self::Expired(_) => "job.expired/1",
+            Self::BecameUnavailable(_) => "job.became_unavailable/1",
+            Self::StaleReportKept(_) => "job.stale_report_kept/1",
+            Self::StaleReportsCounted { .. } => "job.stale_reports_counted/1",
+            Self::ExecutorReleased { .. } => "job.executor_released/1",
+            Self::TimersMoved { .. } => "job.timers_moved/1",
+            Self::Purged => "job.purged/1",
+            Self::Retired => "job.retired/1",
+        }
+    }
+
+    /// What it takes away.
+    pub(crate) const fn removal(&self) -> Removal {
+        if matches!(self, Self::Retired) {
+            Removal::Record
+        } else if matches!(self, Self::Purged) {
+            Removal::Bodies
+        } else {
+            Removal::Nothing
+        }
+    }
 }
 
 /// An end with its cause and what was said with it.

@@ -168,7 +168,7 @@ impl Job {
         if *due_at > now {
             return Err(Refusal::NotDue { due_at: *due_at });
         }
-        if self.purged_at.is_some() { Err(Refusal::Purged) } else { Ok(()) }
+        self.hold().map_or(Ok(()), |hold| Err(hold.refusal()))
     }
 
     /// Whether what it waited for has come, and someone who pulls goes on with it: each hand-out is an attempt of its own.

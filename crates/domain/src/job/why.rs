@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::cancel::{CancelAnswer, CancelRequest, KeptCancelAnswer};
 use super::ends::SUBMIT_OUTCOME_UNKNOWN;
+use super::hold::Hold;
 use super::lane::Pull;
 use super::phase::{Ended, Held, Phase, Waiting};
 use super::state::Job;
@@ -286,6 +287,10 @@ fn queued(
         };
         reasons.push(reason(code, detail, Some(due_at)));
     }
+    if let Some(hold) = job.hold() {
+        reasons.push(hold.reason());
+        return None;
+    }
     let spec = &job.spec;
     let Some(executor) = &spec.executor else {
         let waits = |told: String| reason("waits_for_peer", told, None);
@@ -313,10 +318,6 @@ fn queued(
         reasons.extend(nobody_hears(spec.assigned_peer_id.as_deref().unwrap_or_default(), around.peer));
         return None;
     };
-    if job.purged_at.is_some() {
-        reasons.push(purged());
-        return None;
-    }
     let mut from = due_at.max(now);
     match (around.executor, around.lane) {
         (_, LaneHere::Elsewhere { lives }) => {
@@ -420,17 +421,7 @@ fn over(job: &Job, error: Option<&str>, reasons: &mut Vec<Reason>) {
         }
     }
     reasons.push(reason("over", told, None));
-    if job.purged_at.is_some() {
-        reasons.push(purged());
-    }
-}
-
-fn purged() -> Reason {
-    reason(
-        "purged",
-        "what it was asked to do was deleted on request: it is not done again; create a new job",
-        None,
-    )
+    reasons.extend(job.hold().map(Hold::reason));
 }
 
 fn reason(code: &'static str, detail: impl Into<String>, until: Option<Timestamp>) -> Reason {

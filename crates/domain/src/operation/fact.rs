@@ -7,6 +7,7 @@ use super::command::{Cancelability, PollError};
 use super::state::{OperationLink, OperationStatus, ReportedStatus};
 use crate::body::BodyRef;
 use crate::job::{CancelAnswer, ResultRefs};
+use crate::kind::Removal;
 use crate::policy::{KindPolicy, LifeLimit};
 use crate::{Json, Timestamp};
 
@@ -81,6 +82,48 @@ pub enum OperationFact {
     },
     /// It was kept long enough; the stream ends here and goes.
     Retired,
+}
+
+impl OperationFact {
+    /// How the names begin under which they are stored.
+    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &[
+        "operation.",
+        "external_production_dispatched/1",
+        "external_production_polled/1",
+        "external_production_resolved/1",
+    ];
+
+    /// The name and version under which it is stored: never changed once it was released.
+    pub(crate) const fn kind_name(&self) -> &'static str {
+        match self {
+            // Loomworks' three names, word for word.
+            Self::Dispatched(_) => "external_production_dispatched/1",
+            Self::Polled(_) => "external_production_polled/1",
+            Self::Resolved(_) => "external_production_resolved/1",
+            Self::CancelRequested { .. } => "operation.cancel_requested/1",
+            Self::CancelAnswered { .. } => "operation.cancel_answered/1",
+            Self::Cancelled => "operation.cancelled/1",
+            Self::Expired { .. } => "operation.expired/1",
+            Self::HandleLearned { .. } => "operation.handle_learned/1",
+            Self::Settled(_) => "operation.settled/1",
+            Self::LatePolled(_) => "operation.late_polled/1",
+            Self::Contradicted { .. } => "operation.contradicted/1",
+            Self::TimersMoved { .. } => "operation.timers_moved/1",
+            Self::Purged { .. } => "operation.purged/1",
+            Self::Retired => "operation.retired/1",
+        }
+    }
+
+    /// What it takes away.
+    pub(crate) const fn removal(&self) -> Removal {
+        if matches!(self, Self::Retired) {
+            Removal::Record
+        } else if let Self::Purged { handle_kept } = self {
+            if *handle_kept { Removal::Errors } else { Removal::Bodies }
+        } else {
+            Removal::Nothing
+        }
+    }
 }
 
 /// The beginning of an operation.

@@ -1,10 +1,9 @@
 //! Operations as one kind of record.
 
 use super::command::OperationCommand;
-use super::fact::OperationFact;
 use super::state::Operation;
 use crate::BodyRef;
-use crate::kind::{Kind, Removal, Summary};
+use crate::kind::{Kind, Summary};
 
 impl Kind for Operation {
     fn has_timers(&self) -> bool {
@@ -54,47 +53,5 @@ impl OperationCommand {
     /// Whether only the holder of the claim may order it.
     pub(crate) const fn needs_claim(&self) -> bool {
         false
-    }
-}
-
-impl OperationFact {
-    /// How the names begin under which they are stored.
-    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &[
-        "operation.",
-        "external_production_dispatched/1",
-        "external_production_polled/1",
-        "external_production_resolved/1",
-    ];
-
-    /// The name and version under which it is stored: never changed once it was released.
-    pub(crate) const fn kind_name(&self) -> &'static str {
-        match self {
-            // Loomworks' three names, word for word.
-            Self::Dispatched(_) => "external_production_dispatched/1",
-            Self::Polled(_) => "external_production_polled/1",
-            Self::Resolved(_) => "external_production_resolved/1",
-            Self::CancelRequested { .. } => "operation.cancel_requested/1",
-            Self::CancelAnswered { .. } => "operation.cancel_answered/1",
-            Self::Cancelled => "operation.cancelled/1",
-            Self::Expired { .. } => "operation.expired/1",
-            Self::HandleLearned { .. } => "operation.handle_learned/1",
-            Self::Settled(_) => "operation.settled/1",
-            Self::LatePolled(_) => "operation.late_polled/1",
-            Self::Contradicted { .. } => "operation.contradicted/1",
-            Self::TimersMoved { .. } => "operation.timers_moved/1",
-            Self::Purged { .. } => "operation.purged/1",
-            Self::Retired => "operation.retired/1",
-        }
-    }
-
-    /// What it takes away.
-    pub(crate) const fn removal(&self) -> Removal {
-        if matches!(self, Self::Retired) {
-            Removal::Record
-        } else if let Self::Purged { handle_kept } = self {
-            if *handle_kept { Removal::Errors } else { Removal::Bodies }
-        } else {
-            Removal::Nothing
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! What every kind of record answers, so that the write path, the stores and the workers are one for all of them.
 //!
-//! A kind implements `Kind` in a `kind.rs` of its own, where the names of its facts are too, and stands in the one list of `record.rs`. What may
+//! A kind implements `Kind` in a `kind.rs` of its own and stands in the one list of `record.rs`; its `fact.rs` names its facts. What may
 //! happen to its records is a plain match in its `decide.rs`; nothing is decided here.
 
 use crate::{BodyRef, Timestamp};

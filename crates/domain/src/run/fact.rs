@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::command::{NewRun, StepEnd};
 use super::state::VisitIndex;
 use crate::JobId;
+use crate::kind::Removal;
 
 /// One thing that happened to a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +70,33 @@ pub enum RunFact {
     },
     /// It was kept long enough; the stream ends here and goes.
     Retired,
+}
+
+impl RunFact {
+    /// How the names begin under which they are stored.
+    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &["run."];
+
+    /// The name and version under which it is stored: never changed once it was released.
+    pub(crate) const fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Started(_) => "run.started/1",
+            Self::StepStarted { .. } => "run.step_started/1",
+            Self::GroupEntered { .. } => "run.group_entered/1",
+            Self::StepEnded { .. } => "run.step_ended/1",
+            Self::StepReopened { .. } => "run.step_reopened/1",
+            Self::CancelRequested { .. } => "run.cancel_requested/1",
+            Self::CancelContinued { .. } => "run.cancel_continued/1",
+            Self::Condemned { .. } => "run.condemned/1",
+            Self::Ended(_) => "run.ended/1",
+            Self::TimersMoved { .. } => "run.timers_moved/1",
+            Self::Retired => "run.retired/1",
+        }
+    }
+
+    /// What it takes away.
+    pub(crate) const fn removal(&self) -> Removal {
+        if matches!(self, Self::Retired) { Removal::Record } else { Removal::Nothing }
+    }
 }
 
 /// How a run ended.

@@ -1,10 +1,9 @@
 //! Runs as one kind of record.
 
 use super::command::RunCommand;
-use super::fact::RunFact;
 use super::state::Run;
 use crate::BodyRef;
-use crate::kind::{Kind, Removal, Summary};
+use crate::kind::{Kind, Summary};
 
 impl Kind for Run {
     fn is_over(&self) -> bool {
@@ -41,32 +40,5 @@ impl RunCommand {
     /// Whether only the holder of the claim may order it.
     pub(crate) const fn needs_claim(&self) -> bool {
         false
-    }
-}
-
-impl RunFact {
-    /// How the names begin under which they are stored.
-    pub(crate) const KIND_PREFIXES: &'static [&'static str] = &["run."];
-
-    /// The name and version under which it is stored: never changed once it was released.
-    pub(crate) const fn kind_name(&self) -> &'static str {
-        match self {
-            Self::Started(_) => "run.started/1",
-            Self::StepStarted { .. } => "run.step_started/1",
-            Self::GroupEntered { .. } => "run.group_entered/1",
-            Self::StepEnded { .. } => "run.step_ended/1",
-            Self::StepReopened { .. } => "run.step_reopened/1",
-            Self::CancelRequested { .. } => "run.cancel_requested/1",
-            Self::CancelContinued { .. } => "run.cancel_continued/1",
-            Self::Condemned { .. } => "run.condemned/1",
-            Self::Ended(_) => "run.ended/1",
-            Self::TimersMoved { .. } => "run.timers_moved/1",
-            Self::Retired => "run.retired/1",
-        }
-    }
-
-    /// What it takes away.
-    pub(crate) const fn removal(&self) -> Removal {
-        if matches!(self, Self::Retired) { Removal::Record } else { Removal::Nothing }
     }
 }

@@ -89,8 +89,8 @@ fn may_begin(job: &Job, trigger: Trigger, now: Timestamp) -> Result<(), Refusal>
 
 /// Whether what it was asked to do is still there, and there is time for it.
 fn may_be_done(job: &Job, now: Timestamp) -> Result<(), Refusal> {
-    if job.purged_at.is_some() && !planted(Bug::PurgedDoneAgain) {
-        return Err(Refusal::Purged);
+    if let Some(hold) = job.hold().filter(|_| !planted(Bug::PurgedDoneAgain)) {
+        return Err(hold.refusal());
     }
     if job.expires_at().is_some_and(|limit| limit <= now) {
         return Err(Refusal::DeadlineElapsed);
