@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::state::ReportedStatus;
+use super::state::{OperationStatus, ReportedStatus};
 use crate::body::{BodyName, BodyRef};
 use crate::job::{CancelAnswer, ResultRefs, Retryable};
 use crate::limits::{MAX_LABEL_BYTES, MAX_NOTE_BYTES, check_text, cut};
@@ -175,6 +175,23 @@ pub enum PollAnswer<Output = ResultRefs, Failure = PollFailure> {
     },
     /// No node has the executor that could ask. Only the host says so, never a service.
     NobodyToAsk(Failure),
+}
+
+impl<Output, Failure> PollAnswer<Output, Failure> {
+    /// What it says of the work, if it says anything.
+    pub const fn status(&self) -> Option<OperationStatus> {
+        Some(match self {
+            Self::Open(ReportedStatus::Pending, _) => OperationStatus::Pending,
+            Self::Open(ReportedStatus::Running, _) => OperationStatus::Running,
+            Self::Completed(_) => OperationStatus::Completed,
+            Self::Failed(_) | Self::NobodyToAsk(_) => OperationStatus::Failed,
+            Self::TimedOut => OperationStatus::TimedOut,
+            Self::Cancelled => OperationStatus::Cancelled,
+            Self::Expired => OperationStatus::Expired,
+            Self::Unknown => OperationStatus::Unknown,
+            Self::NotNow { .. } => return None,
+        })
+    }
 }
 
 /// Why there is no result.

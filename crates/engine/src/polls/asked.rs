@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::operation::Operation;
+use domain::operation::{Operation, OperationStatus};
 use domain::{OperationId, Record, RecordId, Refusal, Timestamp};
 use tokio::sync::watch;
 
@@ -154,18 +154,7 @@ fn earliest(operation: &Operation) -> Timestamp {
 
 /// Whether a callback says that the work is over: that is nothing to wait with.
 fn is_an_end(said: Option<&Polled>) -> bool {
-    match said {
-        None | Some(Polled::Open(..) | Polled::NotNow { .. }) => false,
-        Some(
-            Polled::Completed(_)
-            | Polled::Failed(_)
-            | Polled::TimedOut
-            | Polled::Cancelled
-            | Polled::Expired
-            | Polled::Unknown
-            | Polled::NobodyToAsk(_),
-        ) => true,
-    }
+    said.and_then(Polled::status).is_some_and(OperationStatus::is_terminal)
 }
 
 fn operation_of(record: &Record) -> Result<&Operation, Refusal> {

@@ -265,17 +265,11 @@ impl<'a> Question<'a> {
 
     /// What came of a question, as an order.
     fn answer(&self, operation: &Operation, polled: Polled) -> Heard {
-        let mut kept = match &polled {
-            // What was said with it may repeat the work's input: it is kept as a private text, and told by its digest.
-            Polled::NotNow { .. } => Kept::of(operation.id.clone()),
-            Polled::Open(..)
-            | Polled::Completed(_)
-            | Polled::Failed(_)
-            | Polled::TimedOut
-            | Polled::Cancelled
-            | Polled::Expired
-            | Polled::Unknown
-            | Polled::NobodyToAsk(_) => Kept::of(operation.link.job_id.clone()),
+        // What was said with a poll that failed may repeat the work's input: it is kept as a private text, and told by its digest.
+        let mut kept = if matches!(polled, Polled::NotNow { .. }) {
+            Kept::of(operation.id.clone())
+        } else {
+            Kept::of(operation.link.job_id.clone())
         };
         let mut handed_over = None;
         let answer = match polled {

@@ -17,7 +17,7 @@ pub(super) fn record_poll(operation: &Operation, poll: &Poll, now: Timestamp) ->
     if let Err(refusal) = check_answer(&poll.answer) {
         return refusal.into();
     }
-    if let Some(status) = answered_status(&poll.answer) {
+    if let Some(status) = poll.answer.status() {
         if operation.ended.is_some() && !planted(Bug::LastAnswerWins) {
             return late::record_word(operation, status, poll.jitter, now);
         }
@@ -213,21 +213,6 @@ fn shortened(operation: &Operation, fail_after: Hint, now: Timestamp) -> Option<
 
 fn changed(old: u32, new: u32) -> Option<u32> {
     (old != new).then_some(new)
-}
-
-/// What an answer says of the work, if it says anything.
-const fn answered_status(answer: &PollAnswer) -> Option<OperationStatus> {
-    Some(match answer {
-        PollAnswer::Open(ReportedStatus::Pending, _) => OperationStatus::Pending,
-        PollAnswer::Open(ReportedStatus::Running, _) => OperationStatus::Running,
-        PollAnswer::Completed(_) => OperationStatus::Completed,
-        PollAnswer::Failed(_) | PollAnswer::NobodyToAsk(_) => OperationStatus::Failed,
-        PollAnswer::TimedOut => OperationStatus::TimedOut,
-        PollAnswer::Cancelled => OperationStatus::Cancelled,
-        PollAnswer::Expired => OperationStatus::Expired,
-        PollAnswer::Unknown => OperationStatus::Unknown,
-        PollAnswer::NotNow { .. } => return None,
-    })
 }
 
 fn check_answer(answer: &PollAnswer) -> Result<(), Refusal> {
