@@ -1,11 +1,11 @@
 //! Asks: what one peer says to another, and whether it was received. Unknown keys are refused.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Says something to a peer. It is on stable storage when this is answered; nobody is waited for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct CreateAsk {
     /// Who is asked: an id, or a name that only one peer of the circle has.
     pub to_peer: String,
@@ -29,8 +29,7 @@ pub struct CreateAsk {
 }
 
 /// The ask is open.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AskOpened {
     /// What it is known by: `ask-` and hex.
     pub correlation_id: String,
@@ -41,8 +40,7 @@ pub struct AskOpened {
 }
 
 /// An ask, and whether it was received.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Ask {
     /// What it is known by.
     pub correlation_id: String,
@@ -75,25 +73,22 @@ pub struct Ask {
 }
 
 /// One ask.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AskAnswer {
     /// The ask.
     pub ask: Ask,
 }
 
 /// Asks, newest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AskList {
     /// The asks.
     pub asks: Vec<Ask>,
 }
 
 /// An ask was received. It says nothing about any job.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct AckAsk {
     /// What is answered, at most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,9 +96,8 @@ pub struct AckAsk {
 }
 
 /// Confirms that an ask was received, which is named in the body.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct AckNamed {
     /// The ask.
     pub correlation_id: String,
@@ -113,9 +107,8 @@ pub struct AckNamed {
 }
 
 /// Waits until an ask of one's own is closed.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct WaitAsk {
     /// At most 50, 45 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,8 +119,7 @@ pub struct WaitAsk {
 }
 
 /// What has become of an ask.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AskWaited {
     /// `resolved` or `pending`.
     pub status: String,

@@ -1,10 +1,10 @@
 //! The executors on the wire: what may be asked for by name, without anything of how it is done.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// An executor.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Capability {
     /// What jobs call it.
     pub name: String,
@@ -22,8 +22,7 @@ pub struct Capability {
 }
 
 /// What an executor asks of the host; only hints.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct DeferredProfile {
     /// Seconds until it is asked for the first time.
     pub preferred_retry_after_seconds: Option<i64>,
@@ -32,8 +31,7 @@ pub struct DeferredProfile {
 }
 
 /// All executors that the caller may name, by name.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct CapabilityList {
     /// They.
     pub capabilities: Vec<Capability>,

@@ -1,11 +1,11 @@
 //! Claims as a protocol (Azolla): leases on resources, by compare-and-swap. Unknown keys are refused.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Takes the oldest resource that can be had, or one by its id.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct AcquireClaim {
     /// `WORKORDER`, which is a job, or `EVENT`.
     pub resource_type: String,
@@ -32,16 +32,14 @@ pub struct AcquireClaim {
 }
 
 /// What was taken, or nothing could be had.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ClaimAnswer {
     /// The claim; `null` if there was nothing to take.
     pub claim: Option<ClaimRecord>,
 }
 
 /// Who holds a resource, until when, and the token that proves it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClaimRecord {
     /// The kind of resource.
     pub resource_type: String,
@@ -58,9 +56,8 @@ pub struct ClaimRecord {
 }
 
 /// Renews or releases a claim, if it is still as its owner knows it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct SwapClaim {
     /// Who holds it.
     pub owner_id: String,
@@ -72,9 +69,8 @@ pub struct SwapClaim {
 }
 
 /// Ends what is claimed, under the claim.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct SettleClaim {
     /// Who holds it.
     pub owner_id: String,
@@ -91,9 +87,8 @@ pub struct SettleClaim {
 }
 
 /// The claim under which something is reported.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct UnderClaim {
     /// Who holds it.
     pub owner_id: String,

@@ -1,10 +1,10 @@
 //! The store's time on the wire, and how it stands to the wall clock.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// How the store's time stands to the wall clock: the machine's, or the database server's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Clock {
     /// The time that every deadline, lease and due time is judged by.
     pub store_time: String,
@@ -30,8 +30,7 @@ pub struct Clock {
 }
 
 /// A jump of the store's time that was adopted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClockStep {
     /// The store's time when it was adopted, as it was before.
     pub from: String,
@@ -44,8 +43,7 @@ pub struct ClockStep {
 }
 
 /// What came of setting the clock right.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClockSet {
     /// By how many seconds store time has jumped; 0 if it agreed with the wall clock.
     pub jumped_seconds: i64,

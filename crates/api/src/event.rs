@@ -1,37 +1,34 @@
 //! Events: messages that may start pipelines, and what came of each. Unknown keys are refused.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use crate::JsonObject;
+use crate::JsonObject as Object;
 
 /// Publishes an event. It is on stable storage when this is answered; what it starts is decided right after.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct PublishEvent {
     /// Its type, 1 to 256 characters without control characters: pipelines listen to exactly one.
     #[serde(rename = "type")]
     pub kind: String,
     /// What it says, at most 256 KiB; an empty object if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub payload: Option<JsonObject>,
+    pub payload: Option<Object>,
     /// What names the same thing: while its work goes on, or was done lately, the same key starts it no second time. At most 512 bytes,
     /// where every character counts as much as the widest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dedupe_key: Option<String>,
     /// Carried with everything that follows from it, at most 2 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub correlation: Option<JsonObject>,
+    pub correlation: Option<Object>,
     /// The circle that sees it and all that follows; a token that is bound to one says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circle: Option<String>,
 }
 
 /// The event is written down.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EventPublished {
     /// What it is known by.
     pub event_id: String,
@@ -47,8 +44,7 @@ pub struct EventPublished {
 }
 
 /// An event, and what came of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Event {
     /// What it is known by.
     pub event_id: String,
@@ -69,8 +65,7 @@ pub struct Event {
     /// How many events led to it.
     pub depth: u32,
     /// Carried with everything that follows from it.
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub correlation: Option<JsonObject>,
+    pub correlation: Option<Object>,
     /// When it was written down.
     pub published_at: String,
     /// When it was decided what it starts.
@@ -86,13 +81,11 @@ pub struct Event {
     pub processed: Option<EventProcessed>,
     /// What it says; left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub payload: Option<JsonObject>,
+    pub payload: Option<Object>,
 }
 
 /// What the holder of its claim made of an event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventProcessed {
     /// The terminal reason.
     pub reason: String,
@@ -104,8 +97,7 @@ pub struct EventProcessed {
 }
 
 /// Where an event comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventOrigin {
     /// `published`, `asked` (someone asked for one pipeline by its name), `webhook`, `emitted` or `job_ended`.
     pub kind: String,
@@ -120,8 +112,7 @@ pub struct EventOrigin {
 }
 
 /// What came of an event for one pipeline.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventRoute {
     /// The pipeline.
     pub pipeline: String,
@@ -136,16 +127,14 @@ pub struct EventRoute {
 }
 
 /// One event.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EventAnswer {
     /// The event.
     pub event: Event,
 }
 
 /// Events, newest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EventList {
     /// The events, without what they say. A page may be short: only one without `next_cursor` is the last.
     pub events: Vec<Event>,

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 /// One line of the ledger: what happened to one record.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Fact<'a> {
     /// Its place in the whole ledger; the stream is resumed after it.
     pub position: u64,
@@ -28,13 +28,12 @@ pub struct Fact<'a> {
     /// What joins it to other work.
     pub correlation_id: Option<Cow<'a, str>>,
     /// The rest: an object, or only the name of what happened.
-    #[cfg_attr(feature = "schemas", schema(value_type = utoipa::openapi::schema::Value))]
+    #[schema(value_type = utoipa::openapi::schema::Value)]
     pub payload: Cow<'a, RawValue>,
 }
 
 /// A page of one record's facts, oldest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct FactList<'a> {
     /// The facts.
     pub facts: Vec<Fact<'a>>,

@@ -10,6 +10,7 @@ pub mod why;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 pub use create::{CreateJob, Retry};
 pub use result::{JobEnd, JobResult, ResultAnswer, ResultNotReady};
@@ -20,8 +21,7 @@ pub use status::{
 pub use update::{AnswerJob, CancelJob, RunJob, UpdateJob};
 
 /// A job was accepted.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobCreated<'a> {
     /// Its id.
     pub job_id: Cow<'a, str>,
@@ -32,21 +32,19 @@ pub struct JobCreated<'a> {
 }
 
 /// Where a job is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StatusAnswer<'a> {
     /// Where it is.
     pub status: JobStatus<'a>,
 }
 
 /// A page of jobs, newest change first. In `view=summary` the keys of `status` that need the job's bodies are left out.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobList<'a> {
     /// The jobs.
     pub work: Vec<JobStatus<'a>>,
     /// The calendars; none yet.
-    #[cfg_attr(feature = "schemas", schema(value_type = Vec<Object>))]
+    #[schema(value_type = Vec<Object>)]
     pub recurring: Vec<Cow<'a, serde_json::value::RawValue>>,
     /// Where the next page begins; `null` on the last one.
     pub next_cursor: Option<Cow<'a, str>>,

@@ -4,58 +4,44 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// A JSON object as text.
-#[derive(Clone, Debug, Serialize)]
-#[serde(transparent)]
-pub struct JsonObject(Box<RawValue>);
+macro_rules! raw_json {
+    ($(#[$doc:meta])* $name:ident begins with $mark:literal: $expected:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Serialize)]
+        #[serde(transparent)]
+        pub struct $name(Box<RawValue>);
 
-/// A JSON array as text.
-#[derive(Clone, Debug, Serialize)]
-#[serde(transparent)]
-pub struct JsonArray(Box<RawValue>);
+        impl $name {
+            /// Takes a text that is one.
+            pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+                serde_json::from_str(text)
+            }
 
-impl JsonObject {
-    /// Takes a text that is a JSON object.
-    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        self.0.get()
-    }
-}
-
-impl JsonArray {
-    /// Takes a text that is a JSON array.
-    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        self.0.get()
-    }
-}
-
-impl<'de> Deserialize<'de> for JsonObject {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        if raw.get().starts_with('{') {
-            return Ok(Self(raw));
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                self.0.get()
+            }
         }
-        Err(D::Error::custom("invalid type: expected an object"))
-    }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let raw = Box::<RawValue>::deserialize(deserializer)?;
+                if raw.get().starts_with($mark) {
+                    return Ok(Self(raw));
+                }
+                Err(D::Error::custom(concat!("invalid type: expected ", $expected)))
+            }
+        }
+    };
 }
 
-impl<'de> Deserialize<'de> for JsonArray {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        if raw.get().starts_with('[') {
-            return Ok(Self(raw));
-        }
-        Err(D::Error::custom("invalid type: expected an array"))
-    }
+raw_json! {
+    /// A JSON object as text. The wire types call it `Object`: a field of a type of that name is any object to `utoipa`.
+    JsonObject begins with '{': "an object"
+}
+raw_json! {
+    /// A JSON array as text.
+    JsonArray begins with '[': "an array"
 }
 
 #[cfg(test)]

@@ -21,39 +21,26 @@ mod protocols;
 pub mod pull;
 pub mod run;
 pub mod token;
-pub use job::{batch, why};
 pub use protocols::{deferred, ductile, sensorium};
 
-pub use ask::{AckAsk, AckNamed, Ask, AskAnswer, AskList, AskOpened, AskWaited, CreateAsk, WaitAsk};
-pub use batch::{BatchAnswer, BatchVerdict, CreateBatch};
-pub use capability::{Capability, CapabilityList, DeferredProfile};
-pub use claim::{AcquireClaim, ClaimAnswer, ClaimRecord, SettleClaim, SwapClaim, UnderClaim};
-pub use clock::{Clock, ClockSet, ClockStep};
-pub use event::{
-    Event, EventAnswer, EventList, EventOrigin, EventProcessed, EventPublished, EventRoute, PublishEvent,
-};
-pub use facts::{Fact, FactList};
-pub use job::{
-    AnswerJob, Attempt, AttemptError, CancelJob, CreateJob, JobCreated, JobEnd, JobList, JobResult,
-    JobStatus, Outside, OutsideError, ProgressEvent, ProtocolCancel, ReleaseResult, ResultAnswer,
-    ResultNotReady, Retry, RunJob, Runner, StatusAnswer, UpdateJob,
-};
-pub use json::{JsonArray, JsonObject};
-pub use node::{Node, NodeAnswer, NodeList};
-pub use orphan::{Orphan, OrphanAnswer, OrphanCancelAnswer, OrphanList, RetryCancel, SettleOrphan};
-pub use peer::{Candidate, Peer, PeerAnswer, PeerForgotten, PeerList, RegisterPeer};
-pub use pipeline::{
-    Pipeline, PipelineAnswer, PipelineList, PipelineStarted, PipelineStep, PipelineSummary,
-    PipelinesReloaded, StartPipeline,
-};
+pub use ask::*;
+pub use batch::*;
+pub use capability::*;
+pub use claim::*;
+pub use clock::*;
+pub use event::*;
+pub use facts::*;
+pub use job::*;
+pub use json::*;
+pub use node::*;
+pub use orphan::*;
+pub use peer::*;
+pub use pipeline::*;
 pub use problem::{FieldError, Problem, ProblemCode};
-pub use pull::{
-    After, AskInput, CompleteJob, DeferJob, FailJob, Handed, HeartbeatAnswer, HeartbeatJob, PullJob,
-    PulledJob,
-};
-pub use run::{CancelRun, Run, RunAnswer, RunCause, RunList, RunRetried, RunVisit};
-pub use token::{CreateToken, Role, Token, TokenCreated, TokenList, TokenRevoked};
-pub use why::{Clamp, ReachedLimit, Reason, Why};
+pub use pull::*;
+pub use run::*;
+pub use token::*;
+pub use why::*;
 
 /// The header that names a write, so that it can be repeated safely.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";

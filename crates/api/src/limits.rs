@@ -6,8 +6,6 @@ pub const MAX_REQUEST_BYTES: usize = 5 * 1_048_576;
 pub const MAX_BATCH_BYTES: usize = 16 * 1_048_576;
 /// Jobs in one batch.
 pub const MAX_BATCH_JOBS: usize = 1_000;
-/// One user's JSON or prompt: request, input, provenance, result data.
-pub const MAX_INLINE_BYTES: usize = 1_048_576;
 /// How deep JSON may be nested.
 pub const MAX_NESTING: usize = 64;
 /// The length of an idempotency key, in characters.

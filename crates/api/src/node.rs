@@ -1,10 +1,10 @@
 //! Nodes on the wire: the processes that work on one store.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// One process that works on the store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Node {
     /// Its id: the owner of its claims. New with every start.
     pub id: String,
@@ -36,16 +36,14 @@ pub struct Node {
 }
 
 /// All nodes that were heard of within the hour.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct NodeList {
     /// The nodes, the one that was started last first.
     pub nodes: Vec<Node>,
 }
 
 /// One node after an order.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct NodeAnswer {
     /// The node.
     pub node: Node,

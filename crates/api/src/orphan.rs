@@ -1,10 +1,10 @@
 //! The orphan ledger on the wire: work that may still run outside although it is over here.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Work that may still run outside.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Orphan {
     /// The operation.
     pub operation_id: String,
@@ -47,8 +47,7 @@ pub struct Orphan {
 }
 
 /// What a service answered when it was asked to stop.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OrphanCancelAnswer {
     /// When.
     pub at: String,
@@ -59,8 +58,7 @@ pub struct OrphanCancelAnswer {
 }
 
 /// A page of the orphan ledger, oldest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OrphanList {
     /// The orphans.
     pub orphans: Vec<Orphan>,
@@ -69,17 +67,15 @@ pub struct OrphanList {
 }
 
 /// One orphan after an order.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OrphanAnswer {
     /// It.
     pub orphan: Orphan,
 }
 
 /// Asks the service of an orphan to stop it, again.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct RetryCancel {
     /// Why; `orphaned` if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,9 +83,8 @@ pub struct RetryCancel {
 }
 
 /// Vouches that nothing of an orphan runs outside any more.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct SettleOrphan {
     /// What was found.
     pub note: String,

@@ -1,13 +1,13 @@
 //! Peers: those who pull work, as they register. Unknown keys are refused.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use crate::JsonObject;
+use crate::JsonObject as Object;
 
 /// Registers a peer, or says anew what it is. The same id in the same circle is the same peer.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct RegisterPeer {
     /// Its id, which no other peer of its circle has; the one that the token speaks for, or a new one, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,13 +32,11 @@ pub struct RegisterPeer {
     pub backend: Option<String>,
     /// What it says of itself besides, at most 4 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub metadata: Option<JsonObject>,
+    pub metadata: Option<Object>,
 }
 
 /// A peer, and whether it is there.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Peer {
     /// Its id; a peer of another circle may have the same.
     pub peer_id: String,
@@ -55,8 +53,7 @@ pub struct Peer {
     /// What it runs on.
     pub backend: Option<String>,
     /// What it says of itself besides.
-    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
-    pub metadata: JsonObject,
+    pub metadata: Object,
     /// `present` or `absent`. An absent peer may live all the same: it was not heard of for 90 seconds.
     pub presence: String,
     /// When it was heard of, or came or went.
@@ -66,16 +63,14 @@ pub struct Peer {
 }
 
 /// One peer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PeerAnswer {
     /// The peer.
     pub peer: Peer,
 }
 
 /// Peers, by id.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PeerList {
     /// The peers. A page may be short: only one without `next_cursor` is the last.
     pub peers: Vec<Peer>,
@@ -84,8 +79,7 @@ pub struct PeerList {
 }
 
 /// A peer was forgotten. Its jobs stay as they are.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PeerForgotten {
     /// Which.
     pub peer_id: String,
@@ -94,8 +88,7 @@ pub struct PeerForgotten {
 }
 
 /// One of several that a name may mean.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Candidate {
     /// Its id.
     pub peer_id: String,

@@ -1,12 +1,12 @@
 //! Pipelines: what follows which event, as the daemon has read it. Unknown keys are refused.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use crate::{JsonObject, Run};
+use crate::{JsonObject as Object, Run};
 
 /// A pipeline in a line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PipelineSummary {
     /// What it is known by.
     pub name: String,
@@ -19,16 +19,14 @@ pub struct PipelineSummary {
 }
 
 /// Pipelines, by name.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PipelineList {
     /// The pipelines.
     pub pipelines: Vec<PipelineSummary>,
 }
 
 /// A pipeline.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pipeline {
     /// What it is known by.
     pub name: String,
@@ -51,8 +49,7 @@ pub struct Pipeline {
 }
 
 /// One step of a pipeline, or a group of steps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PipelineStep {
     /// Its name.
     pub step: String,
@@ -75,22 +72,19 @@ pub struct PipelineStep {
 }
 
 /// One pipeline.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PipelineAnswer {
     /// The pipeline.
     pub pipeline: Pipeline,
 }
 
 /// Starts a pipeline by its name, whatever its condition.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct StartPipeline {
     /// What its first steps are given, at most 256 KiB; an empty object if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub payload: Option<JsonObject>,
+    pub payload: Option<Object>,
     /// The circle that sees the run; a token that is bound to one says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circle: Option<String>,
@@ -100,8 +94,7 @@ pub struct StartPipeline {
 }
 
 /// A run has begun.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PipelineStarted {
     /// The event that stands for the request.
     pub event_id: String,
@@ -116,8 +109,7 @@ pub struct PipelineStarted {
 }
 
 /// The files of pipelines were read anew, on this node.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PipelinesReloaded {
     /// The pipelines that are in use now.
     pub pipelines: Vec<String>,

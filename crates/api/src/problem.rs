@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::Candidate;
 
@@ -13,8 +14,7 @@ use crate::Candidate;
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
 /// What went wrong, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// A name for the kind of problem.
     #[serde(rename = "type")]
@@ -28,16 +28,16 @@ pub struct Problem {
     /// What happened here, for people.
     pub detail: Box<str>,
     /// What is wrong with which field.
-    #[serde(default, skip_serializing_if = "is_empty")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Vec<FieldError>))]
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(value_type = Vec<FieldError>)]
     pub errors: Box<[FieldError]>,
     /// When to come back, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<u32>))]
+    #[schema(value_type = Option<u32>)]
     pub retry_after_seconds: Option<NonZeroU32>,
     /// Whom a name may mean, if several are called so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Vec<Candidate>>))]
+    #[schema(value_type = Option<Vec<Candidate>>)]
     #[allow(
         clippy::box_collection,
         reason = "a problem is carried by every result, and hardly ever has any"
@@ -45,7 +45,7 @@ pub struct Problem {
     pub candidates: Option<Box<Vec<Candidate>>>,
     /// The name of a peer that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<String>))]
+    #[schema(value_type = Option<String>)]
     #[allow(
         clippy::box_collection,
         reason = "a problem is carried by every result, and hardly ever has one"
@@ -54,8 +54,7 @@ pub struct Problem {
 }
 
 /// What is wrong with one field.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FieldError {
     /// What kind of mistake.
     #[serde(rename = "type")]
@@ -293,11 +292,6 @@ impl Problem {
         self.errors = errors.into_boxed_slice();
         self
     }
-}
-
-#[allow(clippy::borrowed_box, reason = "serde calls it by reference to the field")]
-fn is_empty(errors: &Box<[FieldError]>) -> bool {
-    errors.is_empty()
 }
 
 #[cfg(test)]

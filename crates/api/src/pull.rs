@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
-use crate::{JobStatus, JsonArray, JsonObject};
+use crate::{JobStatus, JsonArray, JsonObject as Object};
 
 /// Asks for a job to do. With nothing but an empty object: any job that names nobody.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct PullJob {
     /// Unique per process that does the work, as the owner of its claims; made up if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,16 +39,14 @@ pub struct PullJob {
 }
 
 /// A job to do, or none came.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PulledJob<'a> {
     /// The job; `null` if none came.
     pub job: Option<Handed<'a>>,
 }
 
 /// A job, and what its doer needs to know.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Handed<'a> {
     /// Its id.
     pub job_id: Cow<'a, str>,
@@ -68,22 +66,21 @@ pub struct Handed<'a> {
     /// What to do, in words.
     pub prompt: Option<Cow<'a, str>>,
     /// What to do it with: any JSON.
-    #[cfg_attr(feature = "schemas", schema(value_type = utoipa::openapi::schema::Value))]
+    #[schema(value_type = utoipa::openapi::schema::Value)]
     pub input: Cow<'a, RawValue>,
     /// What was answered to its questions so far, oldest first.
-    #[cfg_attr(feature = "schemas", schema(value_type = Vec<utoipa::openapi::schema::Value>))]
+    #[schema(value_type = Vec<utoipa::openapi::schema::Value>)]
     pub answers: Vec<Cow<'a, RawValue>>,
     /// What came of the work that it has left outside, if it goes on with that.
-    #[cfg_attr(feature = "schemas", schema(value_type = utoipa::openapi::schema::Value))]
+    #[schema(value_type = utoipa::openapi::schema::Value)]
     pub arrived: Option<Cow<'a, RawValue>>,
     /// Everything else.
     pub status: JobStatus<'a>,
 }
 
 /// The doer is alive, and perhaps says how far it is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct HeartbeatJob {
     /// The attempt.
     pub attempt_id: String,
@@ -92,16 +89,14 @@ pub struct HeartbeatJob {
     pub phase: Option<String>,
     /// Replaces the progress object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub progress: Option<JsonObject>,
+    pub progress: Option<Object>,
     /// One line for the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_note: Option<String>,
 }
 
 /// What a heartbeat brings back.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HeartbeatAnswer<'a> {
     /// Where the job is. While it is paused nobody need be heard of.
     pub state: Cow<'a, str>,
@@ -116,9 +111,8 @@ pub struct HeartbeatAnswer<'a> {
 }
 
 /// It is done.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct CompleteJob {
     /// The attempt.
     pub attempt_id: String,
@@ -127,18 +121,17 @@ pub struct CompleteJob {
     pub summary: Option<String>,
     /// The result: any JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<utoipa::openapi::schema::Value>))]
+    #[schema(value_type = Option<utoipa::openapi::schema::Value>)]
     pub result: Option<Box<RawValue>>,
     /// The list of artifacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Vec<Object>>))]
+    #[schema(value_type = Option<Vec<Object>>)]
     pub artifacts: Option<JsonArray>,
 }
 
 /// It cannot be done, or not now.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct FailJob {
     /// The attempt.
     pub attempt_id: String,
@@ -147,7 +140,7 @@ pub struct FailJob {
     pub reason: Option<String>,
     /// The error: any JSON, best an object with `message`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<utoipa::openapi::schema::Value>))]
+    #[schema(value_type = Option<utoipa::openapi::schema::Value>)]
     pub error: Option<Box<RawValue>>,
     /// Whether another attempt may help; it is made only if the job has one left. Yes if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,21 +148,19 @@ pub struct FailJob {
 }
 
 /// It needs to know something first. The job waits for an answer; then it is handed out again, with the answer, as a new attempt.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct AskInput {
     /// The attempt.
     pub attempt_id: String,
     /// The question: any JSON.
-    #[cfg_attr(feature = "schemas", schema(value_type = utoipa::openapi::schema::Value))]
+    #[schema(value_type = utoipa::openapi::schema::Value)]
     pub question: Box<RawValue>,
 }
 
 /// It goes on at a service, which whoever does it has given the work to: the service is asked from here, for as long as it takes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct DeferJob {
     /// The attempt.
     pub attempt_id: String,
@@ -177,7 +168,6 @@ pub struct DeferJob {
     pub executor: String,
     /// The service's own id of the work, as its answer to the submit had it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<utoipa::openapi::schema::Value>))]
     pub id: Option<serde_json::Value>,
     /// The `Location` that it answered, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -194,9 +184,8 @@ pub struct DeferJob {
 }
 
 /// What the end of work at a service means for its job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub enum After {
     /// It is the end of the job.
     Finish,

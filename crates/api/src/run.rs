@@ -1,12 +1,12 @@
 //! Runs: one pipeline at its work, and what may be asked of it. Unknown keys are refused.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use crate::{JsonObject, ReachedLimit};
+use crate::{JsonObject as Object, ReachedLimit};
 
 /// A run, and where it has been.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Run {
     /// What it is known by.
     pub run_id: String,
@@ -30,8 +30,7 @@ pub struct Run {
     /// What names the same work.
     pub dedupe_key: Option<String>,
     /// Carried with everything that follows from it.
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub correlation: Option<JsonObject>,
+    pub correlation: Option<Object>,
     /// When it began.
     pub started_at: String,
     /// When anything last happened to it.
@@ -44,8 +43,7 @@ pub struct Run {
 }
 
 /// A run has come to a step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunVisit {
     /// Its number in the run.
     pub visit: u16,
@@ -66,8 +64,7 @@ pub struct RunVisit {
 }
 
 /// What brought a run to a step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunCause {
     /// `start`, `entered` (the group around it), `after` (another visit was over) or `failure` (of another visit).
     pub kind: String,
@@ -78,16 +75,14 @@ pub struct RunCause {
 }
 
 /// One run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunAnswer {
     /// The run.
     pub run: Run,
 }
 
 /// Runs, newest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunList {
     /// The runs, without their visits. A page may be short: only one without `next_cursor` is the last.
     pub runs: Vec<Run>,
@@ -96,9 +91,8 @@ pub struct RunList {
 }
 
 /// Asks to stop a run, with everything that it has begun.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct CancelRun {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,8 +100,7 @@ pub struct CancelRun {
 }
 
 /// Steps of a run are done again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunRetried {
     /// The jobs that are tried again.
     pub retried: Vec<String>,

@@ -1,11 +1,11 @@
 //! Access tokens. The secret is shown once, in the answer to its creation.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What a token may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub enum Role {
     /// Everything, tokens too.
     Admin,
@@ -41,9 +41,8 @@ impl Role {
 }
 
 /// Asks for a new token.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct CreateToken {
     /// For people.
     #[serde(default)]
@@ -62,8 +61,7 @@ pub struct CreateToken {
 }
 
 /// A token, without its secret.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Token {
     /// Its id: `token-` and hex.
     pub id: String,
@@ -84,8 +82,7 @@ pub struct Token {
 }
 
 /// A new token, with its secret: it is not shown again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TokenCreated {
     /// The token.
     pub token: Token,
@@ -94,16 +91,14 @@ pub struct TokenCreated {
 }
 
 /// All tokens.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TokenList {
     /// The tokens, oldest first.
     pub tokens: Vec<Token>,
 }
 
 /// A token was revoked.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TokenRevoked {
     /// Which.
     pub id: String,

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::{CreateJob, Problem};
 
 /// Up to 1,000 new jobs.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct CreateBatch {
     /// The jobs, each as in `POST /jobs`. One that does not fit is refused by itself: its verdict has the problem.
-    #[cfg_attr(feature = "schemas", schema(value_type = Vec<CreateJob>))]
+    #[schema(value_type = Vec<CreateJob>)]
     pub jobs: Vec<Box<RawValue>>,
 }
 
@@ -26,8 +26,7 @@ impl CreateBatch {
 }
 
 /// One verdict per job, in the order of the request.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BatchAnswer<'a> {
     /// How many were accepted.
     pub accepted: usize,
@@ -38,8 +37,7 @@ pub struct BatchAnswer<'a> {
 }
 
 /// What became of one job of a batch: exactly one of `job_id` and `problem` is there.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BatchVerdict<'a> {
     /// Its place in the request, from 0.
     pub index: usize,

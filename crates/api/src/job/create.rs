@@ -4,15 +4,15 @@ use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
-use crate::JsonObject;
+use crate::JsonObject as Object;
 
 /// A new job; every field is optional.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct CreateJob {
     /// For people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -52,8 +52,7 @@ pub struct CreateJob {
     pub visibility: String,
     /// The creator's request; `request.execution` is merged with the fields below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub request: Option<JsonObject>,
+    pub request: Option<Object>,
     /// When its result is of no use any more, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
@@ -62,8 +61,7 @@ pub struct CreateJob {
     pub expires_at: Option<String>,
     /// Where it came from; `provenance.links` is shown as `links`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub provenance: Option<JsonObject>,
+    pub provenance: Option<Object>,
     /// The prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
@@ -99,7 +97,7 @@ pub struct CreateJob {
     pub executor: Option<String>,
     /// The executor's input: any JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<utoipa::openapi::schema::Value>))]
+    #[schema(value_type = Option<utoipa::openapi::schema::Value>)]
     pub input: Option<Box<RawValue>>,
     /// Higher goes first within a lane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,10 +132,8 @@ pub struct CreateJob {
 }
 
 /// How often and how soon a job is tried again. What is left out is as the executor says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-// For the schema; who reads it refuses unknown keys below.
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Retry {
     /// Attempts in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,18 +146,13 @@ pub struct Retry {
     pub max_backoff_seconds: Option<u32>,
 }
 
-/// The same fields, before it is sure that they came as an object: the derived reader also takes a list of values.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RetryFields {
-    #[serde(default)]
-    max_attempts: Option<u32>,
-    #[serde(default)]
-    backoff_seconds: Option<u32>,
-    #[serde(default)]
-    max_backoff_seconds: Option<u32>,
+impl Serialize for Retry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
 }
 
+/// Takes an object only: the derived reader would also take a list of values.
 impl<'de> Deserialize<'de> for Retry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Object;
@@ -173,9 +164,7 @@ impl<'de> Deserialize<'de> for Retry {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Retry, A::Error> {
-                let RetryFields { max_attempts, backoff_seconds, max_backoff_seconds } =
-                    RetryFields::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Retry { max_attempts, backoff_seconds, max_backoff_seconds })
+                Retry::deserialize(MapAccessDeserializer::new(map))
             }
         }
         deserializer.deserialize_map(Object)

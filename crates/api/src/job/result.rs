@@ -3,22 +3,21 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, RawValue as Object};
+use utoipa::ToSchema;
 
 use super::status::JobStatus;
 
 /// The answer to a question for the result.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResultAnswer<'a> {
     /// The result, or where the job is.
     pub result: JobResult<'a>,
 }
 
 /// A result, or the word that there is none yet.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub enum JobResult<'a> {
     /// Not over yet.
     NotReady(Box<ResultNotReady<'a>>),
@@ -27,8 +26,7 @@ pub enum JobResult<'a> {
 }
 
 /// The job is not over yet.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResultNotReady<'a> {
     /// Its id.
     pub job_id: Cow<'a, str>,
@@ -41,8 +39,7 @@ pub struct ResultNotReady<'a> {
 }
 
 /// How a job ended.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobEnd<'a> {
     /// Its id.
     pub job_id: Cow<'a, str>,
@@ -53,17 +50,14 @@ pub struct JobEnd<'a> {
     /// For people.
     pub summary: Option<Cow<'a, str>>,
     /// The data.
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub data: Option<Cow<'a, RawValue>>,
+    pub data: Option<Cow<'a, Object>>,
     /// The error.
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub error: Option<Cow<'a, RawValue>>,
+    pub error: Option<Cow<'a, Object>>,
     /// The list of artifacts.
-    #[cfg_attr(feature = "schemas", schema(value_type = Vec<Object>))]
+    #[schema(value_type = Vec<Object>)]
     pub artifacts: Cow<'a, RawValue>,
     /// When it ended.
     pub completed_at: Option<Cow<'a, str>>,
     /// Where it came from, and the runner's record.
-    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
-    pub provenance: Cow<'a, RawValue>,
+    pub provenance: Cow<'a, Object>,
 }

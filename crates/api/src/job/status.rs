@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::RawValue as Object;
+use utoipa::ToSchema;
 
 /// Where a job is. In a summary, and only there, `progress`, `progress_events`, `protocol_cancel`, `request`, `provenance`, `runner`
 /// and `links` are left out.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobStatus<'a> {
     /// Its id.
     pub job_id: Cow<'a, str>,
@@ -26,8 +26,7 @@ pub struct JobStatus<'a> {
     pub phase: Option<Cow<'a, str>>,
     /// The newest progress object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub progress: Option<Cow<'a, RawValue>>,
+    pub progress: Option<Cow<'a, Object>>,
     /// The newest notes, oldest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_events: Option<Vec<ProgressEvent<'a>>>,
@@ -75,30 +74,24 @@ pub struct JobStatus<'a> {
     pub protocol_cancel: Option<Option<ProtocolCancel<'a>>>,
     /// The creator's request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub request: Option<Cow<'a, RawValue>>,
+    pub request: Option<Cow<'a, Object>>,
     /// Where it came from, and the runner's record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub provenance: Option<Cow<'a, RawValue>>,
+    pub provenance: Option<Cow<'a, Object>>,
     /// `request.execution`; in a summary only target, delivery, `process_scope` and continuity.
-    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
-    pub execution: Cow<'a, RawValue>,
+    pub execution: Cow<'a, Object>,
     /// `provenance.runner`, or `{}` while there was no attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub runner: Option<Cow<'a, RawValue>>,
+    pub runner: Option<Cow<'a, Object>>,
     /// Not before this time, as it was sent.
     pub due_at: Option<Cow<'a, str>>,
     /// `provenance.links`, or `{}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub links: Option<Cow<'a, RawValue>>,
+    pub links: Option<Cow<'a, Object>>,
 }
 
 /// One note of a job's history.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ProgressEvent<'a> {
     /// When.
     pub at: Cow<'a, str>,
@@ -111,8 +104,7 @@ pub struct ProgressEvent<'a> {
 }
 
 /// What became of telling an executor to stop.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ProtocolCancel<'a> {
     /// Whether anything was sent, or tried to be.
     pub attempted: bool,
@@ -135,8 +127,7 @@ pub struct ProtocolCancel<'a> {
 }
 
 /// The runner's record of a job that was dispatched.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Runner<'a> {
     /// How many attempts were ever made.
     pub attempt_count: u32,
@@ -164,8 +155,7 @@ pub struct Runner<'a> {
 }
 
 /// Work that goes on outside, as its service last told it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Outside<'a> {
     /// The handle on it.
     pub operation_id: Cow<'a, str>,
@@ -204,8 +194,7 @@ pub struct Outside<'a> {
 }
 
 /// A question to a service that failed; that says nothing about the work.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OutsideError<'a> {
     /// Short and machine-readable.
     pub code: Cow<'a, str>,
@@ -216,8 +205,7 @@ pub struct OutsideError<'a> {
 }
 
 /// One dispatch of a job.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Attempt<'a> {
     /// The fence of every report, for the worker to whom it was handed; for everyone else an alias (`attempt-ref-...`).
     pub attempt_id: Cow<'a, str>,
@@ -259,8 +247,7 @@ pub struct Attempt<'a> {
 }
 
 /// Why an attempt did not succeed. What was said besides is the error of the result.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct AttemptError<'a> {
     /// Short and machine-readable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -277,8 +264,7 @@ pub struct AttemptError<'a> {
 }
 
 /// What became of the executor of a job that is over.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReleaseResult<'a> {
     /// released, skipped or failed.
     pub status: Cow<'a, str>,

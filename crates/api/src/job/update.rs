@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
-use crate::{JsonArray, JsonObject, UnderClaim};
+use crate::{JsonArray, JsonObject as Object, UnderClaim};
 
 /// Where the doer says that a job is. `state_reason` and `phase` are overwritten even when left out; everything else stays. A report
 /// that says nothing but the state that a job has ended in changes nothing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct UpdateJob {
     /// The state; the current one only adds notes.
     pub state: String,
@@ -27,8 +27,7 @@ pub struct UpdateJob {
     pub phase: Option<String>,
     /// Replaces the progress object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub progress: Option<JsonObject>,
+    pub progress: Option<Object>,
     /// One line for the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_note: Option<String>,
@@ -37,46 +36,29 @@ pub struct UpdateJob {
     pub result_summary: Option<String>,
     /// The result's data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub result_data: Option<JsonObject>,
+    pub result_data: Option<Object>,
     /// The error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub error: Option<JsonObject>,
+    pub error: Option<Object>,
     /// The list of artifacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Vec<Object>>))]
+    #[schema(value_type = Option<Vec<Object>>)]
     pub artifacts: Option<JsonArray>,
     /// Replaces the whole provenance object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub provenance: Option<JsonObject>,
+    pub provenance: Option<Object>,
 }
 
 impl UpdateJob {
     /// Only a state.
     pub fn to(state: impl Into<String>) -> Self {
-        Self {
-            state: state.into(),
-            attempt_id: None,
-            claim: None,
-            state_reason: None,
-            phase: None,
-            progress: None,
-            progress_note: None,
-            result_summary: None,
-            result_data: None,
-            error: None,
-            artifacts: None,
-            provenance: None,
-        }
+        Self { state: state.into(), ..Self::default() }
     }
 }
 
 /// Asks to stop a job.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct CancelJob {
     /// Who asks; a token that is bound to a peer says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,9 +69,8 @@ pub struct CancelJob {
 }
 
 /// Asks to run a job now, or again. The body may be left out.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct RunJob {
     /// Who asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,11 +78,10 @@ pub struct RunJob {
 }
 
 /// Answers what a job waits for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct AnswerJob {
     /// The answer: any JSON.
-    #[cfg_attr(feature = "schemas", schema(value_type = utoipa::openapi::schema::Value))]
+    #[schema(value_type = utoipa::openapi::schema::Value)]
     pub answer: Box<RawValue>,
 }

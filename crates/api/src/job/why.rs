@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 /// What keeps a job from moving, most important first, and the earliest time at which it could move by itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Why {
     /// Its id.
     pub job_id: String,
@@ -22,13 +22,12 @@ pub struct Why {
     pub limits: Vec<ReachedLimit>,
     /// The question that it waits to be answered, as its executor asked it; left out if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = utoipa::openapi::schema::Value))]
+    #[schema(value_type = utoipa::openapi::schema::Value)]
     pub question: Option<Box<RawValue>>,
 }
 
 /// A limit of the host: its value, whose it is, and what changes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReachedLimit {
     /// Its name, as its key is called.
     pub limit: String,
@@ -41,8 +40,7 @@ pub struct ReachedLimit {
 }
 
 /// What was asked for of the host, and what it granted instead.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Clamp {
     /// The limit that made the difference.
     pub limit: String,
@@ -53,8 +51,7 @@ pub struct Clamp {
 }
 
 /// One thing that keeps a job from moving.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reason {
     /// Stable.
     pub code: String,

@@ -4,17 +4,17 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
-use crate::JsonObject;
+use crate::JsonObject as Object;
 
 /// Invokes a capability. Unknown keys are refused.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct Invoke {
     /// The executor's input: any JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<utoipa::openapi::schema::Value>))]
+    #[schema(value_type = Option<utoipa::openapi::schema::Value>)]
     pub input: Option<Box<RawValue>>,
     /// Whether the caller waits, and how long the work may take.
     #[serde(default)]
@@ -33,14 +33,12 @@ pub struct Invoke {
     pub correlation_id: Option<String>,
     /// Where it came from: a `causal-context.v1`.
     #[serde(default, rename = "causal/context", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub causal_context: Option<JsonObject>,
+    pub causal_context: Option<Object>,
 }
 
 /// Whether the caller waits, and how long the work may take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct Timing {
     /// Whether the caller waits for the result or takes a handle.
     #[serde(default)]
@@ -51,9 +49,8 @@ pub struct Timing {
 }
 
 /// Whether the caller waits for the result or takes a handle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub enum Mode {
     /// Waits.
     #[default]
@@ -63,8 +60,7 @@ pub enum Mode {
 }
 
 /// What came of a call that was waited for: completed or failed, never a handle.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct InvokeOutcome {
     /// completed or failed.
     pub status: String,
@@ -73,7 +69,7 @@ pub struct InvokeOutcome {
     pub outcome_id: String,
     /// The result; only if it was completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<utoipa::openapi::schema::Value>))]
+    #[schema(value_type = Option<utoipa::openapi::schema::Value>)]
     pub result: Option<Box<RawValue>>,
     /// Why not; only if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,8 +77,7 @@ pub struct InvokeOutcome {
 }
 
 /// Why a call failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InvokeError {
     /// Stable: `action-timeout`, `deferred-not-allowed`, or the executor's own.
     pub code: String,
@@ -91,8 +86,7 @@ pub struct InvokeError {
 }
 
 /// A call was accepted and goes on: a bounded handle. Exactly one of `cancel_href` and `cancel/unavailable-reason` is there.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeferredOperation {
     /// `deferred-operation.v1`.
     pub schema: String,
@@ -126,7 +120,7 @@ pub struct DeferredOperation {
     pub correlation_id: Option<String>,
     /// Where it came from.
     #[serde(default, rename = "causal/context", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub causal_context: Option<Box<RawValue>>,
     /// The record of its acceptance: a job.
     #[serde(rename = "audit/outcome-ref")]
@@ -139,8 +133,7 @@ pub struct DeferredOperation {
 }
 
 /// Where a deferred operation is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeferredStatus {
     /// `deferred-operation-status.v1`.
     pub schema: String,
@@ -165,11 +158,11 @@ pub struct DeferredStatus {
     pub expires_at: Option<String>,
     /// Where it came from.
     #[serde(default, rename = "causal/context", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub causal_context: Option<Box<RawValue>>,
     /// The result; always if it is completed, and only then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<utoipa::openapi::schema::Value>))]
+    #[schema(value_type = Option<utoipa::openapi::schema::Value>)]
     pub result: Option<Box<RawValue>>,
     /// Why it is there; empty if there is nothing to say.
     #[serde(default)]
@@ -179,8 +172,7 @@ pub struct DeferredStatus {
 }
 
 /// What the schemas have no place for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeferredExtensions {
     /// How often its service was asked so far.
     pub attempt_no: u32,
@@ -214,16 +206,14 @@ pub struct DeferredExtensions {
 }
 
 /// Something worth knowing: a code, nothing that a service said.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeferredDiagnostic {
     /// Stable.
     pub code: String,
 }
 
 /// What operators see of a deferred operation: digests in place of everything private.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeferredView {
     /// The handle.
     #[serde(rename = "operation/id")]
@@ -299,8 +289,7 @@ pub struct DeferredView {
 }
 
 /// A page of deferred operations, newest change first. A page may be short; only a missing `next_cursor` is the end.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeferredList {
     /// The operations.
     pub operations: Vec<DeferredView>,
@@ -309,8 +298,7 @@ pub struct DeferredList {
 }
 
 /// One deferred operation and what happened to it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeferredDetail {
     /// The operation.
     pub operation: DeferredView,
@@ -319,8 +307,7 @@ pub struct DeferredDetail {
 }
 
 /// One line of the ledger, without what it says.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeferredEvent {
     /// Its place in the whole ledger.
     pub position: u64,

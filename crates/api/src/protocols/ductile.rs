@@ -2,22 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
-use crate::JsonObject;
+use crate::JsonObject as Object;
 
 /// What a plugin or a pipeline is started with.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DuctileTrigger {
     /// What it is given.
-    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
-    pub payload: JsonObject,
+    pub payload: Object,
 }
 
 /// What was started.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DuctileTriggered {
     /// The job; of a pipeline that of its first step, or the run if no step has begun.
     pub job_id: String,
@@ -33,8 +31,7 @@ pub struct DuctileTriggered {
 }
 
 /// A job as Ductile shows it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct DuctileJob {
     /// Its id.
     pub job_id: String,
@@ -51,7 +48,7 @@ pub struct DuctileJob {
     pub attempt: u32,
     /// What it came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub result: Option<Box<RawValue>>,
     /// Why it came to nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,8 +65,7 @@ pub struct DuctileJob {
 }
 
 /// A synchronous pipeline that is over.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DuctileOutcome {
     /// As when it was started.
     pub job_id: String,
@@ -80,15 +76,14 @@ pub struct DuctileOutcome {
     /// How long the run took.
     pub duration_ms: u64,
     /// What its last step came to.
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub result: Option<Box<RawValue>>,
     /// All its jobs.
     pub tree: Vec<DuctileJob>,
 }
 
 /// A synchronous pipeline that goes on after its caller has waited long enough.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DuctileLate {
     /// As when it was started.
     pub job_id: String,
@@ -103,16 +98,14 @@ pub struct DuctileLate {
 }
 
 /// All plugins that jobs may name.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PluginList {
     /// They.
     pub plugins: Vec<PluginSummary>,
 }
 
 /// A plugin, in short.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PluginSummary {
     /// What jobs call it.
     pub name: String,
@@ -129,8 +122,7 @@ pub struct PluginSummary {
 }
 
 /// A plugin, whole.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PluginDetail {
     /// What jobs call it.
     pub name: String,
@@ -147,8 +139,7 @@ pub struct PluginDetail {
 }
 
 /// The circuit breaker of a plugin on one node.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PluginBreaker {
     /// off, closed, open or `half_open`.
     pub state: String,
@@ -164,8 +155,7 @@ pub struct PluginBreaker {
 }
 
 /// A plugin whose breaker was reset.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PluginReset {
     /// The plugin.
     pub plugin: String,
@@ -174,16 +164,14 @@ pub struct PluginReset {
 }
 
 /// What a plugin remembers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PluginMemory {
     /// The plugin.
     pub plugin: String,
     /// How often it was changed.
     pub version: u64,
     /// Its state, as it was written.
-    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
-    pub state: JsonObject,
+    pub state: Object,
     /// How many facts were ever kept.
     pub fact_count: u64,
     /// Facts that its manifest asks to keep, oldest first: the newest, or those after the number that was asked for.
@@ -191,21 +179,18 @@ pub struct PluginMemory {
 }
 
 /// A fact that the manifest of a plugin asks to keep.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PluginKept {
     /// Counted from 1 for each plugin.
     pub number: u64,
     /// What it is called.
     pub fact_type: String,
     /// What it says.
-    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
-    pub value: JsonObject,
+    pub value: Object,
 }
 
 /// One thing that a plugin can be asked.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PluginCommand {
     /// What it is called.
     pub name: String,
@@ -217,25 +202,23 @@ pub struct PluginCommand {
     pub description: Option<String>,
     /// The JSON Schema of its payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub input_schema: Option<serde_json::Value>,
     /// The JSON Schema of its events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub output_schema: Option<serde_json::Value>,
 }
 
 /// All that can be started, for those who choose by themselves.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SkillList {
     /// Commands of plugins first, then pipelines.
     pub skills: Vec<Skill>,
 }
 
 /// One thing that can be started.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Skill {
     /// `plugin.<plugin>.<command>` or `pipeline.<name>`.
     pub name: String,
@@ -250,21 +233,19 @@ pub struct Skill {
     pub description: Option<String>,
     /// The JSON Schema of its payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub input_schema: Option<serde_json::Value>,
 }
 
 /// A webhook that was taken in.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WebhookTaken {
     /// The event; the same whenever the same message comes again.
     pub event_id: String,
 }
 
 /// Why a request of a client of Ductile was refused.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DuctileError {
     /// For people.
     pub error: String,

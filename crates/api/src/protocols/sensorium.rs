@@ -4,13 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
-use crate::JsonObject;
+use crate::JsonObject as Object;
 use crate::deferred::Timing;
 
 /// Invokes an action of the catalog: `sensorium-directive.v1`. The root is open; members that are not here are not looked at.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Directive {
     /// `sensorium-directive.v1`.
     pub schema: String,
@@ -28,8 +28,7 @@ pub struct Directive {
     /// The action.
     pub action_id: String,
     /// Its parameters, which must fit the schema of the action.
-    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
-    pub parameters: JsonObject,
+    pub parameters: Object,
     /// Whether the caller waits, and how long the work may take.
     pub timing: Timing,
     /// The name of the work: the same with other parameters is a conflict.
@@ -46,13 +45,11 @@ pub struct Directive {
     pub correlation_id: Option<String>,
     /// Where it came from: a `causal-context.v1`.
     #[serde(default, rename = "causal/context", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
-    pub causal_context: Option<JsonObject>,
+    pub causal_context: Option<Object>,
 }
 
 /// Who issued a directive: a module or a participant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Issuer {
     /// A module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,8 +63,7 @@ pub struct Issuer {
 }
 
 /// What came of a directive: `sensorium-directive-result.v1`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DirectiveResult {
     /// `sensorium-directive-result.v1`.
     pub schema: String,
@@ -86,7 +82,7 @@ pub struct DirectiveResult {
     #[serde(rename = "observation/ids")]
     pub observation_ids: Vec<String>,
     /// The result; `null` unless it is completed.
-    #[cfg_attr(feature = "schemas", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub result: Option<Box<RawValue>>,
     /// What joins it to other work.
     #[serde(default, rename = "correlation/id", skip_serializing_if = "Option::is_none")]
@@ -97,8 +93,7 @@ pub struct DirectiveResult {
 }
 
 /// Something worth knowing of a directive. Names places, never values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DirectiveDiagnostic {
     /// info, warn or error.
     pub level: String,
@@ -109,8 +104,7 @@ pub struct DirectiveDiagnostic {
 }
 
 /// The outcome record of a directive: `sensorium-directive-outcome.v1`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DirectiveOutcome {
     /// `sensorium-directive-outcome.v1`.
     pub schema: String,
@@ -166,8 +160,7 @@ pub struct DirectiveOutcome {
 }
 
 /// Where what happened to a directive is written down.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditStore {
     /// The kind of store; always `ledger`.
     pub kind: String,
@@ -176,8 +169,7 @@ pub struct AuditStore {
 }
 
 /// What was decided of a directive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyDecision {
     /// admit, reject, timeout or fail.
     pub decision: String,
@@ -189,16 +181,14 @@ pub struct PolicyDecision {
 }
 
 /// The actions that directives may name.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ActionCatalog {
     /// By name.
     pub actions: Vec<Action>,
 }
 
 /// One action. Who does it, and where, is the operator's business.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Action {
     /// What directives call it.
     pub action_id: String,
@@ -214,14 +204,13 @@ pub struct Action {
     /// How long work that goes on may live, within what the host grants.
     pub max_ttl_seconds: u64,
     /// What its parameters must be.
-    #[cfg_attr(feature = "schemas", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub parameters_schema: serde_json::Value,
 }
 
 /// Names an operation, for `sensorium.operation.status` and `sensorium.operation.cancel`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub struct OperationNamed {
     /// The handle.
     #[serde(rename = "operation/id")]
