@@ -7,3 +7,6 @@ pub(crate) mod authenticate;
 pub(crate) mod authorise;
 pub(crate) mod secret;
 pub(crate) mod visible;
+
+pub(crate) use audit::Verdict;
+pub(crate) use authenticate::Principal;

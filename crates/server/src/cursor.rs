@@ -1,10 +1,11 @@
 //! Cursors of lists: the time and the id of the last record of a page. What is none of ours is refused by its form.
 
-use api::{FieldError, Problem, ProblemCode};
+use api::{Problem, ProblemCode};
 use domain::Timestamp;
 use domain::limits::MAX_ID_BYTES;
 
-use crate::request_context::RequestContext;
+use crate::problem::at;
+use crate::{RequestContext, Result};
 
 /// Digits of a time in microseconds; more would not fit.
 const MAX_DIGITS: usize = 18;
@@ -15,20 +16,19 @@ pub(crate) fn text(at: Timestamp, id: &str) -> String {
 }
 
 /// The place that the cursor of a request names, if it has one.
-pub(crate) fn of(asked: &RequestContext, prefix: &str) -> Result<Option<(Timestamp, String)>, Problem> {
+pub(crate) fn of(asked: &RequestContext, prefix: &str) -> Result<Option<(Timestamp, String)>> {
     asked.parameter("cursor").map(|text| parse(&text, prefix)).transpose()
 }
 
 /// The place that a cursor names, in a list of records whose ids begin so.
-fn parse(text: &str, prefix: &str) -> Result<(Timestamp, String), Problem> {
+fn parse(text: &str, prefix: &str) -> Result<(Timestamp, String)> {
     parts(text, prefix).ok_or_else(invalid)
 }
 
 /// The refusal of a cursor.
 pub(crate) fn invalid() -> Problem {
     let told = "invalid cursor: pass next_cursor of the previous page unchanged";
-    let error = FieldError::new("invalid_cursor", &["query", "cursor"], told);
-    ProblemCode::InvalidCursor.because(told).at(error)
+    at(ProblemCode::InvalidCursor, "invalid_cursor", &["query", "cursor"], told)
 }
 
 /// The pattern of a cursor, as the API document says it; an empty one asks for the first page.

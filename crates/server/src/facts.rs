@@ -5,29 +5,26 @@ mod stream;
 
 use std::borrow::Cow;
 
-use api::{Fact, FactList, FieldError, Problem, ProblemCode};
+use api::{Fact, FactList, Problem, ProblemCode};
 use store::{StoredFact, encode_fact, fact_kind};
 
 use crate::access::attempt_alias::{shown_actor, shown_fact};
 use crate::access::authenticate::Principal;
 use crate::clock_text::text;
 use crate::jobs::visible_job;
-use crate::problem::of_store;
+use crate::problem::{at, of_store};
 use crate::render::raw;
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
 
 pub(crate) use place::shown as shown_place;
 pub(crate) use stream::stream;
 
 /// `GET /jobs/{id}/facts`: a page, oldest first. The cursor is the version of the last fact of the page before.
-pub(crate) async fn of_job(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn of_job(server: &Server, asked: RequestContext) -> Result<Reply> {
     let visible = visible_job(server, &asked).await?;
     let limit = asked.limit()?;
     let after = number(&asked, "cursor")?.unwrap_or_default();
-    let facts = server.store().facts_of(visible.id(), after, limit).await;
-    let facts = facts.map_err(|error| of_store(&error))?;
+    let facts = server.store().facts_of(visible.id(), after, limit).await.map_err(of_store)?;
     let next = facts.last().filter(|_| facts.len() == limit).map(|last| Cow::Owned(last.version.to_string()));
     Ok(Reply::json(&FactList {
         facts: facts.iter().map(|fact| line(server, &asked.principal, fact)).collect(),
@@ -53,12 +50,11 @@ fn line<'a>(server: &Server, caller: &Principal, fact: &'a StoredFact) -> Fact<'
 }
 
 /// A query parameter that is a place in the ledger or in a stream.
-pub(crate) fn number(asked: &RequestContext, name: &'static str) -> Result<Option<u64>, Problem> {
+pub(crate) fn number(asked: &RequestContext, name: &'static str) -> Result<Option<u64>> {
     let Some(text) = asked.value(name) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| bad_place(&["query", name]))
 }
 
 fn bad_place(loc: &[&str]) -> Problem {
-    let told = "a place in the ledger is a whole number";
-    ProblemCode::InvalidCursor.because(told).at(FieldError::new("int_type", loc, told))
+    at(ProblemCode::InvalidCursor, "int_type", loc, "a place in the ledger is a whole number")
 }

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use api::Problem;
 use domain::{Digest, Record, Timestamp};
 use engine::{EngineError, Order, OrderKey};
 use store::{IdempotencyKey, KeptKey, Store};
@@ -10,7 +9,7 @@ use store::{IdempotencyKey, KeptKey, Store};
 use crate::access::authenticate::Principal;
 use crate::problem::{key_reused, of_engine, of_store};
 use crate::reply::{Given, Reply};
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
 /// Keys are kept at least this long: a day. The store keeps them as long as their record, if that is longer.
 const KEPT_SECONDS: u64 = 86_400;
@@ -35,6 +34,12 @@ impl Keyed {
             request_sha256: store::sha256(&request),
             sent: Arc::default(),
         }
+    }
+
+    /// The write of a request that names its key in the header, if it does.
+    pub(crate) fn of(asked: &RequestContext, record: &str) -> Option<Self> {
+        let (key, body) = (asked.key.clone()?, asked.body.as_deref().unwrap_or_default());
+        Some(Self::new(&asked.principal, asked.operation.name, key, record, body))
     }
 
     /// What the order uses up. Whatever was rendered last is what was stored, and is what is sent.
@@ -62,16 +67,14 @@ impl Keyed {
     }
 
     /// The answer that was given under this key before, if it was used.
-    pub(crate) async fn earlier(&self, store: &dyn Store) -> Result<Option<Reply>, Problem> {
-        match store.key(&self.key).await.map_err(|error| of_store(&error))? {
-            Some(kept) => self.replay(&kept).map(Some),
-            None => Ok(None),
-        }
+    pub(crate) async fn earlier(&self, store: &dyn Store) -> Result<Option<Reply>> {
+        let kept = self.kept(store).await?;
+        Ok(kept.map(|kept| Reply::rendered(kept.answer.to_vec(), Given::Before)))
     }
 
     /// What was kept under this key by the same request; a conflict if the request differs.
-    pub(crate) async fn kept(&self, store: &dyn Store) -> Result<Option<KeptKey>, Problem> {
-        let kept = store.key(&self.key).await.map_err(|error| of_store(&error))?;
+    pub(crate) async fn kept(&self, store: &dyn Store) -> Result<Option<KeptKey>> {
+        let kept = store.key(&self.key).await.map_err(of_store)?;
         if let Some(kept) = &kept {
             self.kept_bytes(kept)?;
         }
@@ -79,11 +82,7 @@ impl Keyed {
     }
 
     /// The kept answer to the same request; a conflict if the request differs.
-    pub(crate) fn replay(&self, kept: &KeptKey) -> Result<Reply, Problem> {
-        Ok(Reply::rendered(self.kept_bytes(kept)?, Given::Before))
-    }
-
-    pub(crate) fn kept_bytes(&self, kept: &KeptKey) -> Result<Vec<u8>, Problem> {
+    pub(crate) fn kept_bytes(&self, kept: &KeptKey) -> Result<Vec<u8>> {
         if kept.request_sha256 == self.request_sha256 { Ok(kept.answer.to_vec()) } else { Err(key_reused()) }
     }
 }
@@ -95,7 +94,7 @@ pub(crate) async fn give(
     mut order: Order,
     id: &str,
     render: impl Fn(&Record) -> Vec<u8> + Clone + Send + Sync + 'static,
-) -> Result<Reply, Problem> {
+) -> Result<Reply> {
     order.keys.extend(keyed.map(|keyed| keyed.order_key(server.now(), render.clone())));
     match server.daemon.engine().execute(order).await {
         Ok(outcome) => {
@@ -107,9 +106,11 @@ pub(crate) async fn give(
 }
 
 /// What an order that failed is answered with: the earlier answer, if its key was used.
-pub(crate) fn refused(keyed: Option<&Keyed>, error: &EngineError, id: &str) -> Result<Reply, Problem> {
+pub(crate) fn refused(keyed: Option<&Keyed>, error: &EngineError, id: &str) -> Result<Reply> {
     match (error, keyed) {
-        (EngineError::KeyTaken(kept), Some(keyed)) => keyed.replay(kept),
+        (EngineError::KeyTaken(kept), Some(keyed)) => {
+            Ok(Reply::rendered(keyed.kept_bytes(kept)?, Given::Before))
+        }
         _ => Err(of_engine(error, id)),
     }
 }

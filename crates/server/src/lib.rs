@@ -36,4 +36,9 @@ pub use openapi::document;
 pub use operations::{Body, Dialect, Operation, Route, SlotClass, Verb, operations, routes};
 pub use plugins::webhooks::{Endpoint, SignedTime, Webhooks};
 pub(crate) use render::clock_text;
+pub(crate) use reply::Reply;
+pub(crate) use request_context::RequestContext;
 pub use server::{Auth, HostWarning, Server, ServerSettings};
+
+/// What a request comes to, or the problem that its caller is told.
+pub(crate) type Result<T, E = api::Problem> = std::result::Result<T, E>;

@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 
 use api::Problem;
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 
 use crate::access::authorise::Access;
 use crate::external::sensorium;
@@ -71,7 +71,7 @@ fn operation(route: &Route, path: &str, schemas: &mut Schemas) -> Value {
     let own = own_capability(path);
     let mut described = json!({
         "operationId": operation_id(route, path),
-        "summary": own.map_or(operation.summary, sensorium::Name::summary),
+        "summary": own.map_or(operation.summary, |own| own.described().summary),
         "parameters": parameters::of(operation, path),
         "responses": responses::of(route, own, schemas),
         "security": match operation.access {
@@ -79,12 +79,8 @@ fn operation(route: &Route, path: &str, schemas: &mut Schemas) -> Value {
             Access::Needs(_) => json!([{ "bearer": [] }]),
         },
     });
-    let schema = match own {
-        Some(name) => Some(own_request(name, schemas)),
-        None => operation.takes.map(|schema| schema(schemas)),
-    };
-    if let Some(schema) = schema {
-        let mut content = json!({ "schema": schema });
+    if let Some(takes) = own.map_or(operation.takes, |own| Some(own.described().takes)) {
+        let mut content = json!({ "schema": takes(schemas) });
         if let Some(example) = own.map_or(operation.request_example, |_| None) {
             content["example"] = example();
         }
@@ -98,23 +94,6 @@ fn operation(route: &Route, path: &str, schemas: &mut Schemas) -> Value {
 /// The capability of the host's own that a path names.
 fn own_capability(path: &str) -> Option<sensorium::Name> {
     sensorium::Name::ALL.into_iter().find(|name| path.contains(name.as_str()))
-}
-
-/// What one of the host's own capabilities takes.
-fn own_request(name: sensorium::Name, schemas: &mut Schemas) -> Value {
-    match name {
-        sensorium::Name::DirectiveInvoke => schemas.request::<api::sensorium::Directive>(),
-        sensorium::Name::DirectiveList => {
-            json!({ "$ref": format!("#/components/schemas/{}", request_limits::JSON_VALUE) })
-        }
-        sensorium::Name::OperationStatus => json!({
-            "type": "object",
-            "required": ["operation/id"],
-            "properties": { "operation/id": { "type": "string", "pattern": request_limits::TEXT } },
-            "additionalProperties": false,
-        }),
-        sensorium::Name::OperationCancel => schemas.request::<api::sensorium::OperationNamed>(),
-    }
 }
 
 /// One name per route: the aliases of an operation differ by their path.
@@ -142,7 +121,7 @@ pub(crate) struct Schemas {
 
 impl Schemas {
     /// Adds a wire type and all that it consists of; gives the reference to it.
-    pub(crate) fn add<T: ToSchema + PartialSchema>(&mut self) -> Value {
+    pub(crate) fn add<T: ToSchema>(&mut self) -> Value {
         for (name, schema) in parts::<T>() {
             let schema = serde_json::to_value(schema).expect("a schema has only string keys");
             self.components.insert(name, schema);
@@ -151,14 +130,14 @@ impl Schemas {
     }
 
     /// The same, for what is sent: what the daemon checks of it is said too.
-    pub(crate) fn request<T: ToSchema + PartialSchema>(&mut self) -> Value {
+    pub(crate) fn request<T: ToSchema>(&mut self) -> Value {
         self.requests.extend(parts::<T>().into_iter().map(|(name, _)| name));
         self.add::<T>()
     }
 }
 
 /// A wire type and all that it consists of.
-fn parts<T: ToSchema + PartialSchema>() -> Vec<(String, RefOr<Schema>)> {
+fn parts<T: ToSchema>() -> Vec<(String, RefOr<Schema>)> {
     let mut parts = vec![(T::name().into_owned(), T::schema())];
     T::schemas(&mut parts);
     parts

@@ -14,18 +14,18 @@ mod routing;
 
 use std::fmt;
 use std::future::ready;
+use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock};
 
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 use crate::access::authorise::{Access, Permission};
 use crate::openapi::Schemas;
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
+use Verb::{Delete, Get, Patch, Post};
 
 /// An operation, and everything that other parts need to know of it.
 #[expect(clippy::struct_excessive_bools, reason = "each is one property of an operation, and rows name them")]
@@ -75,7 +75,7 @@ pub struct Operation {
 }
 
 /// What carries an operation out.
-pub(crate) type Handler = fn(&Arc<Server>, RequestContext) -> BoxFuture<'_, Result<Reply, Problem>>;
+pub(crate) type Handler = fn(&Arc<Server>, RequestContext) -> BoxFuture<'_, Result<Reply>>;
 
 /// The HTTP methods in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,10 +206,32 @@ impl Operation {
         handler: |_, _| Box::pin(ready(Err(ProblemCode::Internal.because("the operation has no handler")))),
     };
 
+    /// What only reads, and answers with this wire type.
+    const fn reading<A: ToSchema>() -> Self {
+        Self { access: needs(Permission::Read), answers: Plainly::<A>::ANSWERS, ..Self::PLAIN }
+    }
+
+    /// What takes a small body or none and reads nothing of it, and answers with this wire type.
+    const fn order<A: ToSchema>(permission: Permission) -> Self {
+        Self { access: needs(permission), body: Body::Optional(SMALL), ..Self::reading::<A>() }
+    }
+
+    /// What takes one wire type and answers with another.
+    const fn taking<T: ToSchema, A: ToSchema>(permission: Permission, body: Body) -> Self {
+        Self { access: needs(permission), body, takes: Some(request::<T>), ..Self::reading::<A>() }
+    }
+
     /// Whether its answer may come long after its token was checked.
     pub const fn answers_after_a_wait(&self) -> bool {
         !matches!(self.waits, Waits::Never)
     }
+}
+
+/// The one way to succeed that most operations have.
+struct Plainly<A>(PhantomData<A>);
+
+impl<A: ToSchema> Plainly<A> {
+    const ANSWERS: &'static [Answer] = &[answer(200, schema::<A>)];
 }
 
 impl PartialEq for Operation {
@@ -226,39 +248,30 @@ impl fmt::Debug for Operation {
 
 /// The body of a small order.
 const SMALL: usize = 65_536;
-
-const fn get(path: &'static str) -> (Verb, &'static str) {
-    (Verb::Get, path)
-}
-
-const fn post(path: &'static str) -> (Verb, &'static str) {
-    (Verb::Post, path)
-}
-
-const fn patch(path: &'static str) -> (Verb, &'static str) {
-    (Verb::Patch, path)
-}
-
-const fn delete(path: &'static str) -> (Verb, &'static str) {
-    (Verb::Delete, path)
-}
+/// The body of what may hold users' JSON.
+const LARGE: usize = api::limits::MAX_REQUEST_BYTES;
 
 const fn needs(permission: Permission) -> Access {
     Access::Needs(permission)
 }
 
 /// JSON of this schema.
-const fn answer(status: u16, schema: fn(&mut Schemas) -> Value) -> Answer {
+pub(crate) const fn answer(status: u16, schema: fn(&mut Schemas) -> Value) -> Answer {
     Answer { status, media_type: "application/json", schema }
 }
 
 /// The schema of a wire type that is answered.
-fn schema<T: ToSchema + PartialSchema>(schemas: &mut Schemas) -> Value {
+pub(crate) fn schema<T: ToSchema>(schemas: &mut Schemas) -> Value {
     schemas.add::<T>()
 }
 
+/// The schema of an answer that is one of two wire types.
+pub(crate) fn either<A: ToSchema, B: ToSchema>(schemas: &mut Schemas) -> Value {
+    json!({ "anyOf": [schemas.add::<A>(), schemas.add::<B>()] })
+}
+
 /// The schema of a wire type that is sent.
-fn request<T: ToSchema + PartialSchema>(schemas: &mut Schemas) -> Value {
+pub(crate) fn request<T: ToSchema>(schemas: &mut Schemas) -> Value {
     schemas.request::<T>()
 }
 

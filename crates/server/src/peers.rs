@@ -8,32 +8,27 @@ mod presence;
 mod read;
 mod register;
 
-pub(crate) use meant::{Naming, assign, named};
+pub(crate) use meant::{ASKED, assign, named};
 pub(crate) use presence::{anyone_here, here, waits, works_there};
 pub(crate) use read::{list, read};
 pub(crate) use register::{forget, register};
 
-use api::{Problem, ProblemCode, Role};
+use api::{ProblemCode, Role};
 use domain::peer::{PeerKey, Registrar, is_keeper};
 
-use crate::access::authenticate::Principal;
-use crate::access::authorise;
+use crate::access::{Principal, authorise};
 use crate::problem::of_store;
-use crate::server::Server;
+use crate::{Result, Server};
 
 /// Refuses a caller that does not speak for a peer: a bound token speaks for its own in the circles that it sees, another doer for
 /// those that it registered.
-pub(crate) async fn check_speaks_for(
-    server: &Server,
-    principal: &Principal,
-    key: &PeerKey,
-) -> Result<(), Problem> {
+pub(crate) async fn check_speaks_for(server: &Server, principal: &Principal, key: &PeerKey) -> Result<()> {
     let speaks = match (principal.role, &principal.peer_id) {
         _ if !authorise::sees(principal, key.circle.as_deref()) => false,
         (Role::Admin | Role::Operator, _) => true,
         (Role::Peer | Role::Agent | Role::Viewer, Some(own)) => *own == key.id,
         (Role::Peer | Role::Agent, None) => {
-            let peer = server.store().peer(key).await.map_err(|error| of_store(&error))?;
+            let peer = server.store().peer(key).await.map_err(of_store)?;
             peer.is_some_and(|peer| is_keeper(&peer, registrar(principal)))
         }
         (Role::Viewer, None) => false,

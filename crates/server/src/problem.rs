@@ -1,19 +1,34 @@
 //! What each refusal of the rules, the engine and the store becomes: a problem.
 
+use std::borrow::Borrow;
+
 use api::{FieldError, Problem, ProblemCode};
 use domain::{RecordKind, Refusal};
 use engine::EngineError;
 use serde::de::DeserializeOwned;
 use store::StoreError;
 
+use crate::Result;
+
 /// The longest id that an answer repeats.
 const MAX_ECHOED_ID: usize = 128;
 
 /// A request that cannot be carried out because of one field of its body.
 pub(crate) fn at_field(field: &str, kind: &'static str, told: impl Into<String>) -> Problem {
+    at(ProblemCode::InvalidRequest, kind, &["body", field], told)
+}
+
+/// A problem with one place of the request, which is told in the same words.
+pub(crate) fn at(code: ProblemCode, kind: &'static str, loc: &[&str], told: impl Into<String>) -> Problem {
     let told = told.into();
-    let error = FieldError::new(kind, &["body", field], told.clone());
-    ProblemCode::InvalidRequest.because(told).at(error)
+    let error = FieldError::new(kind, loc, told.clone());
+    code.because(told).at(error)
+}
+
+/// A request that cannot be read at this place, with the place in front.
+pub(crate) fn unread(kind: &'static str, loc: &[&str], told: &str) -> Problem {
+    let error = FieldError::new(kind, loc, told);
+    ProblemCode::InvalidRequest.because(format!("{}: {told}", loc.join("."))).at(error)
 }
 
 /// There is no such job, or not for this caller: the answer does not tell which.
@@ -32,8 +47,12 @@ pub(crate) fn no_such_record(kind: RecordKind, id: &str) -> Problem {
 
 /// There is nothing of this name, or it is not the caller's: both read alike.
 pub(crate) fn no_such(what: &str, id: &str) -> Problem {
-    let echoed: String = id.chars().take(MAX_ECHOED_ID).collect();
-    ProblemCode::NotFound.because(format!("No {what}: {echoed}"))
+    ProblemCode::NotFound.because(format!("No {what}: {}", echoed(id)))
+}
+
+/// As much of an id as an answer repeats.
+pub(crate) fn echoed(id: &str) -> String {
+    id.chars().take(MAX_ECHOED_ID).collect()
 }
 
 /// What an order on a job came to instead of a change.
@@ -60,7 +79,6 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
     use ProblemCode as Code;
     let (code, detail) = match refusal {
         Refusal::UnknownRecord | Refusal::UnknownIdForm | Refusal::WrongRecordKind => return no_such_job(id),
-        Refusal::AlreadyExists => (Code::Refused, refusal.to_string()),
         Refusal::InvalidJson | Refusal::WrongBody { .. } => (Code::InvalidRequest, refusal.to_string()),
         Refusal::DuplicateKey => (Code::DuplicateKey, refusal.to_string()),
         Refusal::NulInJson => (Code::InvalidText, refusal.to_string()),
@@ -104,7 +122,8 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
         Refusal::Purged => (Code::Purged, refusal.to_string()),
         Refusal::CancelPending => (Code::CancelPending, refusal.to_string()),
         Refusal::CancelRequested => (Code::CancelRequested, refusal.to_string()),
-        Refusal::NoCancelPending
+        Refusal::AlreadyExists
+        | Refusal::NoCancelPending
         | Refusal::NotCancelable { .. }
         | Refusal::OperationOpen
         | Refusal::SubmitOpen
@@ -120,7 +139,8 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
 }
 
 /// What the store could not do.
-pub(crate) fn of_store(error: &StoreError) -> Problem {
+pub(crate) fn of_store(error: impl Borrow<StoreError>) -> Problem {
+    let error = error.borrow();
     match error {
         StoreError::Busy => {
             ProblemCode::Busy.because("too many commits wait; nothing was written, repeat the request")
@@ -148,12 +168,10 @@ pub(crate) fn of_store(error: &StoreError) -> Problem {
 }
 
 /// A body of a known form.
-pub(crate) fn read<T: DeserializeOwned>(body: &str) -> Result<T, Problem> {
+pub(crate) fn read<T: DeserializeOwned>(body: &str) -> Result<T> {
     // The derived readers would also take a list of values in the order of the fields.
     if !body.starts_with('{') {
-        let told = "invalid type: expected an object";
-        let mistake = FieldError::new("dict_type", &["body"], told);
-        return Err(ProblemCode::InvalidRequest.because(format!("body: {told}")).at(mistake));
+        return Err(unread("dict_type", &["body"], "invalid type: expected an object"));
     }
     let mut reader = serde_json::Deserializer::from_str(body);
     serde_path_to_error::deserialize(&mut reader).map_err(|error| invalid(&error))

@@ -2,11 +2,9 @@
 
 pub(crate) mod claims;
 mod defer;
-mod heartbeat;
 mod next;
 mod report;
 
 pub(crate) use defer::defer;
-pub(crate) use heartbeat::heartbeat;
 pub(crate) use next::{MAX_NAMES, pull};
-pub(crate) use report::{ask, complete, fail};
+pub(crate) use report::{ask, complete, fail, heartbeat};

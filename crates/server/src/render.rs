@@ -11,7 +11,7 @@ mod status;
 
 pub(crate) use bodies::{Bodies, OF_STATUS};
 pub(crate) use execution::DEFAULT_EXECUTION;
-pub(crate) use outside::{awaited, operation_of, outside, with_words};
+pub(crate) use outside::{awaited, outside, with_words};
 pub(crate) use provenance::{end_provenance, released};
-pub(crate) use raw_object::{RawObject, raw};
+pub(crate) use raw_object::{RawObject, json_or_text, raw};
 pub(crate) use status::{Extent, status, summary};

@@ -7,10 +7,11 @@ use std::time::Duration;
 use api::limits::{DEFAULT_PAGE, MAX_KEY_CHARS, MAX_PAGE};
 use api::{FieldError, Problem, ProblemCode};
 
+use crate::Result;
 use crate::access::authenticate::Principal;
 use crate::http::slots::Slot;
 use crate::operations::Operation;
-use crate::problem::read;
+use crate::problem::{at, read};
 
 /// A request that was let in and whose body is fit to be kept.
 pub(crate) struct RequestContext {
@@ -61,13 +62,18 @@ impl<'h> FromIterator<(&'h str, &'h str)> for Headers {
 
 impl RequestContext {
     /// The body in the form that the operation takes.
-    pub(crate) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, Problem> {
+    pub(crate) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
         match &self.body {
             Some(body) => read(body),
             None => Err(ProblemCode::InvalidRequest
                 .because("the request needs a JSON body")
                 .at(FieldError::new("missing", &["body"], "a JSON body is required"))),
         }
+    }
+
+    /// The same, where the body may be left out.
+    pub(crate) fn read_or_default<T: serde::de::DeserializeOwned + Default>(&self) -> Result<T> {
+        if self.body.is_some() { self.read() } else { Ok(T::default()) }
     }
 
     /// The text of a query parameter; the last one counts, and an empty one is as if it were left out.
@@ -82,14 +88,13 @@ impl RequestContext {
     }
 
     /// How many rows are asked for.
-    pub(crate) fn limit(&self) -> Result<usize, Problem> {
+    pub(crate) fn limit(&self) -> Result<usize> {
         let Some(text) = self.value("limit") else { return Ok(DEFAULT_PAGE) };
         match text.parse() {
             Ok(limit @ 1..=MAX_PAGE) => Ok(limit),
             Ok(_) | Err(_) => {
                 let told = format!("limit must be a number from 1 to {MAX_PAGE}");
-                let error = FieldError::new("int_range", &["query", "limit"], told.clone());
-                Err(ProblemCode::InvalidRequest.because(told).at(error))
+                Err(at(ProblemCode::InvalidRequest, "int_range", &["query", "limit"], told))
             }
         }
     }
@@ -100,21 +105,20 @@ pub(crate) fn check_text<'p>(
     operation: &Operation,
     mut path: impl Iterator<Item = &'p str>,
     query: &str,
-) -> Result<(), Problem> {
+) -> Result<()> {
     if path.any(|part| part.contains('\0')) {
         return Err(ProblemCode::NotFound.because("no id has U+0000 in it"));
     }
     let is_nul = |(_, value): (Cow<'_, str>, Cow<'_, str>)| value.contains('\0');
     if operation.reads_query && form_urlencoded::parse(query.as_bytes()).any(is_nul) {
         let told = "U+0000 cannot be stored: nothing has it";
-        let error = FieldError::new("null_character", &["query"], told);
-        return Err(ProblemCode::InvalidText.because(told).at(error));
+        return Err(at(ProblemCode::InvalidText, "null_character", &["query"], told));
     }
     Ok(())
 }
 
 /// Refuses a key that is empty or too long.
-pub(crate) fn check_key(key: &str, place: &str) -> Result<(), Problem> {
+pub(crate) fn check_key(key: &str, place: &str) -> Result<()> {
     if key.is_empty() || key.chars().count() > MAX_KEY_CHARS { Err(bad_key(place)) } else { Ok(()) }
 }
 
@@ -124,9 +128,5 @@ pub(crate) fn bad_key(place: &str) -> Problem {
         "an idempotency key is 1 to {MAX_KEY_CHARS} characters; in the header printable ASCII, in double quotes or without"
     );
     let name = if place == "header" { "Idempotency-Key" } else { "idempotency_key" };
-    ProblemCode::InvalidIdempotencyKey.because(told.clone()).at(FieldError::new(
-        "invalid_idempotency_key",
-        &[place, name],
-        told,
-    ))
+    at(ProblemCode::InvalidIdempotencyKey, "invalid_idempotency_key", &[place, name], told)
 }

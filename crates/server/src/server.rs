@@ -4,21 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::pipelines::{Loaded, Router};
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
+use domain::job::Job;
+use domain::{BodyRef, Record, RecordId};
 use engine::Daemon;
 use engine::accept::AdmissionControl;
 use executors::plugin::Plugins;
 use executors::process::Artifacts;
+use serde_json::value::RawValue;
 use store::Store;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 
+use crate::Result;
 use crate::access::attempt_token;
 use crate::access::audit::Audit;
 use crate::access::authenticate::{Freshness, Gate, Principal};
 use crate::daemon::metrics::Metrics;
-use crate::external::callback::{CallbackKey, WaitingCallbacks};
+use crate::external::callback::{CallbackKey, MAX_WAITING};
 use crate::http::slots::{ServerLimits, Slots};
 use crate::plugins::webhooks::Webhooks;
+use crate::problem::of_store;
 use crate::routing::pipelines;
 
 /// How a server is set up.
@@ -65,7 +70,8 @@ pub struct Server {
     pub(crate) slots: Slots,
     pub(crate) admissions: AdmissionControl,
     pub(crate) callbacks: Option<CallbackKey>,
-    pub(crate) waiting_callbacks: WaitingCallbacks,
+    /// The places of callbacks that wait.
+    pub(crate) waiting_callbacks: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) artifacts: Option<Arc<Artifacts>>,
@@ -90,7 +96,7 @@ impl Server {
             slots: Slots::new(&settings.limits),
             admissions: AdmissionControl::default(),
             callbacks: None,
-            waiting_callbacks: WaitingCallbacks::default(),
+            waiting_callbacks: Arc::new(Semaphore::new(MAX_WAITING)),
             metrics: Metrics::default(),
             closing: watch::Sender::new(false),
             artifacts: None,
@@ -132,7 +138,7 @@ impl Server {
     }
 
     /// Who shows this token: that of one attempt, or one that is stored.
-    pub(crate) async fn principal(&self, token: &str) -> Result<Arc<Principal>, Problem> {
+    pub(crate) async fn principal(&self, token: &str) -> Result<Arc<Principal>> {
         if token.starts_with(attempt_token::PREFIX) {
             return attempt_token::holder(self, token).await.map(Arc::new);
         }
@@ -143,16 +149,40 @@ impl Server {
         self.daemon.engine().store()
     }
 
+    /// The record with this id, as it is stored.
+    pub(crate) async fn load(&self, id: &RecordId) -> Result<Option<store::Loaded>> {
+        self.store().load(id).await.map_err(of_store)
+    }
+
+    /// A body of a record.
+    pub(crate) async fn body(&self, id: &RecordId, body: BodyRef) -> Result<Option<Vec<u8>>> {
+        self.store().body(id, body).await.map_err(of_store)
+    }
+
+    /// A body of a job.
+    pub(crate) async fn body_of(&self, job: &Job, body: BodyRef) -> Result<Option<Vec<u8>>> {
+        self.body(&RecordId::from(job.id.clone()), body).await
+    }
+
+    /// A body of a job that is JSON, as raw text.
+    pub(crate) async fn json_of(&self, job: &Job, body: BodyRef) -> Result<Option<Box<RawValue>>> {
+        let bytes = self.body_of(job, body).await?;
+        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(text.and_then(|text| RawValue::from_string(text).ok()))
+    }
+
+    /// The newest operation of a job.
+    pub(crate) async fn newest_operation(&self, job: &Job) -> Result<Option<Arc<Record>>> {
+        let newest = self.store().operations_of(&job.id, 1).await.map_err(of_store)?;
+        Ok(newest.into_iter().next())
+    }
+
     pub(crate) fn now(&self) -> domain::Timestamp {
         self.daemon.engine().clock().now()
     }
 
     /// Whether whoever was let in would be let in again; a problem if the store cannot tell.
-    pub(crate) async fn still_admits(
-        &self,
-        principal: &Principal,
-        freshness: Freshness,
-    ) -> Result<bool, Problem> {
+    pub(crate) async fn still_admits(&self, principal: &Principal, freshness: Freshness) -> Result<bool> {
         match (self.settings.auth, &principal.only) {
             (Auth::Off, _) => Ok(true),
             (Auth::Required, Some(job_id)) => {
@@ -163,7 +193,7 @@ impl Server {
     }
 
     /// Refuses whoever was let in, has waited, and would not be let in again.
-    pub(crate) async fn check_still_admits(&self, principal: &Principal) -> Result<(), Problem> {
+    pub(crate) async fn check_still_admits(&self, principal: &Principal) -> Result<()> {
         if self.still_admits(principal, Freshness::Now).await? {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Tokens for one attempt of one job: signed, never stored, of no use once another attempt is current.
 
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::job::Job;
@@ -11,8 +11,7 @@ use executors::mac::same;
 use crate::access::authenticate::Principal;
 use crate::external::callback::CallbackKey;
 use crate::jobs::job_of;
-use crate::problem::of_store;
-use crate::server::Server;
+use crate::{Result, Server};
 
 /// How such a token begins.
 pub(crate) const PREFIX: &str = "attempt.";
@@ -51,12 +50,11 @@ impl CallbackKey {
 }
 
 /// Who shows such a token: the doer of the attempt, as long as it is the newest of its job.
-pub(crate) async fn holder(server: &Server, token: &str) -> Result<Principal, Problem> {
+pub(crate) async fn holder(server: &Server, token: &str) -> Result<Principal> {
     let unknown = || ProblemCode::Unauthenticated.because("the token is for no attempt that is current");
     let read = server.callbacks.as_ref().and_then(|key| key.read_attempt(token));
     let (job_id, attempt_id) = read.ok_or_else(unknown)?;
-    let loaded =
-        server.store().load(&RecordId::from(job_id.clone())).await.map_err(|error| of_store(&error))?;
+    let loaded = server.load(&RecordId::from(job_id.clone())).await?;
     let loaded = loaded.ok_or_else(unknown)?;
     let job = job_of(&loaded.record);
     if !is_newest(job, attempt_id.as_str()) {
@@ -66,9 +64,9 @@ pub(crate) async fn holder(server: &Server, token: &str) -> Result<Principal, Pr
 }
 
 /// Whether the token of an attempt would still be taken.
-pub(crate) async fn is_current(server: &Server, job_id: &JobId, attempt_id: &str) -> Result<bool, Problem> {
+pub(crate) async fn is_current(server: &Server, job_id: &JobId, attempt_id: &str) -> Result<bool> {
     let id = RecordId::from(job_id.clone());
-    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
+    let loaded = server.load(&id).await?;
     Ok(loaded.is_some_and(|loaded| is_newest(job_of(&loaded.record), attempt_id)))
 }
 

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use api::{Problem, ProblemCode, Role};
+use api::{ProblemCode, Role};
 use domain::{AttemptId, Digest, JobId};
 use engine::DOER;
 use store::{Store, Token};
 
+use crate::Result;
 use crate::access::secret::Secret;
 use crate::problem::of_store;
 
@@ -64,7 +65,7 @@ impl Gate {
     }
 
     /// Who shows this token.
-    pub(crate) async fn principal(&self, store: &dyn Store, token: &str) -> Result<Arc<Principal>, Problem> {
+    pub(crate) async fn principal(&self, store: &dyn Store, token: &str) -> Result<Arc<Principal>> {
         self.holder(store, Secret::from_text(token).sha256()).await
     }
 
@@ -74,7 +75,7 @@ impl Gate {
         store: &dyn Store,
         principal: &Principal,
         freshness: Freshness,
-    ) -> Result<bool, Problem> {
+    ) -> Result<bool> {
         // Where only this process revokes, the cache knows of every revocation.
         if freshness == Freshness::Now && self.remembered_for.is_some() {
             self.lock().by_digest.remove(&principal.sha256);
@@ -86,7 +87,7 @@ impl Gate {
         }
     }
 
-    async fn holder(&self, store: &dyn Store, sha256: Digest) -> Result<Arc<Principal>, Problem> {
+    async fn holder(&self, store: &dyn Store, sha256: Digest) -> Result<Arc<Principal>> {
         let revocations = {
             let remembered = self.lock();
             if let Some((read_at, principal)) = remembered.by_digest.get(&sha256)
@@ -98,7 +99,7 @@ impl Gate {
         };
         // Before the read: it may take long, and the token be revoked meanwhile.
         let read_at = Instant::now();
-        let token = store.token(&sha256).await.map_err(|error| of_store(&error))?;
+        let token = store.token(&sha256).await.map_err(of_store)?;
         let Some(principal) = token.and_then(Principal::of) else {
             return Err(ProblemCode::Unauthenticated.because("the token is not known, or was revoked"));
         };

@@ -1,9 +1,10 @@
 //! Who may do what: each permission names the roles that have it, and a caller its relation to a job.
 
-use api::{Problem, ProblemCode, Role};
+use api::{ProblemCode, Role};
 use domain::job::{Job, JobSpec};
 use engine::Approval;
 
+use crate::Result;
 use crate::access::authenticate::Principal;
 use crate::operations::Operation;
 
@@ -72,11 +73,7 @@ pub fn allows(role: Role, permission: Permission) -> bool {
 }
 
 /// Refuses a caller whose token does not allow the operation.
-pub(crate) fn check(
-    principal: &Principal,
-    operation: &Operation,
-    permission: Permission,
-) -> Result<(), Problem> {
+pub(crate) fn check(principal: &Principal, operation: &Operation, permission: Permission) -> Result<()> {
     if principal.only.is_some() && !operation.for_attempts {
         return Err(
             ProblemCode::Forbidden.because("the token is for one attempt of one job, and for nothing else")
@@ -143,7 +140,7 @@ pub(crate) fn sees_every_circle(principal: &Principal) -> bool {
 }
 
 /// Whether a caller that sees a job may change it. `claimed` is who the caller says it is; a bound token knows better.
-pub(crate) fn check_steering(principal: &Principal, job: &Job, claimed: Option<&str>) -> Result<(), Problem> {
+pub(crate) fn check_steering(principal: &Principal, job: &Job, claimed: Option<&str>) -> Result<()> {
     match principal.role {
         Role::Admin | Role::Operator => return Ok(()),
         Role::Peer | Role::Agent => {}
@@ -160,7 +157,7 @@ pub(crate) fn check_steering(principal: &Principal, job: &Job, claimed: Option<&
 }
 
 /// Refuses an answer to work that an operator has to approve, unless an operator gives it.
-pub(crate) fn check_approval(principal: &Principal, approval: Approval) -> Result<(), Problem> {
+pub(crate) fn check_approval(principal: &Principal, approval: Approval) -> Result<()> {
     match (approval, principal.role) {
         (Approval::NotNeeded, _) | (Approval::Operator, Role::Admin | Role::Operator) => Ok(()),
         (Approval::Operator, Role::Peer | Role::Agent | Role::Viewer) => {
@@ -170,7 +167,7 @@ pub(crate) fn check_approval(principal: &Principal, approval: Approval) -> Resul
 }
 
 /// Refuses an executor that the token may not use.
-pub(crate) fn check_executor(principal: &Principal, executor: Option<&str>) -> Result<(), Problem> {
+pub(crate) fn check_executor(principal: &Principal, executor: Option<&str>) -> Result<()> {
     if executor != Some(COMMAND_EXECUTOR) || principal.scopes.iter().any(|scope| scope == EXEC_SCOPE) {
         return Ok(());
     }
@@ -179,7 +176,7 @@ pub(crate) fn check_executor(principal: &Principal, executor: Option<&str>) -> R
 }
 
 /// The circle that a new job belongs to: the token's own, if it has one.
-pub(crate) fn circle_of_new(principal: &Principal, asked: Option<String>) -> Result<Option<String>, Problem> {
+pub(crate) fn circle_of_new(principal: &Principal, asked: Option<String>) -> Result<Option<String>> {
     let circle = match (&principal.circle, asked) {
         (Some(own), Some(asked)) if *own != asked => None,
         (Some(own), _) => return Ok(Some(own.clone())),
@@ -190,4 +187,15 @@ pub(crate) fn circle_of_new(principal: &Principal, asked: Option<String>) -> Res
         Some(_) | None => Err(ProblemCode::CircleForbidden
             .because("the token creates jobs only in its own circle; leave `circle` out")),
     }
+}
+
+/// The circle of a list that is asked for within what the caller sees, `Some(None)` for all; none if that is nothing.
+#[allow(clippy::option_option, reason = "nothing, all, and one circle are three things")]
+pub(crate) fn circle_of_list(principal: &Principal, named: Option<String>) -> Option<Option<String>> {
+    let circle = match (&principal.circle, named) {
+        (Some(own), Some(named)) if *own != named => return None,
+        (Some(own), _) => Some(own.clone()),
+        (None, named) => named,
+    };
+    sees(principal, circle.as_deref()).then_some(circle)
 }

@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 
-use api::{Clock, ClockSet, ClockStep, Problem, ProblemCode};
-use domain::timeline::Step;
+use api::{Clock, ClockSet, ClockStep, ProblemCode};
 use engine::rounded_seconds;
 
 use crate::clock_text::text;
 use crate::problem::{of_engine, of_store};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
 
-pub(crate) async fn read(server: &Server) -> Result<Reply, Problem> {
+pub(crate) async fn read(server: &Server) -> Result<Reply> {
     Ok(Reply::json(&shown(server).await?))
 }
 
 /// Makes store time what the wall clock says. What is open keeps the time that it has left.
-pub(crate) async fn set_right(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn set_right(server: &Server, asked: RequestContext) -> Result<Reply> {
     let daemon = server.daemon.clone();
     // To its end, even if the caller hangs up: the store must not know of a step that the clock has not made.
     let by = Arc::from(&*asked.principal.actor);
@@ -35,9 +32,14 @@ pub(crate) fn sentence(server: &Server) -> Option<String> {
     server.daemon.engine().clock().status().sentence()
 }
 
-async fn shown(server: &Server) -> Result<Clock, Problem> {
-    let known = server.store().clock().await.map_err(|error| of_store(&error))?;
-    let steps = known.steps.as_slice().iter().zip(&known.adopted_by);
+async fn shown(server: &Server) -> Result<Clock> {
+    let known = server.store().clock().await.map_err(of_store)?;
+    let steps = known.steps.as_slice().iter().zip(&known.adopted_by).map(|(step, by)| ClockStep {
+        from: text(step.from),
+        to: text(step.to),
+        seconds: rounded_seconds(step.by_micros()),
+        adopted_by: by.to_string(),
+    });
     let status = server.daemon.engine().clock().status();
     Ok(Clock {
         store_time: text(status.store_time),
@@ -48,15 +50,6 @@ async fn shown(server: &Server) -> Result<Clock, Problem> {
         adopt_after_seconds: status.adopt_after_seconds,
         steps_adopted: status.steps,
         detail: status.sentence(),
-        steps: steps.map(|(step, by)| shown_step(*step, by)).collect(),
+        steps: steps.collect(),
     })
-}
-
-fn shown_step(step: Step, adopted_by: &str) -> ClockStep {
-    ClockStep {
-        from: text(step.from),
-        to: text(step.to),
-        seconds: rounded_seconds(step.by_micros()),
-        adopted_by: adopted_by.to_owned(),
-    }
 }

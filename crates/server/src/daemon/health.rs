@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
 use domain::RecordKind;
 use serde::Serialize;
 
 use crate::daemon::clock;
 use crate::problem::of_store;
-use crate::reply::Reply;
-use crate::server::Server;
+use crate::{Reply, Result, Server};
 
 /// The longest that the store may take to answer a probe.
 const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
@@ -27,14 +26,14 @@ pub(crate) fn alive() -> Reply {
 }
 
 /// Ready while the store answers and nobody has asked the daemon to stop.
-pub(crate) async fn ready(server: &Server) -> Result<Reply, Problem> {
+pub(crate) async fn ready(server: &Server) -> Result<Reply> {
     if *server.closing.borrow() {
         return Err(ProblemCode::ShuttingDown.because("the daemon stops"));
     }
     let asked = server.store().earliest_due(RecordKind::Job);
     match tokio::time::timeout(STORE_ANSWERS_WITHIN, asked).await {
         Ok(Ok(_)) => Ok(Reply::json(&Health { status: "ready", detail: warnings(server).await })),
-        Ok(Err(error)) => Err(of_store(&error)),
+        Ok(Err(error)) => Err(of_store(error)),
         Err(_) => Err(ProblemCode::StoreUnavailable.because("the store does not answer")),
     }
 }

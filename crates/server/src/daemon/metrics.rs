@@ -4,13 +4,12 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use api::Problem;
 use domain::job::JobStateName;
 
 use crate::operations::{Route, operations};
 use crate::problem::of_store;
 use crate::reply::{Content, Reply};
-use crate::server::Server;
+use crate::{Result, Server};
 
 /// The upper bounds of the duration histogram, in seconds.
 const BOUNDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0];
@@ -99,22 +98,18 @@ impl Metrics {
             page.sample("longhaul_http_request_duration_seconds_sum", &labels, micros.as_secs_f64());
             page.sample("longhaul_http_request_duration_seconds_count", &labels, count);
         }
-        page.family("longhaul_jobs_accepted_total", "counter", "Jobs accepted over HTTP.");
-        page.sample("longhaul_jobs_accepted_total", "", self.accepted.load(Ordering::Relaxed));
-        page.family(
-            "longhaul_stale_reports_total",
-            "counter",
-            "Reports refused because their attempt was not current any more.",
-        );
-        page.sample("longhaul_stale_reports_total", "", self.stale_reports.load(Ordering::Relaxed));
-        page.family("longhaul_fact_streams", "gauge", "Open streams of the ledger.");
-        page.sample("longhaul_fact_streams", "", self.streams.load(Ordering::Relaxed));
+        let accepted = self.accepted.load(Ordering::Relaxed);
+        page.counter("longhaul_jobs_accepted_total", "Jobs accepted over HTTP.", accepted);
+        let help = "Reports refused because their attempt was not current any more.";
+        page.counter("longhaul_stale_reports_total", help, self.stale_reports.load(Ordering::Relaxed));
+        let streams = self.streams.load(Ordering::Relaxed);
+        page.gauge("longhaul_fact_streams", "Open streams of the ledger.", streams);
     }
 }
 
 /// `GET /metrics`.
-pub(crate) async fn read(server: &Server) -> Result<Reply, Problem> {
-    let counts = server.store().job_counts().await.map_err(|error| of_store(&error))?;
+pub(crate) async fn read(server: &Server) -> Result<Reply> {
+    let counts = server.store().job_counts().await.map_err(of_store)?;
     let mut page = Page::default();
     page.family("longhaul_build_info", "gauge", "The version that runs.");
     page.sample("longhaul_build_info", concat!("version=\"", env!("CARGO_PKG_VERSION"), "\""), 1);
@@ -123,45 +118,28 @@ pub(crate) async fn read(server: &Server) -> Result<Reply, Problem> {
         let count = counts.iter().find(|(counted, _)| *counted == state).map_or(0, |(_, count)| *count);
         page.sample("longhaul_jobs", &format!("state=\"{state}\""), count);
     }
-    let orphans = server.store().orphan_count().await.map_err(|error| of_store(&error))?;
-    page.family("longhaul_orphans", "gauge", "Work that may still run outside although it is over here.");
-    page.sample("longhaul_orphans", "", orphans);
+    let orphans = server.store().orphan_count().await.map_err(of_store)?;
+    let help = "Work that may still run outside although it is over here.";
+    page.gauge("longhaul_orphans", help, orphans);
     let clock = server.daemon.engine().clock().status();
-    page.family(
-        "longhaul_clock_step_seconds",
-        "gauge",
-        "The wall clock minus the store's time; 0 while they agree.",
-    );
-    page.sample("longhaul_clock_step_seconds", "", clock.step_seconds());
-    page.family(
-        "longhaul_clock_waits_for_operator",
-        "gauge",
-        "1 while the store's time is ahead and waits to be set right.",
-    );
-    page.sample("longhaul_clock_waits_for_operator", "", u8::from(!clock.adopted_by_itself));
-    page.family("longhaul_clock_steps_total", "counter", "Steps of the wall clock seen by this process.");
-    page.sample("longhaul_clock_steps_total", "", clock.steps_seen);
-    page.family("longhaul_attempts_running", "gauge", "Attempts that run on this node.");
-    page.sample("longhaul_attempts_running", "", server.daemon.attempts().count());
+    let help = "The wall clock minus the store's time; 0 while they agree.";
+    page.gauge("longhaul_clock_step_seconds", help, clock.step_seconds());
+    let help = "1 while the store's time is ahead and waits to be set right.";
+    page.gauge("longhaul_clock_waits_for_operator", help, u8::from(!clock.adopted_by_itself));
+    let help = "Steps of the wall clock seen by this process.";
+    page.counter("longhaul_clock_steps_total", help, clock.steps_seen);
+    let running = server.daemon.attempts().count();
+    page.gauge("longhaul_attempts_running", "Attempts that run on this node.", running);
     let pulls = server.daemon.pulls();
-    page.family("longhaul_pullers_waiting", "gauge", "Who waits on this node for work to do.");
-    page.sample("longhaul_pullers_waiting", "", pulls.count());
-    page.family("longhaul_jobs_handed_out_total", "counter", "Jobs handed out to those who pull.");
-    page.sample("longhaul_jobs_handed_out_total", "", pulls.handed_out());
-    page.family(
-        "longhaul_hand_out_questions_total",
-        "counter",
-        "How often the store was asked for such jobs.",
-    );
-    page.sample("longhaul_hand_out_questions_total", "", pulls.questions());
-    page.family(
-        "longhaul_damaged_body_reads_total",
-        "counter",
-        "Reads that met a stored body whose bytes are not those of its record.",
-    );
-    page.sample("longhaul_damaged_body_reads_total", "", store::damaged_body_reads());
-    page.family("longhaul_ledger_position", "gauge", "The highest position committed by this process.");
-    page.sample("longhaul_ledger_position", "", *server.daemon.ledger().borrow());
+    page.gauge("longhaul_pullers_waiting", "Who waits on this node for work to do.", pulls.count());
+    let help = "Jobs handed out to those who pull.";
+    page.counter("longhaul_jobs_handed_out_total", help, pulls.handed_out());
+    let help = "How often the store was asked for such jobs.";
+    page.counter("longhaul_hand_out_questions_total", help, pulls.questions());
+    let help = "Reads that met a stored body whose bytes are not those of its record.";
+    page.counter("longhaul_damaged_body_reads_total", help, store::damaged_body_reads());
+    let position = *server.daemon.ledger().borrow();
+    page.gauge("longhaul_ledger_position", "The highest position committed by this process.", position);
     server.metrics.write(&mut page);
     Ok(Reply::of(Content::Bytes {
         media_type: "text/plain; version=0.0.4; charset=utf-8",
@@ -178,6 +156,18 @@ impl Page {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string does not fail.
         let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    /// A figure without labels that only rises.
+    fn counter(&mut self, name: &str, help: &str, value: impl std::fmt::Display) {
+        self.family(name, "counter", help);
+        self.sample(name, "", value);
+    }
+
+    /// A figure without labels that rises and falls.
+    fn gauge(&mut self, name: &str, help: &str, value: impl std::fmt::Display) {
+        self.family(name, "gauge", help);
+        self.sample(name, "", value);
     }
 
     fn sample(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {

@@ -2,28 +2,26 @@
 //!
 //! A row proves nothing: a silent node may live, and one that was heard of may have died since. Claims alone decide who does what.
 
-use api::{NodeAnswer, NodeList, Problem, ProblemCode};
+use api::{NodeAnswer, NodeList, ProblemCode};
 use domain::Timestamp;
 use engine::clock_steps;
 use store::{Node, Taking};
 
 use crate::clock_text::text;
 use crate::problem::of_store;
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
 
 /// The state of a node that takes work.
 pub(crate) const RUNNING: &str = "running";
 
-pub(crate) async fn list(server: &Server) -> Result<Reply, Problem> {
+pub(crate) async fn list(server: &Server) -> Result<Reply> {
     Ok(Reply::json(&NodeList { nodes: nodes(server).await? }))
 }
 
 /// Tells a node to take work or not: at once if it is this one, otherwise as soon as it looks.
-pub(crate) async fn tell(server: &Server, asked: RequestContext, taking: Taking) -> Result<Reply, Problem> {
+pub(crate) async fn tell(server: &Server, asked: RequestContext, taking: Taking) -> Result<Reply> {
     let unknown = || ProblemCode::NotFound.because(format!("No node: {}", asked.id));
-    let known = server.store().tell_node(&asked.id, taking).await.map_err(|error| of_store(&error))?;
+    let known = server.store().tell_node(&asked.id, taking).await.map_err(of_store)?;
     if !known {
         return Err(unknown());
     }
@@ -36,10 +34,10 @@ pub(crate) async fn tell(server: &Server, asked: RequestContext, taking: Taking)
 }
 
 /// Everyone who was heard of.
-pub(crate) async fn nodes(server: &Server) -> Result<Vec<api::Node>, Problem> {
+pub(crate) async fn nodes(server: &Server) -> Result<Vec<api::Node>> {
     let now = server.now();
-    let nodes = server.store().nodes().await.map_err(|error| of_store(&error))?;
-    let steps = clock_steps(server.store()).await.map_err(|error| of_store(&error))?;
+    let nodes = server.store().nodes().await.map_err(of_store)?;
+    let steps = clock_steps(server.store()).await.map_err(of_store)?;
     let shown = |node: Node| {
         let step_seconds = steps.get(&node.id).copied().unwrap_or_default();
         shown(server, node, now, step_seconds)

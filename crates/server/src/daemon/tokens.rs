@@ -1,6 +1,6 @@
 //! `/tokens`: access tokens, for administrators. The secret is shown once; only its digest is kept.
 
-use api::{CreateToken, FieldError, Problem, ProblemCode, Role, TokenCreated, TokenList, TokenRevoked};
+use api::{CreateToken, ProblemCode, Role, TokenCreated, TokenList, TokenRevoked};
 use domain::Timestamp;
 use engine::{Engine, Ids};
 use store::{StoreError, Token};
@@ -8,10 +8,8 @@ use store::{StoreError, Token};
 use crate::access::authorise::{EXEC_SCOPE, SCOPES};
 use crate::access::secret::Secret;
 use crate::clock_text::text;
-use crate::problem::{at_field, of_store};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::problem::{at, at_field, of_store};
+use crate::{Reply, RequestContext, Result, Server};
 
 /// Makes the first administrator's token if there is no token at all, and gives its secret to whoever starts the daemon.
 pub async fn first_admin(engine: &Engine) -> Result<Option<Secret>, StoreError> {
@@ -31,7 +29,7 @@ pub async fn first_admin(engine: &Engine) -> Result<Option<Secret>, StoreError> 
     Ok(Some(secret))
 }
 
-pub(crate) async fn create(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn create(server: &Server, asked: RequestContext) -> Result<Reply> {
     if asked.key.is_some() {
         return Err(ProblemCode::InvalidIdempotencyKey.because(
             "a secret is shown once and never kept, so this request cannot be repeated under a key",
@@ -43,34 +41,34 @@ pub(crate) async fn create(server: &Server, asked: RequestContext) -> Result<Rep
         .map_err(|_| ProblemCode::Internal.because("the machine gives no randomness for a secret"))?;
     let engine = server.daemon.engine();
     let token = new_token(engine.ids(), &secret, sent, server.now());
-    server.store().keep_token(token.clone()).await.map_err(|error| of_store(&error))?;
+    server.store().keep_token(token.clone()).await.map_err(of_store)?;
     tracing::info!(target: "audit", actor = &*asked.principal.actor, token = token.id, "token made");
     Ok(Reply::json(&TokenCreated { token: shown(token), secret: secret.reveal().to_owned() }))
 }
 
-pub(crate) async fn list(server: &Server) -> Result<Reply, Problem> {
-    let tokens = server.store().tokens().await.map_err(|error| of_store(&error))?;
+pub(crate) async fn list(server: &Server) -> Result<Reply> {
+    let tokens = server.store().tokens().await.map_err(of_store)?;
     Ok(Reply::json(&TokenList { tokens: tokens.into_iter().map(shown).collect() }))
 }
 
-pub(crate) async fn revoke(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn revoke(server: &Server, asked: RequestContext) -> Result<Reply> {
     let revoked = server.store().revoke_token(&asked.id, server.now()).await;
     // Also when it failed: what was remembered is looked up again.
     server.gate.forget();
-    if !revoked.map_err(|error| of_store(&error))? {
+    if !revoked.map_err(of_store)? {
         return Err(ProblemCode::NotFound.because(format!("No token: {}", asked.id)));
     }
     tracing::info!(target: "audit", actor = &*asked.principal.actor, token = asked.id, "token revoked");
     Ok(Reply::json(&TokenRevoked { id: asked.id, revoked: true }))
 }
 
-fn check(sent: &CreateToken) -> Result<(), Problem> {
+fn check(sent: &CreateToken) -> Result<()> {
     if let Some((index, unknown)) =
         sent.scopes.iter().enumerate().find(|(_, scope)| !SCOPES.contains(&scope.as_str()))
     {
         let told = format!("there is no scope {unknown:?}; known scopes: {}", SCOPES.join(", "));
-        let error = FieldError::new("literal_error", &["body", "scopes", &index.to_string()], told.clone());
-        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+        let loc = ["body", "scopes", &*index.to_string()];
+        return Err(at(ProblemCode::InvalidRequest, "literal_error", &loc, told));
     }
     let doer = matches!(sent.role, Role::Peer | Role::Agent);
     if doer && sent.circle.is_none() {

@@ -5,25 +5,25 @@
 //! A service that signs what it sends is held to it.
 
 mod key;
-mod waiting;
 
 use std::sync::Arc;
 
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
 use domain::{OperationId, RecordId};
 use engine::{Registered, SignedWebhook};
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 pub use key::{CallbackKey, CallbackTarget};
-pub(crate) use waiting::WaitingCallbacks;
 
 use crate::problem::of_store;
-use crate::reply::Reply;
 use crate::request_context::{Raw, RequestContext};
-use crate::server::Server;
+use crate::{Reply, Result, Server};
 
-pub(crate) async fn take(server: &Arc<Server>, asked: RequestContext) -> Result<Reply, Problem> {
+/// Callbacks that wait at the same time until their services may be asked; more are sent away, to be sent again.
+pub(crate) const MAX_WAITING: usize = 256;
+
+pub(crate) async fn take(server: &Arc<Server>, asked: RequestContext) -> Result<Reply> {
     let nowhere = || ProblemCode::NotFound.because("there is no such callback, or its time is over");
     let key = server.callbacks.as_ref().ok_or_else(nowhere)?;
     let Ok(RecordId::Operation(operation)) = RecordId::parse(&asked.id) else { return Err(nowhere()) };
@@ -34,21 +34,19 @@ pub(crate) async fn take(server: &Arc<Server>, asked: RequestContext) -> Result<
     if executor.is_some_and(|executor| !is_signed(server, executor, &raw)) {
         return Err(ProblemCode::Unauthenticated.because("the callback is not signed as its service signs"));
     }
-    let Some(place) = server.waiting_callbacks.place() else {
+    let Ok(place) = server.waiting_callbacks.clone().try_acquire_owned() else {
         return Err(ProblemCode::Overloaded.because("too many callbacks wait; send it again"));
     };
     let id = RecordId::Operation(operation.clone());
-    let is_known = async || server.store().load(&id).await.map(|loaded| loaded.is_some());
-    let unreadable = |error| of_store(&error);
-    let mut known = is_known().await.map_err(unreadable)?;
+    let mut known = server.load(&id).await?.is_some();
     if !known {
         // A service may be faster than the commit that writes its handle down. What only means news needs no words.
         let carries = executor.is_some_and(|executor| executor.specialist.read_callback(&raw.body).is_some());
         let body = if carries { &raw.body[..] } else { &[] };
         let kept = server.daemon.engine().keep_early_callback(&operation, body, address.expires_at).await;
-        kept.map_err(unreadable)?;
+        kept.map_err(of_store)?;
         // Whoever writes the operation down looks for what is kept afterwards; it may have come in between.
-        known = is_known().await.map_err(unreadable)?;
+        known = server.load(&id).await?.is_some();
     }
     if known {
         hear(server.clone(), operation, raw.body.into(), place);

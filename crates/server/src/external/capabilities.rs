@@ -1,26 +1,21 @@
 //! `GET /v1/capabilities`: the executors that a caller may name. Nothing of how they work is shown: no program, no address, no secret.
 //!
 //! A caller of a circle sees the executors of this node that its jobs would find: its own, and those for everybody. Who sees every
-//! circle sees all of them, each with its circle, and also what only other nodes have.
-
-mod invoke;
+//! circle sees all of them, each with its circle, and also what only other nodes have. Each is invoked by its name.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use api::{Capability, CapabilityList, DeferredProfile, Problem};
+use api::{Capability, CapabilityList, DeferredProfile};
 use domain::policy::Hint;
 use engine::Modes;
 
 use crate::access::authorise::sees_every_circle;
 use crate::daemon::nodes::{self, RUNNING};
-use crate::external::deferred::kind_of;
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::external::{deferred, sensorium};
+use crate::{Reply, RequestContext, Result, Server};
 
-pub(crate) use invoke::{invoke, invoke_as_host};
-
-pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply> {
     let all = sees_every_circle(&asked.principal);
     let executors = server.daemon.executors();
     let nodes = nodes::nodes(server).await?;
@@ -72,9 +67,28 @@ fn shown((name, circle): (&str, Option<&str>), modes: Option<Modes>) -> Capabili
     Capability {
         name: name.to_owned(),
         circle: circle.map(str::to_owned),
-        kind: kind_of(name),
+        kind: deferred::kind_of(name),
         execution_mode_support: modes.map(|modes| modes.support.as_str().to_owned()),
         deferred_profile: profile.unwrap_or_default(),
         available: false,
+    }
+}
+
+/// An executor is invoked, or what the host itself can.
+pub(crate) async fn invoke(server: &Arc<Server>, asked: RequestContext) -> Result<Reply> {
+    match sensorium::Name::parse(&asked.id) {
+        Some(name) => Box::pin(sensorium::carry_out(server, name, asked)).await,
+        None => Box::pin(deferred::invoke(server, asked)).await,
+    }
+}
+
+pub(crate) async fn invoke_as_host(server: &Arc<Server>, asked: RequestContext) -> Result<Reply> {
+    match sensorium::Name::parse(&asked.id) {
+        Some(name) => {
+            // A directive says its mode itself.
+            deferred::host_mode(&asked)?;
+            Box::pin(sensorium::carry_out(server, name, asked)).await
+        }
+        None => Box::pin(deferred::invoke_as_host(server, asked)).await,
     }
 }

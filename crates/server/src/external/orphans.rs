@@ -3,14 +3,12 @@
 //!
 //! Nothing private is shown: no handle, no input, no message of a service. Whoever does not see the job does not see its orphan.
 
-use std::sync::Arc;
-
-use api::{Orphan, OrphanAnswer, OrphanList, Problem, RetryCancel, SettleOrphan};
+use api::{Orphan, OrphanAnswer, OrphanList, RetryCancel, SettleOrphan};
 use domain::job::CancelAnswer;
 use domain::operation::{
     CancelOrigin, Operation, OperationCancel, OperationCommand, OrphanReason, Settlement,
 };
-use domain::{OperationId, Record, RecordId, RecordKind, Timestamp};
+use domain::{OperationId, RecordId, RecordKind, Timestamp};
 use engine::Order;
 use store::OrphanCursor;
 
@@ -19,17 +17,15 @@ use crate::access::visible::{sees_record, visible_record};
 use crate::clock_text::text;
 use crate::cursor;
 use crate::problem::{no_such_record, of_engine, of_store};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
 
 const DEFAULT_REASON: &str = "orphaned";
 
-pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply> {
     let limit = asked.limit()?;
     let after = cursor::of(&asked, "op-")?;
     let after = after.map(|(orphaned_at, id)| OrphanCursor { orphaned_at, id: OperationId::new(id) });
-    let found = server.store().orphans(after, limit).await.map_err(|error| of_store(&error))?;
+    let found = server.store().orphans(after, limit).await.map_err(of_store)?;
     let last = found.last().filter(|_| found.len() == limit).and_then(|record| record.as_operation());
     let next_cursor =
         last.and_then(OrphanCursor::of).map(|cursor| cursor::text(cursor.orphaned_at, cursor.id.as_str()));
@@ -43,14 +39,14 @@ pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply
     Ok(Reply::json(&OrphanList { orphans, next_cursor }))
 }
 
-pub(crate) async fn cancel(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
-    let order: RetryCancel = if asked.body.is_some() { asked.read()? } else { RetryCancel::default() };
+pub(crate) async fn cancel(server: &Server, asked: RequestContext) -> Result<Reply> {
+    let order: RetryCancel = asked.read_or_default()?;
     let reason = order.reason.unwrap_or_else(|| DEFAULT_REASON.to_owned());
     let command = |by| OperationCommand::RequestCancel { by, reason, origin: CancelOrigin::OrphanLedger };
     give(server, &asked, command).await
 }
 
-pub(crate) async fn settle(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn settle(server: &Server, asked: RequestContext) -> Result<Reply> {
     let SettleOrphan { note } = asked.read()?;
     give(server, &asked, |by| OperationCommand::Settle { by, note }).await
 }
@@ -60,7 +56,7 @@ async fn give(
     server: &Server,
     asked: &RequestContext,
     command: impl FnOnce(Option<String>) -> OperationCommand,
-) -> Result<Reply, Problem> {
+) -> Result<Reply> {
     let id = visible(server, asked).await?;
     let by = asked.principal.peer_id.clone().unwrap_or_else(|| asked.principal.actor.to_string());
     let order = Order::new(id, command(Some(by)), asked.principal.actor.clone());
@@ -73,28 +69,21 @@ async fn give(
 }
 
 /// The operation that the path names, if its caller sees the job that it belonged to and may steer it.
-async fn visible(server: &Server, asked: &RequestContext) -> Result<RecordId, Problem> {
+async fn visible(server: &Server, asked: &RequestContext) -> Result<RecordId> {
     let loaded = visible_record(server, asked, &[RecordKind::Operation], &asked.id, &asked.id).await?;
     if let Some(operation) = loaded.record.as_operation()
-        && let Some(record) = job_record(server, operation).await?
-        && let Record::Job(job) = &*record
+        && let Some(loaded) = server.load(&RecordId::Job(operation.link.job_id.clone())).await?
+        && let Some(job) = loaded.record.as_job()
     {
         authorise::check_steering(&asked.principal, job, None)?;
     }
     Ok(loaded.record.id())
 }
 
-async fn job_record(server: &Server, operation: &Operation) -> Result<Option<Arc<Record>>, Problem> {
-    let id = RecordId::Job(operation.link.job_id.clone());
-    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
-    Ok(loaded.map(|loaded| loaded.record))
-}
-
 fn shown(operation: &Operation, now: Timestamp) -> Orphan {
     let ended_at = operation.completed_at();
     let unavailable = operation.uncancelable_because();
     let cancel = operation.cancel.as_ref();
-    let age = ended_at.map_or(0, |at| now.micros().saturating_sub(at.micros()) / 1_000_000);
     Orphan {
         operation_id: operation.id.as_str().to_owned(),
         job_id: operation.link.job_id.as_str().to_owned(),
@@ -102,7 +91,7 @@ fn shown(operation: &Operation, now: Timestamp) -> Orphan {
         service: operation.link.specialist.clone(),
         reason: operation.orphan().map(OrphanReason::as_str).map(str::to_owned),
         since: ended_at.map(text),
-        age_seconds: u64::try_from(age).unwrap_or_default(),
+        age_seconds: ended_at.map_or(0, |at| now.seconds_since(at)),
         handle_known: operation.handle.is_some(),
         cancelable: unavailable.is_none(),
         cancel_unavailable_reason: unavailable,

@@ -8,16 +8,21 @@
 mod catalog;
 mod directive;
 mod invoke;
-mod operation;
 mod outcome;
 
 use std::sync::Arc;
 
-use api::Problem;
+use api::CancelJob;
+use api::deferred::{DeferredOperation, DeferredStatus};
+use api::sensorium::{ActionCatalog, Directive, DirectiveResult, OperationNamed};
+use serde_json::Value;
 
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::access::authorise::{self, Permission};
+use crate::external::deferred;
+use crate::openapi::{Schemas, request_limits};
+use crate::operations::{Answer, answer, either, request, schema};
+use crate::problem::at_field;
+use crate::{Reply, RequestContext, Result, Server};
 
 pub(crate) use outcome::{nested_result, read_outcome};
 
@@ -30,6 +35,48 @@ pub(crate) enum Name {
     OperationCancel,
 }
 
+/// What the API document says of such a capability.
+pub(crate) struct Own {
+    name: &'static str,
+    /// What it does, in a sentence.
+    pub(crate) summary: &'static str,
+    /// The schema of its body.
+    pub(crate) takes: fn(&mut Schemas) -> Value,
+    /// How it answers when it succeeds.
+    pub(crate) answers: &'static [Answer],
+}
+
+/// In the order of the names.
+static OWN: [Own; 4] = [
+    Own {
+        name: "sensorium.directive.invoke",
+        summary: "Invoke an action of the catalog; a rejected directive has its record too",
+        takes: request::<Directive>,
+        answers: &[
+            answer(200, either::<DirectiveResult, DeferredStatus>),
+            answer(202, schema::<DeferredOperation>),
+        ],
+    },
+    Own {
+        name: "sensorium.directive.list",
+        summary: "List the actions that directives may name",
+        takes: |_| request_limits::any_value(),
+        answers: &[answer(200, schema::<ActionCatalog>)],
+    },
+    Own {
+        name: "sensorium.operation.status",
+        summary: "Read the status of a deferred operation that the body names",
+        takes: |_| request_limits::only_text("operation/id"),
+        answers: &[answer(200, schema::<DeferredStatus>)],
+    },
+    Own {
+        name: "sensorium.operation.cancel",
+        summary: "Ask to stop a deferred operation that the body names",
+        takes: request::<OperationNamed>,
+        answers: &[answer(200, schema::<DeferredStatus>), answer(202, schema::<DeferredStatus>)],
+    },
+];
+
 /// How the names of the host's own capabilities begin. No executor may have such a name.
 pub const OWN_PREFIX: &str = "sensorium.";
 
@@ -38,26 +85,14 @@ impl Name {
     pub(crate) const ALL: [Self; 4] =
         [Self::DirectiveInvoke, Self::DirectiveList, Self::OperationStatus, Self::OperationCancel];
 
-    /// What a path calls it.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::DirectiveInvoke => "sensorium.directive.invoke",
-            Self::DirectiveList => "sensorium.directive.list",
-            Self::OperationStatus => "sensorium.operation.status",
-            Self::OperationCancel => "sensorium.operation.cancel",
-        }
+    /// What is said of it.
+    pub(crate) fn described(self) -> &'static Own {
+        &OWN[self as usize]
     }
 
-    /// What it does, in a sentence.
-    pub(crate) const fn summary(self) -> &'static str {
-        match self {
-            Self::DirectiveInvoke => {
-                "Invoke an action of the catalog; a rejected directive has its record too"
-            }
-            Self::DirectiveList => "List the actions that directives may name",
-            Self::OperationStatus => "Read the status of a deferred operation that the body names",
-            Self::OperationCancel => "Ask to stop a deferred operation that the body names",
-        }
+    /// What a path calls it.
+    pub(crate) fn as_str(self) -> &'static str {
+        self.described().name
     }
 
     /// The one that a path names.
@@ -67,15 +102,28 @@ impl Name {
 }
 
 /// Carries out what the host itself can.
-pub(crate) async fn carry_out(
-    server: &Arc<Server>,
-    name: Name,
-    asked: RequestContext,
-) -> Result<Reply, Problem> {
+pub(crate) async fn carry_out(server: &Arc<Server>, name: Name, asked: RequestContext) -> Result<Reply> {
     match name {
         Name::DirectiveInvoke => invoke::invoke(server, asked).await,
         Name::DirectiveList => Ok(catalog::list(server, asked.principal.circle.as_deref())),
-        Name::OperationStatus => operation::status(server, asked).await,
-        Name::OperationCancel => operation::cancel(server, asked).await,
+        Name::OperationStatus => status(server, asked).await,
+        Name::OperationCancel => cancel(server, asked).await,
     }
+}
+
+/// Where the operation is that the body names, by what the poller last heard from its connector.
+async fn status(server: &Server, asked: RequestContext) -> Result<Reply> {
+    let named: OperationNamed = asked.read()?;
+    if named.reason.is_some() {
+        return Err(at_field("reason", "extra_forbidden", "a status has no reason"));
+    }
+    deferred::read_status(server, RequestContext { id: named.operation_id, wait: None, ..asked }).await
+}
+
+async fn cancel(server: &Server, asked: RequestContext) -> Result<Reply> {
+    authorise::check(&asked.principal, asked.operation, Permission::Cancel)?;
+    let named: OperationNamed = asked.read()?;
+    let body = CancelJob { reason: named.reason, ..CancelJob::default() };
+    let body = serde_json::to_string(&body).expect("it has only string keys");
+    deferred::cancel(server, RequestContext { id: named.operation_id, body: Some(body), ..asked }).await
 }

@@ -4,8 +4,7 @@
 //! caller is told each place under a number of its own, made by a keyed permutation: it names the same fact every time, can be
 //! given back as a cursor, and says nothing about order or distance. Callers who see every circle are told positions as they are.
 
-use crate::access::authenticate::Principal;
-use crate::access::authorise;
+use crate::access::{Principal, authorise};
 use crate::external::callback::CallbackKey;
 use crate::server::Server;
 

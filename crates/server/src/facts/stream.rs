@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use api::Problem;
 use domain::job::JobState;
 use domain::{OperationId, Record, RecordId};
 use engine::Watched;
@@ -25,10 +24,9 @@ use crate::access::authenticate::{Freshness, Principal};
 use crate::access::authorise;
 use crate::http::slots::Slot;
 use crate::jobs::{job_of, visible_job};
-use crate::render::{operation_of, outside};
+use crate::render::outside;
 use crate::reply::{Content, Reply};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
 /// Facts read at once.
 const PAGE: usize = 256;
@@ -37,7 +35,7 @@ const HEARTBEAT: &str = ": heartbeat\n\n";
 /// Records whose visibility is remembered; more are looked up again.
 const REMEMBERED: usize = 4_096;
 
-pub(crate) async fn stream(server: &Arc<Server>, mut asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn stream(server: &Arc<Server>, mut asked: RequestContext) -> Result<Reply> {
     // A stream goes on after its answer has begun, and keeps its slot.
     let slot = asked.slot.take();
     let from = number(&asked, "after")?;
@@ -294,6 +292,6 @@ enum Whose {
 
 /// Work outside has moved: where it is now. It has no id, so that whoever comes back goes on from the last fact.
 fn outside_event(record: &Record) -> Option<String> {
-    let line = serde_json::to_string(&outside(operation_of(record)?)).ok()?;
+    let line = serde_json::to_string(&outside(record.as_operation()?)).ok()?;
     Some(format!("event: outside\ndata: {line}\n\n"))
 }

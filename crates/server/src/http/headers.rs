@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 
+use crate::Result;
 use crate::request_context::{Headers, bad_key, check_key};
 use crate::wait::MAX_WAIT_SECONDS;
 
@@ -18,7 +19,7 @@ pub(super) fn neutral(headers: &HeaderMap) -> Headers {
 }
 
 /// The bearer token.
-pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+pub(super) fn bearer(headers: &HeaderMap) -> Result<&str> {
     let missing = || ProblemCode::Unauthenticated.because("send the header `Authorization: Bearer <token>`");
     let value = headers.get(AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
     let (scheme, token) = value.split_once(' ').ok_or_else(missing)?;
@@ -29,7 +30,7 @@ pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
 }
 
 /// The idempotency key: quoted as the standard says, or bare as people send it.
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>> {
     let Some(value) = headers.get(api::IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = value.to_str().map_err(|_| bad_key("header"))?.trim();
     if text.contains('\t') {

@@ -9,8 +9,10 @@ use std::collections::BTreeSet;
 use api::limits::MAX_NESTING;
 use api::{FieldError, Problem, ProblemCode};
 
+use crate::Result;
+
 /// The compact text of a body that is fit to be kept.
-pub(crate) fn admit(body: &[u8]) -> Result<String, Problem> {
+pub(crate) fn admit(body: &[u8]) -> Result<String> {
     let text = std::str::from_utf8(body).map_err(|error| {
         ProblemCode::InvalidUtf8
             .because(format!("the body is not UTF-8 from byte {} on", error.valid_up_to()))
@@ -38,7 +40,7 @@ enum Step<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn value(&mut self) -> Result<(), Problem> {
+    fn value(&mut self) -> Result<()> {
         match self.peek() {
             Some(b'{') => self.object(),
             Some(b'[') => self.array(),
@@ -52,7 +54,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn object(&mut self) -> Result<(), Problem> {
+    fn object(&mut self) -> Result<()> {
         self.open(b'{')?;
         let mut keys = BTreeSet::new();
         if self.closes(b'}') {
@@ -80,7 +82,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn array(&mut self) -> Result<(), Problem> {
+    fn array(&mut self) -> Result<()> {
         self.open(b'[')?;
         if self.closes(b']') {
             return Ok(());
@@ -98,7 +100,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn open(&mut self, mark: u8) -> Result<(), Problem> {
+    fn open(&mut self, mark: u8) -> Result<()> {
         if self.path.len() >= MAX_NESTING {
             let told = format!("it is nested deeper than {MAX_NESTING}");
             return Err(self.unfit(ProblemCode::TooDeep, "too_deep", &told));
@@ -118,7 +120,7 @@ impl<'a> Scan<'a> {
     }
 
     /// A string, with its meaning.
-    fn string(&mut self) -> Result<Cow<'a, str>, Problem> {
+    fn string(&mut self) -> Result<Cow<'a, str>> {
         let start = self.at;
         self.skip(1);
         let mut escaped = false;
@@ -143,7 +145,7 @@ impl<'a> Scan<'a> {
         meaning.map(Cow::Owned).map_err(|_| self.malformed("a string cannot be read"))
     }
 
-    fn escape(&mut self) -> Result<(), Problem> {
+    fn escape(&mut self) -> Result<()> {
         match self.text.as_bytes().get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.skip(2),
             Some(b'u') => match self.unit()? {
@@ -167,7 +169,7 @@ impl<'a> Scan<'a> {
     }
 
     /// `\uXXXX`, which is taken.
-    fn unit(&mut self) -> Result<u16, Problem> {
+    fn unit(&mut self) -> Result<u16> {
         let digits = self.text.get(self.at..self.at + 6).and_then(|unit| unit.strip_prefix("\\u"));
         let unit = digits
             .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
@@ -177,7 +179,7 @@ impl<'a> Scan<'a> {
         Ok(unit)
     }
 
-    fn number(&mut self) -> Result<(), Problem> {
+    fn number(&mut self) -> Result<()> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.skip(1);
@@ -202,7 +204,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Problem> {
+    fn digits(&mut self) -> Result<()> {
         let rest = &self.text.as_bytes()[self.at..];
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
@@ -212,7 +214,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn word(&mut self, word: &'static str) -> Result<(), Problem> {
+    fn word(&mut self, word: &'static str) -> Result<()> {
         if !self.text[self.at..].starts_with(word) {
             return Err(self.malformed("a value was expected"));
         }
@@ -221,7 +223,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn expect(&mut self, wanted: u8) -> Result<(), Problem> {
+    fn expect(&mut self, wanted: u8) -> Result<()> {
         if self.peek() == Some(wanted) {
             self.mark(wanted);
             return Ok(());

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
 use axum::Router;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
@@ -15,19 +15,17 @@ use axum::routing::{MethodFilter, on};
 use futures::StreamExt;
 use tokio::net::TcpListener;
 
-use crate::access::audit::Verdict;
-use crate::access::authenticate::Principal;
 use crate::access::authorise::{self, Access};
+use crate::access::{Principal, Verdict};
 use crate::http::json_body;
 use crate::http::listen;
 use crate::http::respond::{refuse, respond};
 use crate::http::slots::Room;
 use crate::http::{headers, host};
 use crate::operations::{Body, Dialect, Route, Verb, Waits, routes};
-use crate::reply::Reply;
 use crate::request_context::{Raw, RequestContext, check_text};
 use crate::server::Auth;
-use crate::server::Server;
+use crate::{Reply, Result, Server};
 use crate::{jobs, wait};
 
 /// Serves until `shutdown` ends; then takes nothing new in, ends the streams and finishes what was begun.
@@ -58,16 +56,11 @@ fn router(server: Arc<Server>) -> Router {
         let take = move |path: ReadPath, request: Request| answer(server.clone(), route, path, request);
         router = router.route(route.path, on(filter, take));
     }
+    let refused = |code: ProblemCode, told| async move { refuse(&code.because(told), Dialect::Own) };
+    let see = "see the header Allow, or /openapi.json";
     router
-        .method_not_allowed_fallback(|| async {
-            refuse(
-                &ProblemCode::MethodNotAllowed.because("see the header Allow, or /openapi.json"),
-                Dialect::Own,
-            )
-        })
-        .fallback(|| async {
-            refuse(&ProblemCode::NoSuchRoute.because("see /openapi.json for what there is"), Dialect::Own)
-        })
+        .method_not_allowed_fallback(move || refused(ProblemCode::MethodNotAllowed, see))
+        .fallback(move || refused(ProblemCode::NoSuchRoute, "see /openapi.json for what there is"))
         .layer(axum::middleware::from_fn(host::check))
 }
 
@@ -79,20 +72,14 @@ async fn answer(server: Arc<Server>, route: &'static Route, path: ReadPath, requ
     let began = Instant::now();
     // Held until the answer is there: what a body takes counts as long as it is in memory.
     let mut room = server.slots.room();
-    let admitted =
-        match path {
-            Ok(path) => admit(&server, route, &path, request, &mut room).await,
-            Err(_) => Err(ProblemCode::NoSuchRoute
-                .because("the path is not UTF-8; see /openapi.json for what there is")),
-        };
-    let response = match admitted {
-        Ok(asked) => with_slot(&server, asked).await.map(respond),
-        Err(problem) => Err(problem),
+    let response = async {
+        let unread = "the path is not UTF-8; see /openapi.json for what there is";
+        let path = path.map_err(|_| ProblemCode::NoSuchRoute.because(unread))?;
+        let asked = admit(&server, route, &path, request, &mut room).await?;
+        let response = respond(with_slot(&server, asked).await?);
+        if route.verb == Verb::Get { server.slots.until_sent(response).await } else { Ok(response) }
     };
-    let response = match (response, route.verb) {
-        (Ok(response), Verb::Get) => server.slots.until_sent(response).await,
-        (response, Verb::Get | Verb::Post | Verb::Patch | Verb::Delete) => response,
-    };
+    let response: Result<Response> = response.await;
     let response = response.unwrap_or_else(|problem| refuse(&problem, route.operation.dialect));
     server.metrics.answered(route, response.status().as_u16(), began.elapsed());
     response
@@ -105,7 +92,7 @@ async fn admit(
     path: &RawPathParams,
     request: Request,
     room: &mut Room,
-) -> Result<RequestContext, Problem> {
+) -> Result<RequestContext> {
     let (head, body) = request.into_parts();
     let part = |place| path.iter().nth(place).map(|(_, part)| part.to_owned()).unwrap_or_default();
     let id = part(0);
@@ -129,16 +116,17 @@ async fn admit(
         }
     };
     check_text(route.operation, path.iter().map(|(_, part)| part), head.uri.query().unwrap_or_default())?;
+    let mut sent = Vec::new();
+    if let Body::Json(limit) | Body::Optional(limit) | Body::Raw(limit) = route.operation.body {
+        let within = server.settings.limits.body_within;
+        let whole = tokio::time::timeout(within, whole(&head.headers, body, limit, room)).await;
+        let late = || format!("the body did not come within {} s", within.as_secs());
+        sent = whole.map_err(|_| ProblemCode::RequestTimeout.because(late()))??;
+    }
     let (body, raw) = match route.operation.body {
         Body::None => (None, None),
-        Body::Json(limit) | Body::Optional(limit) => {
-            let whole = whole_in_time(server, &head.headers, body, limit, room).await?;
-            (text_of(&head.headers, &whole)?, None)
-        }
-        Body::Raw(limit) => {
-            let body = whole_in_time(server, &head.headers, body, limit, room).await?;
-            (None, Some(Raw { headers: headers::neutral(&head.headers), body }))
-        }
+        Body::Json(_) | Body::Optional(_) => (text_of(&head.headers, &sent)?, None),
+        Body::Raw(_) => (None, Some(Raw { headers: headers::neutral(&head.headers), body: sent })),
     };
     let last_event_id = head.headers.get(HeaderName::from_static("last-event-id"));
     Ok(RequestContext {
@@ -164,22 +152,8 @@ fn last_segment(path: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-async fn whole_in_time(
-    server: &Server,
-    headers: &HeaderMap,
-    body: axum::body::Body,
-    limit: usize,
-    room: &mut Room,
-) -> Result<Vec<u8>, Problem> {
-    let within = server.settings.limits.body_within;
-    tokio::time::timeout(within, whole(headers, body, limit, room)).await.map_err(|_| {
-        let seconds = within.as_secs();
-        ProblemCode::RequestTimeout.because(format!("the body did not come within {seconds} s"))
-    })?
-}
-
 /// Carries out what was asked, if there is room for one more.
-async fn with_slot(server: &Arc<Server>, mut request: RequestContext) -> Result<Reply, Problem> {
+async fn with_slot(server: &Arc<Server>, mut request: RequestContext) -> Result<Reply> {
     let operation = request.operation;
     request.slot = server.slots.take(operation.slot)?;
     // The token may be revoked during the wait, here or on another node.
@@ -204,7 +178,7 @@ async fn wait_first(
     server: &Server,
     request: &mut RequestContext,
     job_id: fn(&RequestContext) -> String,
-) -> Result<(), Problem> {
+) -> Result<()> {
     let (Some(within), Ok(_place)) = (request.wait, server.slots.wait()) else {
         request.wait = None;
         return Ok(());
@@ -219,7 +193,7 @@ async fn wait_first(
 }
 
 /// The compact text of a body; nothing if there is none.
-fn text_of(headers: &HeaderMap, bytes: &[u8]) -> Result<Option<String>, Problem> {
+fn text_of(headers: &HeaderMap, bytes: &[u8]) -> Result<Option<String>> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -235,7 +209,7 @@ async fn whole(
     body: axum::body::Body,
     limit: usize,
     room: &mut Room,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Vec<u8>> {
     let too_large = || ProblemCode::BodyTooLarge.because(format!("the body may have at most {limit} bytes"));
     let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if declared.is_some_and(|length| length > limit as u64) {

@@ -11,11 +11,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::Result;
 use crate::operations::SlotClass;
 
 /// An answer of so many bytes needs no room of its own.
@@ -86,7 +87,7 @@ impl Slots {
     }
 
     /// A slot of this class; probes need none.
-    pub(crate) fn take(&self, class: SlotClass) -> Result<Option<Slot>, Problem> {
+    pub(crate) fn take(&self, class: SlotClass) -> Result<Option<Slot>> {
         let (slots, code, told) = match class {
             SlotClass::None => return Ok(None),
             SlotClass::Stream => {
@@ -100,14 +101,14 @@ impl Slots {
     }
 
     /// A place for a request that waits for a job: it is not in the way of those that do not.
-    pub(crate) fn wait(&self) -> Result<Slot, Problem> {
+    pub(crate) fn wait(&self) -> Result<Slot> {
         let full = |_| ProblemCode::Overloaded.because("too many requests wait at once; come back later");
         self.waits.clone().try_acquire_owned().map_err(full)
     }
 
     /// The answer to a read, which has its room until the last of it is sent. What is small has room in the connection; what is as long
     /// as it takes, a stream, has its own bounds.
-    pub(crate) async fn until_sent(&self, answer: Response) -> Result<Response, Problem> {
+    pub(crate) async fn until_sent(&self, answer: Response) -> Result<Response> {
         let Some(bytes) = answer.body().size_hint().exact().filter(|bytes| *bytes > SMALL_ANSWER_BYTES)
         else {
             return Ok(answer);
@@ -150,7 +151,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// More of the body has come.
-    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Problem> {
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<()> {
         let full = || ProblemCode::Overloaded.because("too many large bodies at once; come back later");
         let bytes = u32::try_from(bytes).map_err(|_| full())?;
         let more = self.of.clone().try_acquire_many_owned(bytes).map_err(|_| full())?;

@@ -6,22 +6,21 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-use api::{FieldError, Problem, ProblemCode};
+use api::{Problem, ProblemCode};
 use domain::AttemptId;
-use domain::job::{Attempt, Job};
 use executors::process::Artifacts;
 use store::ArtifactName;
 
 use super::visible::visible_job;
 use crate::access::attempt_alias::{is_named, shown_id};
+use crate::problem::at;
 use crate::reply::{Content, Reply};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
 /// The most bytes of one answer.
 const MAX_PIECE_BYTES: u64 = 1_048_576;
 
-pub(crate) async fn read_artifact(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn read_artifact(server: &Server, asked: RequestContext) -> Result<Reply> {
     let visible = visible_job(server, &asked).await?;
     let job = visible.job();
     let offset = match asked.value("offset") {
@@ -29,7 +28,11 @@ pub(crate) async fn read_artifact(server: &Server, asked: RequestContext) -> Res
         Some(text) => text.parse().map_err(|_| bad_offset())?,
     };
     let none = || ProblemCode::NotFound.because(format!("the attempt has left no {:?}", asked.name));
-    let attempt = attempt(job, asked.parameter("attempt_id").as_deref()).ok_or_else(none)?;
+    let attempt = match asked.parameter("attempt_id") {
+        Some(name) => job.attempts.iter().find(|attempt| is_named(attempt, &name)),
+        None => job.last_attempt(),
+    };
+    let attempt = attempt.ok_or_else(none)?;
     let (attempt_id, shown) = (attempt.id.clone(), shown_id(attempt, &asked.principal.reporter()));
     let artifacts = server.artifacts.clone().ok_or_else(none)?;
     let (job_id, of_attempt, name) = (job.id.clone(), attempt_id.clone(), asked.name.clone());
@@ -49,14 +52,6 @@ pub(crate) async fn read_artifact(server: &Server, asked: RequestContext) -> Res
     Ok(Reply { attempt_id: Some(shown.into_owned()), ..Reply::of(content) })
 }
 
-/// The attempt that is asked for, which must be one of the job's; else the last.
-fn attempt<'a>(job: &'a Job, asked: Option<&str>) -> Option<&'a Attempt> {
-    match asked {
-        Some(name) => job.attempts.iter().find(|attempt| is_named(attempt, name)),
-        None => job.last_attempt(),
-    }
-}
-
 fn piece(
     artifacts: &Arc<Artifacts>,
     job_id: &domain::JobId,
@@ -73,5 +68,5 @@ fn piece(
 
 fn bad_offset() -> Problem {
     let told = "offset must be a number of bytes";
-    ProblemCode::InvalidRequest.because(told).at(FieldError::new("int_range", &["query", "offset"], told))
+    at(ProblemCode::InvalidRequest, "int_range", &["query", "offset"], told)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use api::limits::MAX_BATCH_JOBS;
-use api::{BatchAnswer, BatchVerdict, CreateBatch, CreateJob, Problem, ProblemCode};
+use api::{BatchAnswer, BatchVerdict, CreateBatch, CreateJob, ProblemCode};
 use engine::EngineError;
 use futures::future::join_all;
 use serde::Deserialize;
@@ -11,14 +11,12 @@ use serde::Deserialize;
 use super::create::{CREATE_JOB, accept, key_of, without_key};
 use crate::keyed::Keyed;
 use crate::problem::{at_field, of_engine, read};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
 
 /// The route of its keys.
 const CREATE_BATCH: &str = "create_batch";
 
-pub(crate) async fn create_batch(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn create_batch(server: &Server, asked: RequestContext) -> Result<Reply> {
     let batch: CreateBatch = asked.read()?;
     if batch.jobs.is_empty() || batch.jobs.len() > MAX_BATCH_JOBS {
         let told = format!("a batch has 1 to {MAX_BATCH_JOBS} jobs");
@@ -31,27 +29,16 @@ pub(crate) async fn create_batch(server: &Server, asked: RequestContext) -> Resu
 }
 
 async fn verdict(server: &Server, asked: &RequestContext, index: usize, job: &str) -> BatchVerdict<'static> {
-    match one(server, asked, index, job).await {
-        Ok((job_id, replayed)) => {
-            BatchVerdict { index, status: 200, job_id: Some(Cow::Owned(job_id)), replayed, problem: None }
-        }
-        Err(problem) => BatchVerdict {
-            index,
-            status: problem.status,
-            job_id: None,
-            replayed: false,
-            problem: Some(problem),
-        },
-    }
+    let (job_id, replayed, problem) = match one(server, asked, index, job).await {
+        Ok((job_id, replayed)) => (Some(Cow::Owned(job_id)), replayed, None),
+        Err(problem) => (None, false, Some(problem)),
+    };
+    let status = problem.as_ref().map_or(200, |problem| problem.status);
+    BatchVerdict { index, status, job_id, replayed, problem }
 }
 
 /// The id of one job of the batch, and whether it was accepted before under the same key.
-async fn one(
-    server: &Server,
-    asked: &RequestContext,
-    index: usize,
-    job: &str,
-) -> Result<(String, bool), Problem> {
+async fn one(server: &Server, asked: &RequestContext, index: usize, job: &str) -> Result<(String, bool)> {
     let create: CreateJob = read(job)?;
     // The key of the whole batch names each of its jobs by its place; a job's own key is that of `POST /jobs`.
     let (route, key) = match (&asked.key, &create.idempotency_key) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use api::{CreateJob, JobCreated, Problem, ProblemCode};
+use api::{CreateJob, JobCreated, ProblemCode};
 use domain::job::{Job, Reporter};
 use domain::{JobId, Record};
 use engine::accept::AcceptedJob;
@@ -17,12 +17,12 @@ use crate::peers;
 use crate::render::{Bodies, Extent, RawObject, status};
 use crate::reply::{Given, Reply, render};
 use crate::request_context::{RequestContext, check_key};
-use crate::server::Server;
+use crate::{Result, Server};
 
 /// The route of its keys, also of those in a batch.
 pub(super) const CREATE_JOB: &str = "create_job";
 
-pub(crate) async fn create(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn create(server: &Server, asked: RequestContext) -> Result<Reply> {
     let create: CreateJob = asked.read()?;
     let key = key_of(asked.key.as_deref(), create.idempotency_key.as_deref())?;
     let body = without_key(asked.body.as_deref().unwrap_or_default());
@@ -49,7 +49,7 @@ pub(super) async fn accept(
     principal: &Principal,
     keyed: Option<&Keyed>,
     create: CreateJob,
-) -> Result<Result<Accepted, EngineError>, Problem> {
+) -> Result<Result<Accepted, EngineError>> {
     check_first(principal, server.daemon.executors(), &create)?;
     let job = match place(server, principal, create).await {
         Ok(job) => job,
@@ -88,11 +88,7 @@ pub(super) async fn accept(
 }
 
 /// The job, once it is known which peer is meant, and whether one is there that does it.
-async fn place(
-    server: &Server,
-    principal: &Principal,
-    mut create: CreateJob,
-) -> Result<AcceptedJob, Problem> {
+async fn place(server: &Server, principal: &Principal, mut create: CreateJob) -> Result<AcceptedJob> {
     peers::assign(server, principal, &mut create).await?;
     let executors = server.daemon.executors();
     let job = read_new_job(principal, executors, create)?.accept(executors);
@@ -112,7 +108,7 @@ pub(crate) fn without_key(body: &str) -> Cow<'_, str> {
 }
 
 /// The one key of a request that may name it in two places.
-pub(crate) fn key_of(header: Option<&str>, body: Option<&str>) -> Result<Option<String>, Problem> {
+pub(crate) fn key_of(header: Option<&str>, body: Option<&str>) -> Result<Option<String>> {
     if let Some(key) = body {
         check_key(key, "body")?;
     }

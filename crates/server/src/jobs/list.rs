@@ -13,15 +13,17 @@ use crate::access::authorise;
 use crate::cursor;
 use crate::problem::of_store;
 use crate::render::{Bodies, Extent, OF_STATUS, status, summary};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
 
 /// Bytes of bodies in one page; what does not fit is on the next.
 const MAX_PAGE_BODY_BYTES: u64 = 8 * 1_048_576;
 
-pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
-    let view = view(&asked)?;
+pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply> {
+    let is_summary = match asked.parameter("view").as_deref() {
+        None | Some("full") => false,
+        Some("summary") => true,
+        Some(_) => return Err(ProblemCode::InvalidValue.because("view must be one of: full, summary")),
+    };
     let query = JobQuery { filter: filter(&asked)?, after: cursor(&asked)?, limit: asked.limit()? };
     let external = asked.parameter("external_job_id");
     let found = match confine(&asked, query) {
@@ -31,32 +33,24 @@ pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply
     let all = found.jobs.iter().map(|record| job_of(record));
     let jobs: Vec<&Job> = all.filter(|job| authorise::sees_job(&asked.principal, job)).collect();
     let executors = server.daemon.executors();
-    match view {
-        View::Summary => {
-            Ok(respond(jobs.iter().map(|job| summary(executors, job)).collect(), found.next.as_ref()))
-        }
-        View::Full => {
-            let fitting = fitting(&jobs);
-            let cut = jobs[fitting..].first().and(jobs[..fitting].last());
-            let cut = cut.map(|job| Cursor::of(job));
-            let read = jobs[..fitting].iter().map(|job| undamaged(server, job));
-            let bodies = try_join_all(read).await?;
-            let shown = jobs[..fitting].iter().zip(&bodies);
-            let viewer = asked.principal.reporter();
-            let work = shown
-                .map(|(job, bodies)| match bodies {
-                    Some(bodies) => status(executors, job, None, bodies, Extent::Whole, &viewer),
-                    None => summary(executors, job),
-                })
-                .collect();
-            Ok(respond(work, cut.as_ref().or(found.next.as_ref())))
-        }
+    if is_summary {
+        return Ok(respond(jobs.iter().map(|job| summary(executors, job)).collect(), found.next.as_ref()));
     }
+    let fitting = fitting(&jobs);
+    let cut = jobs[fitting..].first().and(jobs[..fitting].last());
+    let cut = cut.map(|job| Cursor::of(job));
+    let bodies = try_join_all(jobs[..fitting].iter().map(|job| undamaged(server, job))).await?;
+    let viewer = asked.principal.reporter();
+    let shown = jobs[..fitting].iter().zip(&bodies).map(|(job, bodies)| match bodies {
+        Some(bodies) => status(executors, job, None, bodies, Extent::Whole, &viewer),
+        None => summary(executors, job),
+    });
+    Ok(respond(shown.collect(), cut.as_ref().or(found.next.as_ref())))
 }
 
 /// What the status of a job shows; none if a body is damaged. One such job does not hide the others: it is listed without its bodies, and
 /// whoever asks for it alone is told.
-async fn undamaged(server: &Server, job: &Job) -> Result<Option<Bodies>, Problem> {
+async fn undamaged(server: &Server, job: &Job) -> Result<Option<Bodies>> {
     match Bodies::of_status(server.store(), job).await {
         Err(problem) if problem.code == ProblemCode::BodyDamaged.as_str() => Ok(None),
         read => read.map(Some),
@@ -64,21 +58,12 @@ async fn undamaged(server: &Server, job: &Job) -> Result<Option<Bodies>, Problem
 }
 
 /// A page of jobs that fit; with an id, of those whose work a service knows by it.
-pub(crate) async fn page(
-    server: &Server,
-    external_job_id: Option<&str>,
-    query: JobQuery,
-) -> Result<Page, Problem> {
+pub(crate) async fn page(server: &Server, external_job_id: Option<&str>, query: JobQuery) -> Result<Page> {
     let page = match external_job_id {
         Some(id) => server.store().jobs_known_as(id, query).await,
         None => server.store().jobs(query).await,
     };
-    page.map_err(|error| of_store(&error))
-}
-
-enum View {
-    Full,
-    Summary,
+    page.map_err(of_store)
 }
 
 fn respond(work: Vec<JobStatus<'_>>, next: Option<&Cursor>) -> Reply {
@@ -101,17 +86,11 @@ fn fitting(jobs: &[&Job]) -> usize {
 
 /// The same question within what the caller sees; none if that is nothing.
 pub(crate) fn confine(asked: &RequestContext, mut query: JobQuery) -> Option<JobQuery> {
-    if let Some(own) = &asked.principal.circle {
-        if query.filter.circle.as_ref().is_some_and(|circle| circle != own) {
-            return None;
-        }
-        query.filter.circle = Some(own.clone());
-    }
-    let seen = authorise::sees(&asked.principal, query.filter.circle.as_deref());
-    seen.then_some(query)
+    query.filter.circle = authorise::circle_of_list(&asked.principal, query.filter.circle)?;
+    Some(query)
 }
 
-fn filter(asked: &RequestContext) -> Result<JobFilter, Problem> {
+fn filter(asked: &RequestContext) -> Result<JobFilter> {
     let text = |name| asked.parameter(name).map(Cow::into_owned);
     let state = match asked.parameter("state") {
         None => None,
@@ -133,21 +112,13 @@ pub(super) fn unknown_state(word: &str) -> Problem {
     ProblemCode::InvalidValue.because(format!("state must be one of [{}]; got '{word}'", known.join(", ")))
 }
 
-fn view(asked: &RequestContext) -> Result<View, Problem> {
-    match asked.parameter("view").as_deref() {
-        None | Some("full") => Ok(View::Full),
-        Some("summary") => Ok(View::Summary),
-        Some(_) => Err(ProblemCode::InvalidValue.because("view must be one of: full, summary")),
-    }
-}
-
 /// How a place in the list reads.
 pub(crate) fn cursor_text(cursor: &Cursor) -> String {
     cursor::text(cursor.updated_at, cursor.id.as_str())
 }
 
 /// The place in the list that a request names.
-pub(crate) fn cursor(asked: &RequestContext) -> Result<Option<Cursor>, Problem> {
+pub(crate) fn cursor(asked: &RequestContext) -> Result<Option<Cursor>> {
     let place = cursor::of(asked, "work-")?;
     Ok(place.map(|(updated_at, id)| Cursor { updated_at, id: JobId::new(id) }))
 }

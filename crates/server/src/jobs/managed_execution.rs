@@ -1,11 +1,12 @@
 //! How a new job shall be carried out: target, schedule, delivery, scope and continuity, the caller's own with the fields of the
 //! request over them. The order of the checks is part of the contract.
 
-use api::{CreateJob, Problem};
+use api::CreateJob;
 use domain::Timestamp;
 use engine::accept::ProcessScope;
 
 use super::new_job::{object, one_of, time};
+use crate::Result;
 use crate::problem::at_field;
 use crate::render::RawObject;
 
@@ -21,10 +22,7 @@ pub(super) struct ManagedExecution {
 }
 
 /// Puts it together. What it takes is taken out of the caller's execution; the rest stays with the request.
-pub(super) fn managed_execution(
-    create: &CreateJob,
-    callers: &mut RawObject<'_>,
-) -> Result<ManagedExecution, Problem> {
+pub(super) fn managed_execution(create: &CreateJob, callers: &mut RawObject<'_>) -> Result<ManagedExecution> {
     let in_execution = |key: &'static str| ["body", "request", "execution", key];
     let (target, schedule, delivery) =
         (callers.remove("target"), callers.remove("schedule"), callers.remove("delivery"));
@@ -85,7 +83,7 @@ fn process_scope(
     create: &CreateJob,
     callers: &mut RawObject<'_>,
     target: &RawObject<'_>,
-) -> Result<Option<&'static str>, Problem> {
+) -> Result<Option<&'static str>> {
     let asked = create.process_scope.clone().or_else(|| callers.text("process_scope"));
     callers.remove("process_scope");
     let spawns =
@@ -103,7 +101,7 @@ fn continuity(
     callers: &mut RawObject<'_>,
     scope: Option<&str>,
     has_peer: bool,
-) -> Result<Option<&'static str>, Problem> {
+) -> Result<Option<&'static str>> {
     let asked = create.continuity.clone().or_else(|| callers.text("continuity"));
     callers.remove("continuity");
     match asked.as_deref() {

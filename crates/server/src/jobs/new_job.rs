@@ -1,6 +1,6 @@
 //! A new job as the API takes it, read into what the engine accepts. The order of the checks is part of the contract.
 
-use api::{CreateJob, FieldError, Problem, ProblemCode};
+use api::{CreateJob, Problem, ProblemCode};
 use domain::job::{JobSpec, VISIBLE_TO_CIRCLE, VISIBLE_TO_OWN};
 use domain::retry::RetryRequest;
 use domain::{BodyName, Json, RetryPolicy, Timestamp};
@@ -9,11 +9,11 @@ use engine::accept::{AcceptedJob, BACKENDS, NewJobRequest, ProcessRequest, knows
 use serde_json::value::RawValue;
 
 use super::managed_execution::managed_execution;
-use crate::access::authenticate::Principal;
-use crate::access::authorise;
+use crate::Result;
+use crate::access::{Principal, authorise};
 use crate::clock_text;
 use crate::external::deferred;
-use crate::problem::{at_field, of_refusal};
+use crate::problem::{at, at_field, of_refusal, unread};
 use crate::render::{DEFAULT_EXECUTION, RawObject};
 
 /// Reads what passed [`check_first`].
@@ -21,7 +21,7 @@ pub(super) fn read_new_job(
     principal: &Principal,
     executors: &Executors,
     mut create: CreateJob,
-) -> Result<NewJobRequest, Problem> {
+) -> Result<NewJobRequest> {
     check_repeatable(&create)?;
     let deadline_at = time(&["body", "deadline_at"], create.deadline_at.as_deref())?;
     let expires_at = time(&["body", "expires_at"], create.expires_at.as_deref())?;
@@ -78,7 +78,7 @@ pub(super) fn read_new_job(
 }
 
 /// The job that the daemon itself makes of a caller's request: its own kind and source, and the executor that the caller may use.
-pub(crate) fn own_job(principal: &Principal, executor: Option<&str>) -> Result<JobSpec, Problem> {
+pub(crate) fn own_job(principal: &Principal, executor: Option<&str>) -> Result<JobSpec> {
     authorise::check_executor(principal, executor)?;
     let circle = authorise::circle_of_new(principal, None)?;
     let managed = managed_execution(
@@ -95,7 +95,7 @@ pub(crate) fn own_job(principal: &Principal, executor: Option<&str>) -> Result<J
 }
 
 /// The problem of a job that its executor would not do.
-pub(crate) fn check_fit(executors: &Executors, job: AcceptedJob) -> Result<AcceptedJob, Problem> {
+pub(crate) fn check_fit(executors: &Executors, job: AcceptedJob) -> Result<AcceptedJob> {
     match job.check_fit(executors) {
         Ok(()) => Ok(job),
         Err(unfit) => Err(at_field(unfit.field, unfit.code, unfit.told)),
@@ -103,11 +103,7 @@ pub(crate) fn check_fit(executors: &Executors, job: AcceptedJob) -> Result<Accep
 }
 
 /// What is refused before anyone is looked up.
-pub(super) fn check_first(
-    principal: &Principal,
-    executors: &Executors,
-    create: &CreateJob,
-) -> Result<(), Problem> {
+pub(super) fn check_first(principal: &Principal, executors: &Executors, create: &CreateJob) -> Result<()> {
     let circle = principal.circle.as_deref().or(create.circle.as_deref());
     check_backend(create.backend.as_deref(), circle, executors)?;
     check_refused_fields(create)?;
@@ -152,7 +148,7 @@ fn bodies(create: &mut CreateJob, request: &RawObject<'_>) -> Vec<(BodyName, Str
 }
 
 /// What is stored of how a job shall be carried out; nothing if that is as usual.
-fn execution(managed: &str) -> Result<Option<Json>, Problem> {
+fn execution(managed: &str) -> Result<Option<Json>> {
     match managed {
         DEFAULT_EXECUTION => Ok(None),
         text => Json::parse(text).map(Some).map_err(|refusal| of_refusal(&refusal, "")),
@@ -160,7 +156,7 @@ fn execution(managed: &str) -> Result<Option<Json>, Problem> {
 }
 
 /// What is accepted is kept to: a private job must name somebody who will see it.
-fn check_visibility(principal: &Principal, create: &CreateJob) -> Result<(), Problem> {
+fn check_visibility(principal: &Principal, create: &CreateJob) -> Result<()> {
     match create.visibility.as_str() {
         VISIBLE_TO_CIRCLE => Ok(()),
         VISIBLE_TO_OWN if principal.peer_id.is_some() || authorise::sees_private(principal) => Ok(()),
@@ -172,85 +168,64 @@ fn check_visibility(principal: &Principal, create: &CreateJob) -> Result<(), Pro
     }
 }
 
-fn check_backend(backend: Option<&str>, circle: Option<&str>, executors: &Executors) -> Result<(), Problem> {
-    match backend {
-        Some(backend) if !knows_backend(executors, circle, backend) => {
-            let told = format!("backend must be one of {}", BACKENDS.join(", "));
-            Err(at_field("backend", "literal_error", told))
-        }
-        Some(_) | None => Ok(()),
+fn check_backend(backend: Option<&str>, circle: Option<&str>, executors: &Executors) -> Result<()> {
+    if backend.is_none_or(|backend| knows_backend(executors, circle, backend)) {
+        return Ok(());
     }
+    Err(at_field("backend", "literal_error", format!("backend must be one of {}", BACKENDS.join(", "))))
 }
 
 /// What the daemon itself says of a job's source, nobody else says.
-fn check_source(source_kind: Option<&str>) -> Result<(), Problem> {
-    match source_kind {
-        Some(source) if deferred::OWN_SOURCES.contains(&source) => {
-            let told = format!("source_kind {source:?} is set by the daemon; choose another word");
-            Err(at_field("source_kind", "reserved", told))
-        }
-        Some(_) | None => Ok(()),
-    }
+fn check_source(source_kind: Option<&str>) -> Result<()> {
+    let own = source_kind.filter(|source| deferred::OWN_SOURCES.contains(source));
+    let Some(source) = own else { return Ok(()) };
+    let told = format!("source_kind {source:?} is set by the daemon; choose another word");
+    Err(at_field("source_kind", "reserved", told))
 }
 
-fn check_refused_fields(create: &CreateJob) -> Result<(), Problem> {
+fn check_refused_fields(create: &CreateJob) -> Result<()> {
     if create.due_at.is_some() && create.cron.is_some() {
         return Err(ProblemCode::FieldsExclusive.because("provide due_at or cron, not both"));
     }
     if create.cron.is_some() {
         let told = "recurring jobs are not available yet; create each job with due_at";
-        let error = FieldError::new("calendars_unavailable", &["body", "cron"], told);
-        return Err(ProblemCode::CalendarsUnavailable.because(told).at(error));
+        return Err(at(ProblemCode::CalendarsUnavailable, "calendars_unavailable", &["body", "cron"], told));
     }
     if create.prompt_file.is_some() {
         let told = "the daemon does not read files for callers; read the file and send its text as prompt";
-        let error = FieldError::new("prompt_file_refused", &["body", "prompt_file"], told);
-        return Err(ProblemCode::PromptFileRefused.because(told).at(error));
+        return Err(at(
+            ProblemCode::PromptFileRefused,
+            "prompt_file_refused",
+            &["body", "prompt_file"],
+            told,
+        ));
     }
     Ok(())
 }
 
 /// Once only and several attempts exclude each other.
-fn check_repeatable(create: &CreateJob) -> Result<(), Problem> {
-    match (create.repeatable, create.retry.and_then(|retry| retry.max_attempts)) {
-        (Some(false), Some(2..)) => {
-            let told = "repeatable: false means one attempt: leave it out, or ask for one attempt";
-            Err(at_field("repeatable", "invalid_value", told))
-        }
-        _ => Ok(()),
+fn check_repeatable(create: &CreateJob) -> Result<()> {
+    let attempts = create.retry.and_then(|retry| retry.max_attempts);
+    if create.repeatable != Some(false) || attempts.is_none_or(|attempts| attempts < 2) {
+        return Ok(());
     }
+    let told = "repeatable: false means one attempt: leave it out, or ask for one attempt";
+    Err(at_field("repeatable", "invalid_value", told))
 }
 
-pub(crate) fn time(loc: &[&str], text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
+pub(crate) fn time(loc: &[&str], text: Option<&str>) -> Result<Option<Timestamp>> {
     let Some(text) = text else { return Ok(None) };
-    clock_text::parse(text).map(Some).ok_or_else(|| {
-        let told = "a time is RFC 3339 with an offset, like 2026-11-16T09:30:00Z";
-        ProblemCode::InvalidRequest.because(format!("{}: {told}", loc.join("."))).at(FieldError::new(
-            "datetime_type",
-            loc,
-            told,
-        ))
-    })
+    let told = "a time is RFC 3339 with an offset, like 2026-11-16T09:30:00Z";
+    clock_text::parse(text).map(Some).ok_or_else(|| unread("datetime_type", loc, told))
 }
 
 pub(super) fn one_of(field: &'static str, allowed: &str) -> Problem {
     let told = format!("{field} must be one of: {allowed}");
-    ProblemCode::InvalidValue.because(told.clone()).at(FieldError::new(
-        "literal_error",
-        &["body", field],
-        told,
-    ))
+    at(ProblemCode::InvalidValue, "literal_error", &["body", field], told)
 }
 
 /// The members of a part of the request that must be an object.
-pub(super) fn object<'a>(value: Option<&'a RawValue>, loc: &[&str]) -> Result<RawObject<'a>, Problem> {
+pub(super) fn object<'a>(value: Option<&'a RawValue>, loc: &[&str]) -> Result<RawObject<'a>> {
     let Some(value) = value else { return Ok(RawObject::default()) };
-    RawObject::parse(value.get()).ok_or_else(|| {
-        let told = "an object was expected";
-        ProblemCode::InvalidRequest.because(format!("{}: {told}", loc.join("."))).at(FieldError::new(
-            "dict_type",
-            loc,
-            told,
-        ))
-    })
+    RawObject::parse(value.get()).ok_or_else(|| unread("dict_type", loc, "an object was expected"))
 }

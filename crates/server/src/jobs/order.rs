@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
-use api::{Problem, StatusAnswer};
-use domain::job::JobCommand;
-use domain::{BodyName, BodyRef, Record};
+use api::StatusAnswer;
+use domain::job::{Details, JobCommand, JobStateName, Report, Retryable, SubmitWord};
+use domain::{AttemptId, BodyName, BodyRef, Record};
 use engine::{Order, OrderBody};
 use store::limits::MAX_ANSWER_BYTES;
 use store::{NewBody, body_ref};
 
-use super::cancel::{count_repeat, is_cancel};
+use super::steer::{count_repeat, is_cancel};
 use super::visible::{Visible, job_of};
 use crate::jobs::refused_report;
 use crate::keyed::{self, Keyed};
-use crate::problem::of_store;
 use crate::render::{Bodies, Extent, status};
 use crate::reply::{Given, Reply, render};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
 /// Whether the request was answered before.
 pub(crate) enum Begun {
@@ -28,10 +26,8 @@ pub(crate) enum Begun {
 }
 
 /// Looks for an earlier answer first: it stands, whatever has become of the job since.
-pub(crate) async fn begin(server: &Server, asked: &RequestContext) -> Result<Begun, Problem> {
-    let Some(key) = asked.key.clone() else { return Ok(Begun::New(None)) };
-    let body = asked.body.as_deref().unwrap_or_default();
-    let keyed = Keyed::new(&asked.principal, asked.operation.name, key, &asked.id, body);
+pub(crate) async fn begin(server: &Server, asked: &RequestContext) -> Result<Begun> {
+    let Some(keyed) = Keyed::of(asked, &asked.id) else { return Ok(Begun::New(None)) };
     Ok(match keyed.earlier(server.store()).await? {
         Some(response) => Begun::Earlier(response),
         None => Begun::New(Some(keyed)),
@@ -46,7 +42,7 @@ pub(crate) async fn give(
     keyed: Option<Keyed>,
     command: JobCommand,
     bodies: Vec<NewBody>,
-) -> Result<Reply, Problem> {
+) -> Result<Reply> {
     let order = Order::new(visible.id().clone(), command, asked.principal.actor.clone());
     give_order(server, asked, visible, keyed, order, bodies).await
 }
@@ -59,7 +55,7 @@ pub(crate) async fn give_order(
     keyed: Option<Keyed>,
     mut order: Order,
     bodies: Vec<NewBody>,
-) -> Result<Reply, Problem> {
+) -> Result<Reply> {
     let texts = Bodies::of_order(&bodies);
     if let Some(keyed) = &keyed {
         order.keys.push(key_for(server, asked, visible, keyed, texts.clone()).await?);
@@ -83,6 +79,26 @@ pub(crate) async fn give_order(
     }
 }
 
+/// A report of this caller on a job.
+pub(crate) fn report(
+    server: &Server,
+    asked: &RequestContext,
+    attempt_id: Option<AttemptId>,
+    state: JobStateName,
+    details: Details,
+    retryable: Retryable,
+) -> JobCommand {
+    JobCommand::Report(Box::new(Report {
+        attempt_id,
+        state,
+        details,
+        retryable,
+        jitter: server.daemon.engine().ids().jitter(),
+        submit: SubmitWord::Unsaid,
+        by: asked.principal.reporter(),
+    }))
+}
+
 /// Puts a text to the bodies of an order.
 pub(crate) fn keep(bodies: &mut Vec<NewBody>, name: BodyName, text: &str) -> BodyRef {
     let body = body_ref(name, text.as_bytes());
@@ -97,7 +113,7 @@ pub(super) async fn key_for(
     visible: &Visible,
     keyed: &Keyed,
     mut texts: Bodies,
-) -> Result<engine::OrderKey, Problem> {
+) -> Result<engine::OrderKey> {
     texts.complete(server.store(), visible.job()).await?;
     let (claim, daemon) = (visible.claim().cloned(), server.daemon.clone());
     let viewer = asked.principal.reporter();
@@ -117,13 +133,13 @@ pub(super) async fn answer_with(
     keyed: Option<Keyed>,
     record: &Record,
     mut texts: Bodies,
-) -> Result<Reply, Problem> {
+) -> Result<Reply> {
     if let Some(sent) = keyed.and_then(|keyed| keyed.sent()) {
         return Ok(Reply::rendered(sent, Given::Now));
     }
     let job = job_of(record);
     texts.complete(server.store(), job).await?;
-    let loaded = server.store().load(visible.id()).await.map_err(|error| of_store(&error))?;
+    let loaded = server.load(visible.id()).await?;
     let claim = loaded.and_then(|loaded| loaded.claim);
     let (executors, viewer) = (server.daemon.executors(), asked.principal.reporter());
     let status = status(executors, job, claim.as_ref(), &texts, Extent::Whole, &viewer);

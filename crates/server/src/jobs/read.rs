@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use api::{JobEnd, JobResult, Problem, ReachedLimit, ResultAnswer, ResultNotReady, StatusAnswer};
+use api::{JobEnd, JobResult, ReachedLimit, ResultAnswer, ResultNotReady, StatusAnswer};
 use domain::ask::correlation_id;
 use domain::job::{Job, JobFact, JobState};
-use domain::{BodyRef, Fact};
+use domain::{BodyRef, Fact, Record};
 use serde_json::json;
 use serde_json::value::RawValue;
 use store::{StoreError, StoredFact, fact_kind};
@@ -16,17 +16,15 @@ use crate::access::attempt_alias::shown_actor;
 use crate::clock_text;
 use crate::facts::shown_place;
 use crate::problem::of_store;
-use crate::render::{Bodies, Extent, RawObject, end_provenance, limit, operation_of, raw, released, status};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::render::{Bodies, Extent, RawObject, end_provenance, json_or_text, limit, raw, released, status};
+use crate::{Reply, RequestContext, Result, Server};
 
 /// Facts of a job that are read at once when its end is looked for.
 const FACTS_PER_READ: u8 = 50;
 /// How often older facts are read until the end is found: notes may follow it.
 const MAX_READS_FOR_END: usize = 40;
 
-pub(crate) async fn read_status(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn read_status(server: &Server, asked: RequestContext) -> Result<Reply> {
     let visible = visible_job(server, &asked).await?;
     let bodies = Bodies::with_words(server.store(), visible.job()).await?;
     let (executors, viewer) = (server.daemon.executors(), asked.principal.reporter());
@@ -38,7 +36,7 @@ pub(crate) async fn read_status(server: &Server, asked: RequestContext) -> Resul
     Ok(Reply { waited: asked.wait, ..Reply::json(&StatusAnswer { status }) })
 }
 
-pub(crate) async fn read_result(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn read_result(server: &Server, asked: RequestContext) -> Result<Reply> {
     let visible = visible_job(server, &asked).await?;
     let (job, viewer) = (visible.job(), asked.principal.reporter());
     let id = Cow::Borrowed(job.id.as_str());
@@ -53,7 +51,7 @@ pub(crate) async fn read_result(server: &Server, asked: RequestContext) -> Resul
         return Ok(Reply::json(&ResultAnswer { result: JobResult::NotReady(Box::new(not_ready)) }));
     }
     let bodies = Bodies::of_result(server.store(), job).await?;
-    let part = |body: Option<BodyRef>| body.and_then(|body| as_json(bodies.text(body)?));
+    let part = |body: Option<BodyRef>| Some(Cow::Owned(json_or_text(bodies.text(body?)?)));
     let end = JobEnd {
         job_id: id.clone(),
         work_id: id,
@@ -68,15 +66,6 @@ pub(crate) async fn read_result(server: &Server, asked: RequestContext) -> Resul
     Ok(Reply::json(&ResultAnswer { result: JobResult::End(Box::new(end)) }))
 }
 
-/// What is said of an end that left no error object: its reason.
-fn told_error(job: &Job) -> Option<Cow<'static, RawValue>> {
-    let is_error = matches!(job.state, JobState::Failed | JobState::Expired | JobState::Unavailable { .. });
-    let reason = job.state_reason.as_deref().filter(|_| is_error && job.result.error.is_none())?;
-    let message = format!("the job is {}: {reason}", job.state.name());
-    let error = json!({ "code": reason, "message": message });
-    Some(raw(error.to_string()))
-}
-
 /// The provenance beside a result, with what the daemon itself observed of the end: the facts that say so, who did it, how it was
 /// handed over, and what became of whoever did it.
 async fn observed(
@@ -84,24 +73,20 @@ async fn observed(
     asked: &RequestContext,
     visible: &Visible,
     bodies: &Bodies,
-) -> Result<Cow<'static, RawValue>, Problem> {
+) -> Result<Cow<'static, RawValue>> {
     let job = visible.job();
     let viewer = asked.principal.reporter();
-    let end = end_fact(server, visible).await.map_err(|error| of_store(&error))?;
-    let source_events: Vec<_> = end
-        .iter()
-        .map(|fact| {
-            json!({
-                "kind": fact_kind(&fact.fact),
-                "position": shown_place(server, &asked.principal, fact.position),
-                "at": clock_text::text(fact.at),
-                "actor": shown_actor(&fact.actor),
-            })
+    let end = end_fact(server, visible).await.map_err(of_store)?;
+    let source_event = end.map(|fact| {
+        json!({
+            "kind": fact_kind(&fact.fact),
+            "position": shown_place(server, &asked.principal, fact.position),
+            "at": clock_text::text(fact.at),
+            "actor": shown_actor(&fact.actor),
         })
-        .collect();
-    let outside = server.store().operations_of(&job.id, 1).await.map_err(|error| of_store(&error))?;
-    let outside =
-        outside.first().filter(|_| !job.attempts.is_empty()).and_then(|record| operation_of(record));
+    });
+    let outside = server.newest_operation(job).await?.filter(|_| !job.attempts.is_empty());
+    let outside = outside.as_deref().and_then(Record::as_operation);
     let attempt = job.last_attempt();
     let receipt = attempt.and_then(|attempt| {
         let asked = correlation_id(job, attempt);
@@ -129,7 +114,7 @@ async fn observed(
     let observed = json!({
         "state": job.state.name().as_str(),
         "reason": job.state_reason,
-        "source_events": source_events,
+        "source_events": Vec::from_iter(source_event),
         "executor": executor,
         "transport_receipt": receipt,
         "release_result": released(job),
@@ -176,19 +161,22 @@ fn error(
     said: Option<Cow<'static, RawValue>>,
     limits: &[ReachedLimit],
 ) -> Option<Cow<'static, RawValue>> {
-    match (said, limits.first()) {
-        (Some(said), None) => Some(said),
-        (Some(said), Some(_)) => Some(with_limits(&said, limits)),
-        (None, Some(first)) => Some(limit_error(job, first, limits)),
-        (None, None) => told_error(job),
-    }
-}
-
-/// The error of a job that left none: the limit that ended it.
-fn limit_error(job: &Job, first: &ReachedLimit, limits: &[ReachedLimit]) -> Cow<'static, RawValue> {
-    let code = job.state_reason.as_deref().unwrap_or("expired");
-    let message = format!("{}: {}", limit::ENDED_BY_A_LIMIT, limit::sentence(first));
-    raw(json!({ "code": code, "message": message, "limits": limits }).to_string())
+    let reason = job.state_reason.as_deref();
+    let told = match (said, limits.first()) {
+        (Some(said), None) => return Some(said),
+        (Some(said), Some(_)) => return Some(with_limits(&said, limits)),
+        (None, Some(first)) => {
+            let message = format!("{}: {}", limit::ENDED_BY_A_LIMIT, limit::sentence(first));
+            json!({ "code": reason.unwrap_or("expired"), "message": message, "limits": limits })
+        }
+        (None, None) => {
+            let is_error =
+                matches!(job.state, JobState::Failed | JobState::Expired | JobState::Unavailable { .. });
+            let reason = reason.filter(|_| is_error && job.result.error.is_none())?;
+            json!({ "code": reason, "message": format!("the job is {}: {reason}", job.state.name()) })
+        }
+    };
+    Some(raw(told.to_string()))
 }
 
 /// An object with the limits beside its own members. What is no object, or says `limits` itself, stays as it is.
@@ -200,11 +188,4 @@ fn with_limits(object: &RawValue, limits: &[ReachedLimit]) -> Cow<'static, RawVa
         }
         Some(_) | None => raw(object.get().to_owned()),
     }
-}
-
-/// A body as JSON. An executor may have left another text: then it is shown as a string.
-fn as_json(text: &str) -> Option<Cow<'static, RawValue>> {
-    let value = RawValue::from_string(text.to_owned());
-    let value = value.or_else(|_| serde_json::value::to_raw_value(text));
-    value.ok().map(Cow::Owned)
 }

@@ -1,6 +1,5 @@
 //! What is left behind of a report that was refused: a line in the audit log, a figure, and a count on the record.
 
-use api::Problem;
 use domain::job::{Job, JobCommand};
 use domain::{AttemptId, Command, Refusal};
 use engine::{EngineError, Evidence};
@@ -8,22 +7,19 @@ use engine::{EngineError, Evidence};
 use crate::access::attempt_alias::ALIAS_PREFIX;
 use crate::access::audit::Verdict;
 use crate::problem::of_refusal;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
 /// The attempt that an order reports on, if it is a report.
 pub(crate) fn attempt_of(command: &Command) -> Option<AttemptId> {
-    if let Command::Job(JobCommand::Report(report)) = command {
-        report.attempt_id.clone()
-    } else if let Command::Job(JobCommand::Defer { attempt_id, .. }) = command {
-        Some(attempt_id.clone())
-    } else {
-        None
+    let Command::Job(command) = command else { return None };
+    if let JobCommand::Report(report) = command {
+        return report.attempt_id.clone();
     }
+    if let JobCommand::Defer { attempt_id, .. } = command { Some(attempt_id.clone()) } else { None }
 }
 
 /// The attempt that a caller reports on. An alias names one that was handed to someone else.
-pub(crate) fn attempt_named(text: &str) -> Result<AttemptId, Problem> {
+pub(crate) fn attempt_named(text: &str) -> Result<AttemptId> {
     if text.starts_with(ALIAS_PREFIX) {
         return Err(of_refusal(&Refusal::AttemptNotYours, ""));
     }

@@ -1,23 +1,21 @@
 //! `PATCH /jobs/{id}`: the doer says where the job is. Strict: an attempt that is not current is refused for every state.
 
-use api::{Problem, UnderClaim, UpdateJob};
-use domain::job::{Details, JobCommand, JobStateName, Report, ResultRefs, Retryable, SubmitWord};
+use api::{UnderClaim, UpdateJob};
+use domain::job::{Details, JobStateName, ResultRefs, Retryable};
 use domain::{BodyName, Fence, Json};
 use engine::Order;
 use store::NewBody;
 
 use super::list::unknown_state;
-use super::order::{Begun, begin, give_order, keep};
+use super::order::{Begun, begin, give_order, keep, report};
 use super::visible::steerable_job;
 use crate::jobs::refused_report::attempt_named;
 use crate::problem::of_refusal;
 use crate::pulled::claims;
 use crate::render::RawObject;
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
 
-pub(crate) async fn update(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn update(server: &Server, asked: RequestContext) -> Result<Reply> {
     let update: UpdateJob = asked.read()?;
     let state = JobStateName::parse(&update.state).ok_or_else(|| unknown_state(&update.state))?;
     let keyed = match begin(server, &asked).await? {
@@ -34,16 +32,8 @@ pub(crate) async fn update(server: &Server, asked: RequestContext) -> Result<Rep
         details.reason = details.reason.or_else(|| is_null("state_reason").then(String::new));
         details.phase = details.phase.or_else(|| is_null("phase").then(String::new));
     }
-    let report = Report {
-        attempt_id: update.attempt_id.as_deref().map(attempt_named).transpose()?,
-        state,
-        details,
-        retryable: Retryable::Yes,
-        jitter: server.daemon.engine().ids().jitter(),
-        submit: SubmitWord::Unsaid,
-        by: asked.principal.reporter(),
-    };
-    let command = JobCommand::Report(Box::new(report));
+    let attempt_id = update.attempt_id.as_deref().map(attempt_named).transpose()?;
+    let command = report(server, &asked, attempt_id, state, details, Retryable::Yes);
     let mut order = Order::new(visible.id().clone(), command, asked.principal.actor.clone());
     if let Some(UnderClaim { owner_id, claim_version }) = &update.claim {
         let owner = claims::owner("owner_id", owner_id)?;
@@ -54,7 +44,7 @@ pub(crate) async fn update(server: &Server, asked: RequestContext) -> Result<Rep
     give_order(server, &asked, &visible, keyed, order, bodies).await
 }
 
-fn details(update: &UpdateJob, bodies: &mut Vec<NewBody>) -> Result<Details, Problem> {
+fn details(update: &UpdateJob, bodies: &mut Vec<NewBody>) -> Result<Details> {
     let mut keep = |name: BodyName, text: Option<&str>| text.map(|text| keep(bodies, name, text));
     let result = ResultRefs {
         summary: update.result_summary.clone(),
@@ -70,11 +60,8 @@ fn details(update: &UpdateJob, bodies: &mut Vec<NewBody>) -> Result<Details, Pro
         phase: update.phase.clone(),
         progress: progress.transpose().map_err(|refusal| of_refusal(&refusal, ""))?,
         note: update.progress_note.clone().filter(|note| !note.is_empty()),
-        question: None,
         result,
         provenance,
-        attempts_used_up: false,
-        limit: None,
-        release: None,
+        ..Details::default()
     })
 }

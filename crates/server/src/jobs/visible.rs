@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use api::Problem;
 use domain::job::Job;
 use domain::{Claim, Record, RecordId, RecordKind};
 use store::Loaded;
 
-use crate::access::audit::Verdict;
-use crate::access::authorise;
 use crate::access::visible::visible_record;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::access::{Verdict, authorise};
+use crate::{RequestContext, Result, Server};
 
 /// A job that the caller sees.
 pub(crate) struct Visible {
@@ -38,7 +35,7 @@ impl Visible {
         server: &Server,
         asked: &RequestContext,
         claimed: Option<&str>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self> {
         authorise::check_steering(&asked.principal, self.job(), claimed).inspect_err(|_| {
             server.audit.note(&asked.principal.actor, asked.operation.name, &asked.id, Verdict::Forbidden);
         })?;
@@ -61,16 +58,12 @@ pub(crate) fn job_of(record: &Record) -> &Job {
 }
 
 /// The job that the path names.
-pub(crate) async fn visible_job(server: &Server, asked: &RequestContext) -> Result<Visible, Problem> {
+pub(crate) async fn visible_job(server: &Server, asked: &RequestContext) -> Result<Visible> {
     visible_named(server, asked, &asked.id).await
 }
 
 /// The job with this id.
-pub(crate) async fn visible_named(
-    server: &Server,
-    asked: &RequestContext,
-    id: &str,
-) -> Result<Visible, Problem> {
+pub(crate) async fn visible_named(server: &Server, asked: &RequestContext, id: &str) -> Result<Visible> {
     visible_called(server, asked, id, id).await
 }
 
@@ -80,7 +73,7 @@ pub(crate) async fn visible_called(
     asked: &RequestContext,
     id: &str,
     named: &str,
-) -> Result<Visible, Problem> {
+) -> Result<Visible> {
     let loaded = visible_record(server, asked, &[RecordKind::Job], id, named).await?;
     Ok(Visible { id: loaded.record.id(), loaded })
 }
@@ -90,6 +83,6 @@ pub(crate) async fn steerable_job(
     server: &Server,
     asked: &RequestContext,
     claimed: Option<&str>,
-) -> Result<Visible, Problem> {
+) -> Result<Visible> {
     visible_job(server, asked).await?.steered_by(server, asked, claimed)
 }

@@ -1,6 +1,6 @@
 //! `GET /jobs/{id}/why`: what keeps a job where it is. The reasons are the domain's; this adds what the node knows.
 
-use api::{Problem, Why};
+use api::Why;
 use domain::job::{ExecutorHere, Job, JobState, LaneHere, Reason, Surroundings, cancel_told};
 use domain::limit::{ended_by, life_of};
 use domain::operation::{Operation, OrphanReason, Settlement};
@@ -15,31 +15,30 @@ use crate::access::authorise;
 use crate::clock_text::text;
 use crate::peers;
 use crate::problem::of_store;
-use crate::render::{awaited, limit, operation_of, with_words};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::render::{awaited, limit, with_words};
+use crate::{Reply, RequestContext, Result, Server};
 
 /// The most characters of an error's message that are shown.
 const MAX_MESSAGE: usize = 500;
 /// The newest operations of a job that are looked at.
 const MAX_OPERATIONS: usize = 20;
 
-pub(crate) async fn why(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn why(server: &Server, asked: RequestContext) -> Result<Reply> {
     let visible = visible_job(server, &asked).await?;
     let job = visible.job();
     let error = error_of(server, &visible).await?;
-    let mut outside = awaited(server.store(), job).await?;
-    if let Some(record) = outside.take() {
-        outside = Some(with_words(server.store(), record).await?);
-    }
+    let outside = match awaited(server.store(), job).await? {
+        Some(record) => Some(with_words(server.store(), record).await?),
+        None => None,
+    };
+    let outside = outside.as_deref().and_then(Record::as_operation);
     let around = Surroundings {
         lease_expires_at: visible.claim().map(|claim| claim.lease_expires_at),
-        executor: executor_here(server, job, outside.as_deref().and_then(operation_of)),
+        executor: executor_here(server, job, outside),
         peer: peers::here(server, job).await?,
         lane: lane_here(server, job).await?,
         error: error.as_deref(),
-        outside: outside.as_deref().and_then(operation_of),
+        outside,
     };
     let question = question(server, &visible).await?;
     let explanation = domain::job::why(job, around, server.now());
@@ -48,18 +47,19 @@ pub(crate) async fn why(server: &Server, asked: RequestContext) -> Result<Reply,
     if let (Some(missing), Some(executor)) = (missing, &job.spec.executor) {
         missing.detail.push_str(&server.daemon.executors().near(job.spec.circle.as_deref(), executor));
     }
-    if let Some(detail) = crate::daemon::clock::sentence(server).filter(|_| explanation.earliest_at.is_some())
-    {
-        reasons.push(api::Reason { code: "clock_step".to_owned(), detail, until: None });
-    }
+    let step = crate::daemon::clock::sentence(server).filter(|_| explanation.earliest_at.is_some());
+    reasons.extend(step.map(|detail| told("clock_step", detail)));
     reasons.extend(circle(server, &asked, job));
-    reasons.extend(no_callback(server, job, outside.as_deref().and_then(operation_of)));
-    let limits = limits(server, job, outside.as_deref().and_then(operation_of)).await?;
+    reasons.extend(no_callback(server, job, outside));
+    // Those that ended it, or that bound what it waits for outside.
+    let limits = match outside {
+        Some(open) => life_of(job, open, server.daemon.policy()).into_iter().map(limit::shown).collect(),
+        None => ended_by_limits(server, job).await?,
+    };
+    let is_over = job.state.name().is_terminal();
+    let what = if is_over { limit::ENDED_BY_A_LIMIT } else { "it ends at the latest by" };
     for reached in &limits {
-        let told =
-            if job.state.name().is_terminal() { limit::ENDED_BY_A_LIMIT } else { "it ends at the latest by" };
-        let detail = format!("{told}: {}", limit::sentence(reached));
-        reasons.push(api::Reason { code: "limit".to_owned(), detail, until: None });
+        reasons.push(told("limit", format!("{what}: {}", limit::sentence(reached))));
     }
     reasons.extend(orphans(server, job).await?);
     Ok(Reply::json(&Why {
@@ -83,7 +83,7 @@ fn circle(server: &Server, asked: &RequestContext, job: &Job) -> Option<api::Rea
     } else {
         0
     };
-    let told = match (&job.spec.circle, elsewhere) {
+    let given = match (&job.spec.circle, elsewhere) {
         (None, 0) => return None,
         (Some(circle), _) => format!("only workers of the circle {circle:?} are given this job"),
         (None, _) => "it is in no circle: only workers that pull without a circle are given it".to_owned(),
@@ -93,34 +93,16 @@ fn circle(server: &Server, asked: &RequestContext, job: &Job) -> Option<api::Rea
         1 => "; 1 that asks for such work is waiting in another circle".to_owned(),
         many => format!("; {many} that ask for such work are waiting in other circles"),
     };
-    Some(api::Reason { code: "circle".to_owned(), detail: format!("{told}{waiting}"), until: None })
-}
-
-/// The limits of the host that ended a job, or that bound what it waits for outside.
-async fn limits(
-    server: &Server,
-    job: &Job,
-    outside: Option<&Operation>,
-) -> Result<Vec<api::ReachedLimit>, Problem> {
-    let policy = server.daemon.policy();
-    if let Some(open) = outside {
-        return Ok(life_of(job, open, policy).into_iter().map(limit::shown).collect());
-    }
-    ended_by_limits(server, job).await
+    Some(told("circle", format!("{given}{waiting}")))
 }
 
 /// The limits of the host that ended a job.
-pub(super) async fn ended_by_limits(server: &Server, job: &Job) -> Result<Vec<api::ReachedLimit>, Problem> {
+pub(super) async fn ended_by_limits(server: &Server, job: &Job) -> Result<Vec<api::ReachedLimit>> {
     if !job.state.name().is_terminal() || job.state == JobState::Completed {
         return Ok(Vec::new());
     }
-    let newest = if job.attempts.is_empty() {
-        None
-    } else {
-        let newest = server.store().operations_of(&job.id, 1).await.map_err(|error| of_store(&error))?;
-        newest.into_iter().next()
-    };
-    let operation = newest.as_deref().and_then(operation_of);
+    let newest = if job.attempts.is_empty() { None } else { server.newest_operation(job).await? };
+    let operation = newest.as_deref().and_then(Record::as_operation);
     Ok(ended_by(job, operation, server.daemon.policy()).into_iter().map(limit::shown).collect())
 }
 
@@ -128,24 +110,20 @@ pub(super) async fn ended_by_limits(server: &Server, job: &Job) -> Result<Vec<ap
 fn no_callback(server: &Server, job: &Job, outside: Option<&Operation>) -> Option<api::Reason> {
     let kind = &outside?.link.kind;
     let executor = server.daemon.executors().find(job.spec.circle.as_deref(), kind)?;
-    executor.specialist.traits().lacks_callback_url.then(|| api::Reason {
-        code: "no_callback_url".to_owned(),
-        detail: format!(
-            "the connector {kind} gives its service ${{operation.callback_url}}, which is empty: the daemon has no public_url. Nobody \
-             calls back and the service is only polled; set public_url in longhaul.yaml"
-        ),
-        until: None,
-    })
+    let detail = format!(
+        "the connector {kind} gives its service ${{operation.callback_url}}, which is empty: the daemon has no public_url. Nobody \
+         calls back and the service is only polled; set public_url in longhaul.yaml"
+    );
+    executor.specialist.traits().lacks_callback_url.then(|| told("no_callback_url", detail))
 }
 
 /// What the job may have left running outside.
-async fn orphans(server: &Server, job: &Job) -> Result<Vec<api::Reason>, Problem> {
+async fn orphans(server: &Server, job: &Job) -> Result<Vec<api::Reason>> {
     // Only a job that was dispatched has left anything.
     if job.attempts.is_empty() {
         return Ok(Vec::new());
     }
-    let left = server.store().operations_of(&job.id, MAX_OPERATIONS).await;
-    let left = left.map_err(|error| of_store(&error))?;
+    let left = server.store().operations_of(&job.id, MAX_OPERATIONS).await.map_err(of_store)?;
     let left = left.into_iter().map(|record| with_words(server.store(), record));
     let left = try_join_all(left).await?;
     let mut reasons: Vec<_> = left.iter().filter_map(|record| cancel_answered(record)).collect();
@@ -155,7 +133,7 @@ async fn orphans(server: &Server, job: &Job) -> Result<Vec<api::Reason>, Problem
 
 /// What the service of an operation that is over said when it was asked to stop it; while it is open, that is told with the waiting.
 fn cancel_answered(record: &Record) -> Option<api::Reason> {
-    let operation = operation_of(record).filter(|operation| operation.ended.is_some())?;
+    let operation = record.as_operation().filter(|operation| operation.ended.is_some())?;
     let cancel = operation.cancel.as_ref()?;
     let (kind, last) = (&operation.link.kind, cancel.answers.last()?);
     let detail = match cancel.tries_in_all() {
@@ -163,56 +141,44 @@ fn cancel_answered(record: &Record) -> Option<api::Reason> {
         1 => format!("{kind} was asked once to stop; {}", cancel_told(last)),
         tries => format!("{kind} was asked {tries} times to stop; {}", cancel_told(last)),
     };
-    Some(api::Reason { code: "cancel_answered".to_owned(), detail, until: None })
+    Some(told("cancel_answered", detail))
 }
 
 /// What an operation may have left outside and what can be done about it, or who vouched that it has left nothing.
 fn orphaned(record: &Record) -> Option<api::Reason> {
-    let Record::Operation(operation) = record else { return None };
+    let operation = record.as_operation()?;
     let (id, kind) = (&operation.id, &operation.link.kind);
-    let told = |code: &str, detail: String| Some(api::Reason { code: code.to_owned(), detail, until: None });
     if let Some(Settlement::ByHand { by, note }) = &operation.settled {
         let by = by.as_deref().unwrap_or("somebody");
-        return told("settled_by_hand", format!("{id} was settled by {by}, who has looked: {note}"));
+        return Some(told("settled_by_hand", format!("{id} was settled by {by}, who has looked: {note}")));
     }
     if let Some(Settlement::EndedOutside { status }) = &operation.settled {
-        return told(
-            "ended_outside",
-            format!("{id} runs nowhere any more: its service says that it is {status}"),
-        );
+        let detail = format!("{id} runs nowhere any more: its service says that it is {status}");
+        return Some(told("ended_outside", detail));
     }
     let reason = operation.orphan()?;
     let settle = format!("`longhaul orphans settle {id} --note …` (POST /orphans/{id}/settle)");
     let cancel = format!("`longhaul orphans cancel {id}` (POST /orphans/{id}/cancel)");
-    let what_to_do = match (operation.uncancelable_because(), reason) {
-        (Some(why), _) => {
-            format!(
-                "it cannot be asked to stop ({why}): look for it at {kind}, then say what was found with {settle}"
-            )
-        }
-        (None, OrphanReason::NobodyToAsk) => format!(
+    let what_to_do = if let Some(why) = operation.uncancelable_because() {
+        format!(
+            "it cannot be asked to stop ({why}): look for it at {kind}, then say what was found with {settle}"
+        )
+    } else if reason == OrphanReason::NobodyToAsk {
+        format!(
             "start a daemon that has the executor {kind:?}, then {cancel} asks its service; {settle} says that somebody has looked"
-        ),
-        (
-            None,
-            OrphanReason::ExpiredWhileOpen
-            | OrphanReason::Unknown
-            | OrphanReason::CancelUnconfirmed
-            | OrphanReason::SubmitOutcomeUnknown
-            | OrphanReason::VolatileLost,
-        ) => format!("{cancel} asks its service again; {settle} says that somebody has looked"),
+        )
+    } else {
+        format!("{cancel} asks its service again; {settle} says that somebody has looked")
     };
-    told("may_run_outside", format!("{id} may still run outside ({}); {what_to_do}", reason.as_str()))
+    Some(told("may_run_outside", format!("{id} may still run outside ({}); {what_to_do}", reason.as_str())))
 }
 
 /// What the job waits to be answered, while it does.
-async fn question(server: &Server, visible: &Visible) -> Result<Option<Box<RawValue>>, Problem> {
+async fn question(server: &Server, visible: &Visible) -> Result<Option<Box<RawValue>>> {
     let job = visible.job();
     let asked = job.bodies.iter().rev().find(|body| body.name == BodyName::Question);
     let (Some(asked), JobState::AwaitingInput) = (asked, &job.state) else { return Ok(None) };
-    let bytes = server.store().body(visible.id(), *asked).await.map_err(|error| of_store(&error))?;
-    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(text.and_then(|text| RawValue::from_string(text).ok()))
+    server.json_of(job, *asked).await
 }
 
 /// Whether this node has who does it, or who asks about it where it goes on outside.
@@ -232,10 +198,10 @@ fn executor_here<'s>(server: &'s Server, job: &Job, outside: Option<&Operation>)
     }
 }
 
-async fn lane_here(server: &Server, job: &Job) -> Result<LaneHere, Problem> {
+async fn lane_here(server: &Server, job: &Job) -> Result<LaneHere> {
     let (attempts, lane) = (server.daemon.attempts(), job.spec.lane());
     if let Some(node) = job.spec.node().filter(|_| attempts.is_pinned_elsewhere(&lane)) {
-        let nodes = server.store().nodes().await.map_err(|error| of_store(&error))?;
+        let nodes = server.store().nodes().await.map_err(of_store)?;
         let is_it = |id: &str| domain::OwnerId::new(id).node() == node;
         let lives = nodes.iter().any(|one| is_it(&one.id) && !one.is_silent(server.now()));
         return Ok(LaneHere::Elsewhere { lives });
@@ -251,28 +217,32 @@ async fn lane_here(server: &Server, job: &Job) -> Result<LaneHere, Problem> {
 }
 
 /// What the error of the job says for people, or that of its last attempt.
-async fn error_of(server: &Server, visible: &Visible) -> Result<Option<String>, Problem> {
+async fn error_of(server: &Server, visible: &Visible) -> Result<Option<String>> {
     let job = visible.job();
     let of_attempt = || job.last_attempt()?.end.as_ref()?.result.error;
     let Some(error) = job.result.error.or_else(of_attempt) else { return unanswered(server, job).await };
-    let bytes = server.store().body(visible.id(), error).await.map_err(|error| of_store(&error))?;
+    let bytes = server.body(visible.id(), error).await?;
     let error: Option<Value> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let message = error.as_ref().and_then(|error| error.get("message").unwrap_or(error).as_str());
     Ok(message.map(|message| message.chars().take(MAX_MESSAGE).collect()))
 }
 
 /// What the last poll of work outside failed with, when that was all that the host heard before it gave up.
-async fn unanswered(server: &Server, job: &Job) -> Result<Option<String>, Problem> {
+async fn unanswered(server: &Server, job: &Job) -> Result<Option<String>> {
     if job.state != JobState::Expired {
         return Ok(None);
     }
-    let newest = server.store().operations_of(&job.id, 1).await.map_err(|error| of_store(&error))?;
-    let Some(newest) = newest.into_iter().next() else { return Ok(None) };
+    let Some(newest) = server.newest_operation(job).await? else { return Ok(None) };
     let newest = with_words(server.store(), newest).await?;
-    let error = operation_of(&newest).and_then(|operation| operation.last_error.as_ref());
+    let error = newest.as_operation().and_then(|operation| operation.last_error.as_ref());
     Ok(error.map(|error| error.told().chars().take(MAX_MESSAGE).collect()))
 }
 
 fn reason(reason: Reason) -> api::Reason {
     api::Reason { code: reason.code.to_owned(), detail: reason.detail, until: reason.until.map(text) }
+}
+
+/// A reason that nothing is known of but that it is so.
+fn told(code: &str, detail: String) -> api::Reason {
+    api::Reason { code: code.to_owned(), detail, until: None }
 }

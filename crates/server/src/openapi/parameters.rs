@@ -34,6 +34,11 @@ pub(super) fn of(operation: &Operation, path: &str) -> Value {
 
 const CURSOR: &str = "next_cursor of the previous page; empty for the first one";
 
+/// A parameter in the query.
+fn query(name: &str, about: &str, schema: Value) -> Value {
+    json!({ "name": name, "in": "query", "description": about, "schema": schema })
+}
+
 /// How many rows a page has.
 pub(crate) fn limit() -> Value {
     json!({ "name": "limit", "in": "query", "schema": {
@@ -42,12 +47,12 @@ pub(crate) fn limit() -> Value {
 
 /// Any text that can be stored.
 pub(crate) fn text(name: &str, about: &str) -> Value {
-    json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string", "pattern": TEXT } })
+    query(name, about, json!({ "type": "string", "pattern": TEXT }))
 }
 
 /// A text that is read as it comes.
 pub(crate) fn plain_text(name: &str, about: &str) -> Value {
-    json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } })
+    query(name, about, json!({ "type": "string" }))
 }
 
 /// A text that cannot be left out.
@@ -59,13 +64,12 @@ pub(crate) fn required_text(name: &str, about: &str) -> Value {
 /// One of these words; an empty one is as if it were left out.
 pub(crate) fn word(name: &str, about: &str, words: &[&str]) -> Value {
     let words: Vec<&str> = words.iter().copied().chain([""]).collect();
-    json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string", "enum": words } })
+    query(name, about, json!({ "type": "string", "enum": words }))
 }
 
 /// A number from 0 on.
 pub(crate) fn number(name: &str, about: &str) -> Value {
-    json!({ "name": name, "in": "query", "description": about,
-        "schema": { "type": "integer", "minimum": 0, "maximum": u64::MAX } })
+    query(name, about, json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }))
 }
 
 /// The same in a header.
@@ -77,8 +81,7 @@ pub(crate) fn header_number(name: &str, about: &str) -> Value {
 
 /// The cursor of a list of records whose ids begin so.
 pub(crate) fn cursor_of(prefix: &str) -> Value {
-    json!({ "name": "cursor", "in": "query", "description": CURSOR,
-        "schema": { "type": "string", "pattern": cursor::pattern(prefix) } })
+    query("cursor", CURSOR, json!({ "type": "string", "pattern": cursor::pattern(prefix) }))
 }
 
 /// The cursor of the list of peers.
@@ -86,8 +89,7 @@ pub(crate) fn peer_cursor() -> Value {
     // The circle may follow the id.
     let character = PEER_ID.trim_start_matches('^').trim_end_matches("+$");
     let pattern = format!(r"^(?:{character}{{1,{MAX_ID_BYTES}}}(?:/[^\u0000]*)?)?$");
-    json!({ "name": "cursor", "in": "query", "description": CURSOR,
-        "schema": { "type": "string", "pattern": pattern } })
+    query("cursor", CURSOR, json!({ "type": "string", "pattern": pattern }))
 }
 
 fn idempotency_key() -> Value {

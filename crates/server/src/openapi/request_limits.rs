@@ -29,7 +29,7 @@ const PRINTABLE: &str = r"^[^\u0000-\u001F\u007F-\u009F]+$";
 /// What can stand in an address.
 pub(super) const PEER_ID: &str = "^[A-Za-z0-9._:@-]+$";
 /// The names of the components that these rules need.
-pub(super) const JSON_VALUE: &str = "JsonValue";
+const JSON_VALUE: &str = "JsonValue";
 const CAUSAL_CONTEXT: &str = "CausalContext";
 
 const PROCESS_SCOPES: [&str; 3] = ["per_fire", "per-fire", "persistent"];
@@ -43,9 +43,7 @@ enum Rule {
     /// A readable text of 1 to so many characters.
     Printable { max: usize },
     /// A text that is part of the key of an index; see `domain::limits::check_indexed`.
-    Indexed { min: usize, max: usize },
-    /// A readable one of these.
-    PrintableIndexed { max: usize },
+    Indexed { min: usize, max: usize, of_width: [&'static str; 4] },
     /// A peer's own id.
     PeerId,
     /// A lane or an executor, which cannot have a name of the daemon's own.
@@ -100,7 +98,7 @@ fn rules() -> Vec<(Rule, &'static str)> {
         (Rule::Schema(request()), "CreateJob.request"),
         (Rule::Time, "CreateJob.deadline_at CreateJob.expires_at CreateJob.due_at Invoke.deadline_at"),
         (Rule::Null, "CreateJob.prompt_file CreateJob.cron"),
-        (Rule::Indexed { min: 0, max: MAX_TITLE_BYTES }, "CreateJob.path"),
+        (Rule::Indexed { min: 0, max: MAX_TITLE_BYTES, of_width: ANY_OF_WIDTH }, "CreateJob.path"),
         (Rule::Words(PROCESS_SCOPES.to_vec()), "CreateJob.process_scope"),
         (Rule::Words(CONTINUITIES.to_vec()), "CreateJob.continuity"),
         (Rule::Lane, "CreateJob.executor CreateJob.lane"),
@@ -145,7 +143,7 @@ fn rules() -> Vec<(Rule, &'static str)> {
             items(MAX_PEER_LABELS, Rule::Printable { max: MAX_LABEL_BYTES }),
             "RegisterPeer.labels RegisterPeer.capabilities",
         ),
-        (Rule::PrintableIndexed { max: MAX_TITLE_BYTES }, "RegisterPeer.path"),
+        (Rule::Indexed { min: 1, max: MAX_TITLE_BYTES, of_width: PRINTABLE_OF_WIDTH }, "RegisterPeer.path"),
         (Rule::Text { min: 1, max: MAX_ASK_BYTES }, "CreateAsk.text"),
         (Rule::Integer { min: 1, max: MAX_TTL_SECONDS }, "CreateAsk.ttl_seconds"),
         (text(MAX_ASK_BYTES), "AckAsk.message AckNamed.message"),
@@ -155,7 +153,10 @@ fn rules() -> Vec<(Rule, &'static str)> {
         (items(MAX_TOKEN_SCOPES, Rule::Words(SCOPES.to_vec())), "CreateToken.scopes"),
         (Rule::Text { min: 1, max: MAX_TOKEN_TEXT_CHARS }, "CreateToken.circle CreateToken.peer_id"),
         (Rule::Printable { max: MAX_TYPE_BYTES }, "PublishEvent.type"),
-        (Rule::Indexed { min: 1, max: MAX_DEDUPE_KEY_BYTES }, "PublishEvent.dedupe_key"),
+        (
+            Rule::Indexed { min: 1, max: MAX_DEDUPE_KEY_BYTES, of_width: ANY_OF_WIDTH },
+            "PublishEvent.dedupe_key",
+        ),
     ]
 }
 
@@ -181,53 +182,33 @@ fn request() -> Value {
 /// What is true of a request as a whole, and not of one field. A request may have several of these: all of them hold.
 fn together() -> Vec<(&'static str, Value)> {
     let is_text = json!({ "type": "string" });
+    let not = |required: [&str; 2], properties: Value| json!({ "not": { "required": required, "properties": properties } });
+    let several = json!({
+        "type": "object",
+        "required": ["max_attempts"],
+        "properties": { "max_attempts": { "type": "integer", "minimum": 2 } },
+    });
+    let not_null = json!({ "not": { "type": "null" } });
+    let no_doer = json!({ "role": { "enum": ["admin", "operator", "viewer"] } });
+    // A job is pulled from its lane or by its label.
+    let pulled = json!({ "lane": is_text, "label": is_text, "executor": { "type": "null" } });
+    // A job is done by an executor or by a peer.
+    let done = json!({ "executor": is_text, "assigned_peer_id": is_text });
+    // A job that is begun once only has one attempt.
+    let once = json!({ "repeatable": { "const": false }, "retry": several });
+    let known = json!([
+        { "required": ["id"], "properties": { "id": not_null } },
+        { "required": ["location"], "properties": { "location": is_text } },
+    ]);
+    // A token for a peer or an agent needs the circle that it works in.
+    let bound =
+        json!([{ "properties": no_doer }, { "required": ["circle"], "properties": { "circle": is_text } }]);
     vec![
-        // A job is pulled from its lane or by its label.
-        (
-            "CreateJob",
-            json!({ "not": {
-                "required": ["lane", "label"],
-                "properties": { "lane": is_text, "label": is_text, "executor": { "type": "null" } },
-            } }),
-        ),
-        // A job is done by an executor or by a peer.
-        (
-            "CreateJob",
-            json!({ "not": {
-                "required": ["executor", "assigned_peer_id"],
-                "properties": { "executor": is_text, "assigned_peer_id": is_text },
-            } }),
-        ),
-        // A job that is begun once only has one attempt.
-        (
-            "CreateJob",
-            json!({ "not": {
-                "required": ["repeatable", "retry"],
-                "properties": {
-                    "repeatable": { "const": false },
-                    "retry": {
-                        "type": "object",
-                        "required": ["max_attempts"],
-                        "properties": { "max_attempts": { "type": "integer", "minimum": 2 } },
-                    },
-                },
-            } }),
-        ),
-        (
-            "DeferJob",
-            json!({ "anyOf": [
-                { "required": ["id"], "properties": { "id": { "not": { "type": "null" } } } },
-                { "required": ["location"], "properties": { "location": is_text } },
-            ] }),
-        ),
-        // A token for a peer or an agent needs the circle that it works in.
-        (
-            "CreateToken",
-            json!({ "anyOf": [
-                { "properties": { "role": { "enum": ["admin", "operator", "viewer"] } } },
-                { "required": ["circle"], "properties": { "circle": is_text } },
-            ] }),
-        ),
+        ("CreateJob", not(["lane", "label"], pulled)),
+        ("CreateJob", not(["executor", "assigned_peer_id"], done)),
+        ("CreateJob", not(["repeatable", "retry"], once)),
+        ("DeferJob", json!({ "anyOf": known })),
+        ("CreateToken", json!({ "anyOf": bound })),
     ]
 }
 
@@ -279,6 +260,21 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
+/// JSON that can be stored, by its name.
+pub(crate) fn any_value() -> Value {
+    reference(JSON_VALUE)
+}
+
+/// An object with one text and nothing else.
+pub(crate) fn only_text(name: &str) -> Value {
+    json!({
+        "type": "object",
+        "required": [name],
+        "properties": { name: { "type": "string", "pattern": TEXT } },
+        "additionalProperties": false,
+    })
+}
+
 /// An object whose names and members are JSON that can be stored.
 pub(crate) fn any_object() -> Value {
     json!({ "type": "object", "propertyNames": { "pattern": TEXT }, "additionalProperties": reference(JSON_VALUE) })
@@ -305,13 +301,8 @@ fn limit(property: &mut Value, rule: &Rule) {
     match rule {
         Rule::Text { min, max } => length(property, *min, *max, TEXT),
         Rule::Printable { max } => length(property, 1, *max, PRINTABLE),
-        Rule::Indexed { min, max } => {
-            length(property, *min, *max, TEXT);
-            property["pattern"] = indexed(*min, *max, ANY_OF_WIDTH).into();
-        }
-        Rule::PrintableIndexed { max } => {
-            length(property, 1, *max, TEXT);
-            property["pattern"] = indexed(1, *max, PRINTABLE_OF_WIDTH).into();
+        Rule::Indexed { min, max, of_width } => {
+            length(property, *min, *max, &indexed(*min, *max, *of_width));
         }
         Rule::PeerId => length(property, 1, MAX_ID_BYTES, PEER_ID),
         Rule::Lane => {
@@ -380,20 +371,8 @@ fn indexed(min: usize, max: usize, of_width: [&str; 4]) -> String {
 /// Says what is true of every text, number and JSON of a request.
 fn complete(schema: &mut Value) {
     let Value::Object(members) = schema else { return };
-    let says_what = [
-        "type",
-        "$ref",
-        "oneOf",
-        "anyOf",
-        "allOf",
-        "enum",
-        "const",
-        "not",
-        "required",
-        "properties",
-        "pattern",
-    ];
-    if !says_what.iter().any(|keyword| members.contains_key(*keyword)) {
+    let says_what = "type $ref oneOf anyOf allOf enum const not required properties pattern";
+    if !says_what.split(' ').any(|keyword| members.contains_key(keyword)) {
         members.insert("$ref".to_owned(), reference(JSON_VALUE)["$ref"].take());
         return;
     }

@@ -48,34 +48,16 @@ fn successes(
     own: Option<sensorium::Name>,
     schemas: &mut Schemas,
 ) -> Vec<(&'static str, &'static str, Value)> {
-    let json = |schema: Value| json!({ "application/json": { "schema": schema } });
-    let (done, goes_on) = ("Done", "Accepted, and goes on");
-    if let Some(name) = own {
-        let status = |schemas: &mut Schemas| schemas.add::<api::deferred::DeferredStatus>();
-        return match name {
-            sensorium::Name::DirectiveInvoke => {
-                let result = schemas.add::<api::sensorium::DirectiveResult>();
-                let either = json!({ "anyOf": [result, status(schemas)] });
-                let handle = schemas.add::<api::deferred::DeferredOperation>();
-                vec![("200", done, json(either)), ("202", goes_on, json(handle))]
-            }
-            sensorium::Name::DirectiveList => {
-                vec![("200", done, json(schemas.add::<api::sensorium::ActionCatalog>()))]
-            }
-            sensorium::Name::OperationStatus => vec![("200", done, json(status(schemas)))],
-            sensorium::Name::OperationCancel => {
-                vec![("200", done, json(status(schemas))), ("202", goes_on, json(status(schemas)))]
-            }
-        };
-    }
     let mut successes = Vec::new();
-    for (place, answer) in route.operation.answers.iter().enumerate() {
+    let answers = own.map_or(route.operation.answers, |own| own.described().answers);
+    for (place, answer) in answers.iter().enumerate() {
         let mut content = json!({ "schema": (answer.schema)(schemas) });
         if let (0, Some(example)) = (place, route.operation.answer_example) {
             content["example"] = example();
         }
         // What is accepted comes to something after the answer.
-        let (status, description) = if answer.status == 202 { ("202", goes_on) } else { ("200", done) };
+        let (status, description) =
+            if answer.status == 202 { ("202", "Accepted, and goes on") } else { ("200", "Done") };
         successes.push((status, description, json!({ answer.media_type: content })));
     }
     successes

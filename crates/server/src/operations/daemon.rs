@@ -6,15 +6,11 @@ use serde_json::{Value, json};
 use store::Taking;
 
 use super::{
-    Answer, Body, Operation, SMALL, SlotClass, answer, any_object, any_text, by, delete, get, needs, post,
-    request, schema,
+    Answer, Body, Delete, Get, Operation, Post, SMALL, SlotClass, answer, any_object, any_text, by, needs,
+    schema,
 };
 use crate::access::authorise::{Access, Permission as May};
-use crate::daemon::clock;
-use crate::daemon::health;
-use crate::daemon::metrics;
-use crate::daemon::nodes;
-use crate::daemon::tokens;
+use crate::daemon::{clock, health, metrics, nodes, tokens};
 use crate::facts;
 use crate::openapi::parameters::{header_number, number, text};
 use crate::openapi::{self, Schemas};
@@ -24,7 +20,7 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "stream_facts",
         summary: "Follow the ledger as server-sent events",
-        paths: &[get("/facts/stream")],
+        paths: &[(Get, "/facts/stream")],
         access: needs(May::Read),
         slot: SlotClass::Stream,
         reads_query: true,
@@ -45,21 +41,17 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "create_token",
         summary: "Make an access token; its secret is shown once",
-        paths: &[post("/tokens")],
-        access: needs(May::ManageTokens),
-        body: Body::Json(SMALL),
-        takes: Some(request::<api::CreateToken>),
+        paths: &[(Post, "/tokens")],
         request_example: Some(
             || json!({ "name": "the printer", "role": "peer", "circle": "press", "peer_id": "printer-1" }),
         ),
-        answers: &[answer(200, schema::<api::TokenCreated>)],
         handler: by!(tokens::create),
-        ..Operation::PLAIN
+        ..Operation::taking::<api::CreateToken, api::TokenCreated>(May::ManageTokens, Body::Json(SMALL))
     },
     Operation {
         name: "list_tokens",
         summary: "All access tokens, without their secrets",
-        paths: &[get("/tokens")],
+        paths: &[(Get, "/tokens")],
         access: needs(May::ManageTokens),
         answers: &[answer(200, schema::<api::TokenList>)],
         handler: |server, _| Box::pin(tokens::list(server)),
@@ -68,7 +60,7 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "revoke_token",
         summary: "Revoke an access token",
-        paths: &[delete("/tokens/{id}")],
+        paths: &[(Delete, "/tokens/{id}")],
         access: needs(May::ManageTokens),
         answers: &[answer(200, schema::<api::TokenRevoked>)],
         handler: by!(tokens::revoke),
@@ -77,7 +69,7 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "read_clock",
         summary: "How the store's time stands to the wall clock",
-        paths: &[get("/clock")],
+        paths: &[(Get, "/clock")],
         access: needs(May::ReadFigures),
         answers: &[answer(200, schema::<api::Clock>)],
         handler: |server, _| Box::pin(clock::read(server)),
@@ -86,17 +78,14 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "set_clock_right",
         summary: "Make the store's time what the wall clock says",
-        paths: &[post("/clock/set-right")],
-        access: needs(May::ManageClock),
-        body: Body::Optional(SMALL),
-        answers: &[answer(200, schema::<api::ClockSet>)],
+        paths: &[(Post, "/clock/set-right")],
         handler: by!(clock::set_right),
-        ..Operation::PLAIN
+        ..Operation::order::<api::ClockSet>(May::ManageClock)
     },
     Operation {
         name: "list_nodes",
         summary: "The processes that work on this store, the newest first",
-        paths: &[get("/nodes")],
+        paths: &[(Get, "/nodes")],
         access: needs(May::ReadFigures),
         answers: &[answer(200, schema::<api::NodeList>)],
         handler: |server, _| Box::pin(nodes::list(server)),
@@ -105,27 +94,21 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "drain_node",
         summary: "Tell a node to take no more work; it finishes what it has",
-        paths: &[post("/nodes/{id}/drain")],
-        access: needs(May::ManageNodes),
-        body: Body::Optional(SMALL),
-        answers: &[answer(200, schema::<api::NodeAnswer>)],
+        paths: &[(Post, "/nodes/{id}/drain")],
         handler: |server, request| Box::pin(nodes::tell(server, request, Taking::Drains)),
-        ..Operation::PLAIN
+        ..Operation::order::<api::NodeAnswer>(May::ManageNodes)
     },
     Operation {
         name: "undrain_node",
         summary: "Tell a node to take work again",
-        paths: &[post("/nodes/{id}/undrain")],
-        access: needs(May::ManageNodes),
-        body: Body::Optional(SMALL),
-        answers: &[answer(200, schema::<api::NodeAnswer>)],
+        paths: &[(Post, "/nodes/{id}/undrain")],
         handler: |server, request| Box::pin(nodes::tell(server, request, Taking::Takes)),
-        ..Operation::PLAIN
+        ..Operation::order::<api::NodeAnswer>(May::ManageNodes)
     },
     Operation {
         name: "read_metrics",
         summary: "Figures for Prometheus",
-        paths: &[get("/metrics")],
+        paths: &[(Get, "/metrics")],
         access: needs(May::ReadFigures),
         answers: &[Answer { status: 200, media_type: "text/plain", schema: any_text }],
         answer_example: Some(|| json!("longhaul_fact_streams 1\n")),
@@ -135,7 +118,7 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "read_health",
         summary: "Whether the process lives",
-        paths: &[get("/healthz")],
+        paths: &[(Get, "/healthz")],
         access: Access::Open,
         slot: SlotClass::None,
         answers: &[answer(200, any_object)],
@@ -146,7 +129,7 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "read_readiness",
         summary: "Whether it can serve",
-        paths: &[get("/readyz")],
+        paths: &[(Get, "/readyz")],
         access: Access::Open,
         slot: SlotClass::None,
         answers: &[answer(200, any_object)],
@@ -158,7 +141,7 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "read_document",
         summary: "This document",
-        paths: &[get("/openapi.json")],
+        paths: &[(Get, "/openapi.json")],
         access: Access::Open,
         answers: &[answer(200, any_object)],
         answer_example: Some(|| json!({ "openapi": "3.1.0" })),

@@ -1,12 +1,10 @@
 //! Jobs: accept, list, read, steer.
 
-use api::limits::{MAX_BATCH_BYTES, MAX_REQUEST_BYTES};
+use api::limits::MAX_BATCH_BYTES;
 use domain::job::{JobStateName, Trigger};
 use serde_json::json;
 
-use super::{
-    Answer, Body, Operation, SMALL, Waits, answer, any_text, by, get, needs, patch, post, request, schema,
-};
+use super::{Answer, Body, Get, LARGE, Operation, Patch, Post, SMALL, Waits, any_text, by, needs};
 use crate::access::authorise::Permission as May;
 use crate::openapi::parameters::{cursor_of, limit, number, text, word};
 use crate::{facts, jobs};
@@ -16,11 +14,8 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "create_job",
         summary: "Accept a job; it is on stable storage when this answers",
-        paths: &[post("/jobs"), post("/work")],
-        access: needs(May::Create),
-        body: Body::Json(MAX_REQUEST_BYTES),
+        paths: &[(Post, "/jobs"), (Post, "/work")],
         keyed: true,
-        takes: Some(request::<api::CreateJob>),
         request_example: Some(|| {
             json!({
                 "title": "Render the cover",
@@ -32,31 +27,25 @@ pub(super) static OPERATIONS: &[Operation] = &[
                 "tags": ["cover"],
             })
         }),
-        answers: &[answer(200, schema::<api::JobCreated<'static>>)],
         also_refused: &[404],
         handler: by!(jobs::create),
-        ..Operation::PLAIN
+        ..Operation::taking::<api::CreateJob, api::JobCreated>(May::Create, Body::Json(LARGE))
     },
     Operation {
         name: "create_batch",
         summary: "Accept up to 1,000 jobs, each with its own verdict",
-        paths: &[post("/jobs/batch")],
-        access: needs(May::Create),
-        body: Body::Json(MAX_BATCH_BYTES),
+        paths: &[(Post, "/jobs/batch")],
         keyed: true,
-        takes: Some(request::<api::CreateBatch>),
         request_example: Some(
             || json!({ "jobs": [{ "title": "first" }, { "title": "second", "priority": 5 }] }),
         ),
-        answers: &[answer(200, schema::<api::BatchAnswer<'static>>)],
         handler: by!(jobs::create_batch),
-        ..Operation::PLAIN
+        ..Operation::taking::<api::CreateBatch, api::BatchAnswer>(May::Create, Body::Json(MAX_BATCH_BYTES))
     },
     Operation {
         name: "list_jobs",
         summary: "List jobs, newest change first",
-        paths: &[get("/jobs"), get("/work")],
-        access: needs(May::Read),
+        paths: &[(Get, "/jobs"), (Get, "/work")],
         reads_query: true,
         parameters: || {
             let mut parameters =
@@ -75,37 +64,37 @@ pub(super) static OPERATIONS: &[Operation] = &[
             ]);
             parameters
         },
-        answers: &[answer(200, schema::<api::JobList<'static>>)],
         also_refused: &[400],
         handler: by!(jobs::list),
-        ..Operation::PLAIN
+        ..Operation::reading::<api::JobList>()
     },
     Operation {
         name: "read_status",
         summary: "Where a job is",
-        paths: &[get("/jobs/{id}"), get("/work/{id}"), get("/jobs/{id}/status"), get("/work/{id}/status")],
-        access: needs(May::Read),
+        paths: &[
+            (Get, "/jobs/{id}"),
+            (Get, "/work/{id}"),
+            (Get, "/jobs/{id}/status"),
+            (Get, "/work/{id}/status"),
+        ],
         waits: Waits::IfPreferred { job_id: |request| request.id.clone() },
         prefers_wait: true,
         for_attempts: true,
-        answers: &[answer(200, schema::<api::StatusAnswer<'static>>)],
         handler: by!(jobs::read_status),
-        ..Operation::PLAIN
+        ..Operation::reading::<api::StatusAnswer>()
     },
     Operation {
         name: "read_result",
         summary: "The result of a job, or the word that there is none yet",
-        paths: &[get("/jobs/{id}/result"), get("/work/{id}/result")],
-        access: needs(May::Read),
+        paths: &[(Get, "/jobs/{id}/result"), (Get, "/work/{id}/result")],
         for_attempts: true,
-        answers: &[answer(200, schema::<api::ResultAnswer<'static>>)],
         handler: by!(jobs::read_result),
-        ..Operation::PLAIN
+        ..Operation::reading::<api::ResultAnswer>()
     },
     Operation {
         name: "read_artifact",
         summary: "A piece of what an attempt has left, also while it runs",
-        paths: &[get("/jobs/{id}/artifacts/{name}")],
+        paths: &[(Get, "/jobs/{id}/artifacts/{name}")],
         access: needs(May::Read),
         reads_query: true,
         for_attempts: true,
@@ -123,12 +112,9 @@ pub(super) static OPERATIONS: &[Operation] = &[
     Operation {
         name: "update_job",
         summary: "Report where a job is",
-        paths: &[patch("/jobs/{id}"), patch("/work/{id}")],
-        access: needs(May::Report),
-        body: Body::Json(MAX_REQUEST_BYTES),
+        paths: &[(Patch, "/jobs/{id}"), (Patch, "/work/{id}")],
         for_attempts: true,
         keyed: true,
-        takes: Some(request::<api::UpdateJob>),
         request_example: Some(|| {
             json!({
                 "state": "completed",
@@ -137,94 +123,70 @@ pub(super) static OPERATIONS: &[Operation] = &[
                 "result_data": { "pages": 12 },
             })
         }),
-        answers: &[answer(200, schema::<api::StatusAnswer<'static>>)],
         handler: by!(jobs::update),
-        ..Operation::PLAIN
+        ..Operation::taking::<api::UpdateJob, api::StatusAnswer>(May::Report, Body::Json(LARGE))
     },
     Operation {
         name: "run_job",
         summary: "Run a queued, failed or unavailable job now",
-        paths: &[post("/jobs/{id}/run"), post("/work/{id}/run")],
-        access: needs(May::Run),
-        body: Body::Optional(SMALL),
+        paths: &[(Post, "/jobs/{id}/run"), (Post, "/work/{id}/run")],
         waits: Waits::Always,
         keyed: true,
-        takes: Some(request::<api::RunJob>),
         request_example: Some(|| json!({})),
-        answers: &[answer(200, schema::<api::StatusAnswer<'static>>)],
         handler: |server, request| Box::pin(jobs::run(server, request, Trigger::Run)),
-        ..Operation::PLAIN
+        ..Operation::taking::<api::RunJob, api::StatusAnswer>(May::Run, Body::Optional(SMALL))
     },
     Operation {
         name: "retry_job",
         summary: "Try a failed, unavailable or delivered job again",
-        paths: &[post("/jobs/{id}/retry"), post("/work/{id}/retry")],
-        access: needs(May::Run),
-        body: Body::Optional(SMALL),
+        paths: &[(Post, "/jobs/{id}/retry"), (Post, "/work/{id}/retry")],
         waits: Waits::Always,
         keyed: true,
-        takes: Some(request::<api::RunJob>),
         request_example: Some(|| json!({})),
-        answers: &[answer(200, schema::<api::StatusAnswer<'static>>)],
         handler: |server, request| Box::pin(jobs::run(server, request, Trigger::Retry)),
-        ..Operation::PLAIN
+        ..Operation::taking::<api::RunJob, api::StatusAnswer>(May::Run, Body::Optional(SMALL))
     },
     Operation {
         name: "cancel_job",
         summary: "Ask to stop a job",
-        paths: &[post("/jobs/{id}/cancel"), post("/work/{id}/cancel")],
-        access: needs(May::Cancel),
-        body: Body::Json(SMALL),
+        paths: &[(Post, "/jobs/{id}/cancel"), (Post, "/work/{id}/cancel")],
         keyed: true,
-        takes: Some(request::<api::CancelJob>),
         request_example: Some(|| json!({ "reason": "no longer needed" })),
-        answers: &[answer(200, schema::<api::StatusAnswer<'static>>)],
         handler: by!(jobs::cancel),
-        ..Operation::PLAIN
+        ..Operation::taking::<api::CancelJob, api::StatusAnswer>(May::Cancel, Body::Json(SMALL))
     },
     Operation {
         name: "answer_job",
         summary: "Answer what a job waits for",
-        paths: &[post("/jobs/{id}/answer")],
-        access: needs(May::Answer),
-        body: Body::Json(MAX_REQUEST_BYTES),
+        paths: &[(Post, "/jobs/{id}/answer")],
         keyed: true,
-        takes: Some(request::<api::AnswerJob>),
         request_example: Some(|| json!({ "answer": { "approved": true } })),
-        answers: &[answer(200, schema::<api::StatusAnswer<'static>>)],
         handler: by!(jobs::answer),
-        ..Operation::PLAIN
+        ..Operation::taking::<api::AnswerJob, api::StatusAnswer>(May::Answer, Body::Json(LARGE))
     },
     Operation {
         name: "purge_job",
         summary: "Delete the bodies of a job that is over",
-        paths: &[post("/jobs/{id}/purge")],
-        access: needs(May::Purge),
-        body: Body::Optional(SMALL),
+        paths: &[(Post, "/jobs/{id}/purge")],
         keyed: true,
-        answers: &[answer(200, schema::<api::StatusAnswer<'static>>)],
         handler: by!(jobs::purge),
-        ..Operation::PLAIN
+        ..Operation::order::<api::StatusAnswer>(May::Purge)
     },
     Operation {
         name: "read_facts",
         summary: "What happened to a job, oldest first",
-        paths: &[get("/jobs/{id}/facts")],
-        access: needs(May::Read),
+        paths: &[(Get, "/jobs/{id}/facts")],
         reads_query: true,
         parameters: || vec![limit(), number("cursor", "next_cursor of the previous page")],
-        answers: &[answer(200, schema::<api::FactList<'static>>)],
         handler: by!(facts::of_job),
-        ..Operation::PLAIN
+        ..Operation::reading::<api::FactList>()
     },
     Operation {
         name: "read_why",
         summary: "Why a job is not moving",
-        paths: &[get("/jobs/{id}/why")],
-        access: needs(May::Read),
+        paths: &[(Get, "/jobs/{id}/why")],
         for_attempts: true,
-        answers: &[answer(200, schema::<api::Why>)],
         handler: by!(jobs::why),
-        ..Operation::PLAIN
+        ..Operation::reading::<api::Why>()
     },
 ];

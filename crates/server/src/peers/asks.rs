@@ -11,42 +11,30 @@ pub(crate) use acknowledge::{ack, ack_named, wait};
 pub(crate) use create::create;
 pub(crate) use list::{list, pending, read};
 
-use api::{Problem, ProblemCode, Role};
+use api::Role;
 use domain::ask::Ask;
 use domain::peer::PeerKey;
 use domain::{RecordId, Timestamp};
 
-use crate::access::audit::Verdict;
-use crate::access::authenticate::Principal;
-use crate::access::authorise;
+use crate::access::{Principal, Verdict, authorise};
 use crate::clock_text::text;
 use crate::peers::check_speaks_for;
-use crate::problem::of_store;
-use crate::request_context::RequestContext;
-use crate::server::Server;
-
-/// The longest id that an answer repeats.
-const MAX_ECHOED_ID: usize = 128;
-
-/// The ask that the path names, if its caller sees it.
-async fn visible(server: &Server, asked: &RequestContext) -> Result<Ask, Problem> {
-    find(server, asked, &asked.id).await
-}
+use crate::problem::{no_such, of_store};
+use crate::{RequestContext, Result, Server};
 
 /// The ask with this correlation id, if the caller sees it.
-async fn find(server: &Server, asked: &RequestContext, id: &str) -> Result<Ask, Problem> {
+async fn visible(server: &Server, asked: &RequestContext, id: &str) -> Result<Ask> {
     let turned_away = |verdict| {
         server.audit.note(&asked.principal.actor, asked.operation.name, id, verdict);
-        let echoed: String = id.chars().take(MAX_ECHOED_ID).collect();
-        ProblemCode::NotFound.because(format!("No ask: {echoed}"))
+        no_such("ask", id)
     };
-    let found = server.store().ask(id).await.map_err(|error| of_store(&error))?;
+    let found = server.store().ask(id).await.map_err(of_store)?;
     let Some(ask) = found else { return Err(turned_away(Verdict::Absent)) };
     if sees(server, &asked.principal, &ask).await? { Ok(ask) } else { Err(turned_away(Verdict::NotVisible)) }
 }
 
 /// Whether a caller sees an ask.
-async fn sees(server: &Server, principal: &Principal, ask: &Ask) -> Result<bool, Problem> {
+async fn sees(server: &Server, principal: &Principal, ask: &Ask) -> Result<bool> {
     if !authorise::sees(principal, ask.circle.as_deref()) {
         return Ok(false);
     }
@@ -65,10 +53,9 @@ async fn sees(server: &Server, principal: &Principal, ask: &Ask) -> Result<bool,
 }
 
 /// Whether a caller sees the job that an ask is about, if it is about one. Once the job is gone nobody knows whether it was private.
-async fn sees_its_job(server: &Server, principal: &Principal, ask: &Ask) -> Result<bool, Problem> {
+async fn sees_its_job(server: &Server, principal: &Principal, ask: &Ask) -> Result<bool> {
     let Some(job_id) = &ask.job_id else { return Ok(true) };
-    let loaded = server.store().load(&RecordId::Job(job_id.clone())).await;
-    let loaded = loaded.map_err(|error| of_store(&error))?;
+    let loaded = server.load(&RecordId::Job(job_id.clone())).await?;
     Ok(match loaded.as_ref().and_then(|loaded| loaded.record.as_job()) {
         Some(job) => authorise::sees_job(principal, job),
         None => authorise::sees_private(principal),

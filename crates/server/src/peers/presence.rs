@@ -1,16 +1,15 @@
 //! Whether a peer is there: what this node hears itself, and what the rows say of other nodes that live.
 
-use api::{Problem, Role};
+use api::Role;
 use domain::Timestamp;
 use domain::job::{Job, JobSpec, PeerHere, Pull};
 use domain::peer::{Peer, PeerKey, Presence};
 use engine::Waits;
 use store::{Node, OfCircle, PeerQuery};
 
-use crate::access::authenticate::Principal;
-use crate::access::authorise;
+use crate::access::{Principal, authorise};
 use crate::problem::of_store;
-use crate::server::Server;
+use crate::{Result, Server};
 
 /// Peers that are looked at together.
 const MAX_PAGE: usize = 100;
@@ -30,12 +29,12 @@ pub(crate) fn waits(
 }
 
 /// The nodes whose word on these peers counts; nobody is asked if only this one has heard of them.
-pub(super) async fn neighbours(server: &Server, peers: &[Peer]) -> Result<Vec<Node>, Problem> {
+pub(super) async fn neighbours(server: &Server, peers: &[Peer]) -> Result<Vec<Node>> {
     let own = server.daemon.node_id();
     if peers.iter().all(|peer| peer.present_on.as_deref().is_none_or(|node| node == own)) {
         return Ok(Vec::new());
     }
-    let (mut nodes, now) = (server.store().nodes().await.map_err(|error| of_store(&error))?, server.now());
+    let (mut nodes, now) = (server.store().nodes().await.map_err(of_store)?, server.now());
     nodes.retain(|node| !node.is_silent(now));
     Ok(nodes)
 }
@@ -51,7 +50,7 @@ pub(super) fn presence(server: &Server, peer: &Peer, neighbours: &[Node]) -> (Pr
 }
 
 /// Whether a peer that is there works in the folder of such a job, in its circle and on this backend.
-pub(crate) async fn works_there(server: &Server, spec: &JobSpec, backend: &str) -> Result<bool, Problem> {
+pub(crate) async fn works_there(server: &Server, spec: &JobSpec, backend: &str) -> Result<bool> {
     let mut query = PeerQuery {
         circle: OfCircle::Only(spec.circle.clone()),
         path: spec.path.clone(),
@@ -59,7 +58,7 @@ pub(crate) async fn works_there(server: &Server, spec: &JobSpec, backend: &str) 
         ..PeerQuery::default()
     };
     loop {
-        let page = server.store().peers(query.clone()).await.map_err(|error| of_store(&error))?;
+        let page = server.store().peers(query.clone()).await.map_err(of_store)?;
         let of_backend = |peer: &Peer| peer.backend.as_deref() == Some(backend);
         let peers: Vec<Peer> = page.peers.into_iter().filter(of_backend).collect();
         let neighbours = neighbours(server, &peers).await?;
@@ -75,12 +74,12 @@ pub(crate) async fn works_there(server: &Server, spec: &JobSpec, backend: &str) 
 }
 
 /// What is known of the peer that a job is assigned to.
-pub(crate) async fn here(server: &Server, job: &Job) -> Result<PeerHere, Problem> {
+pub(crate) async fn here(server: &Server, job: &Job) -> Result<PeerHere> {
     let (None, Pull::Assigned(id)) = (&job.spec.executor, job.spec.pull()) else {
         return Ok(PeerHere::NoneAssigned);
     };
     let key = PeerKey::new(job.spec.circle.as_deref(), id);
-    let Some(peer) = server.store().peer(&key).await.map_err(|error| of_store(&error))? else {
+    let Some(peer) = server.store().peer(&key).await.map_err(of_store)? else {
         let heard = server.daemon.presences().seen_at(job.spec.circle.as_deref(), id);
         return Ok(heard.map_or(PeerHere::Unknown, |_| PeerHere::Present));
     };
@@ -92,10 +91,10 @@ pub(crate) async fn here(server: &Server, job: &Job) -> Result<PeerHere, Problem
 }
 
 /// Whether any registered peer of a circle is there, on any node.
-pub(crate) async fn anyone_here(server: &Server, circle: Option<&str>) -> Result<bool, Problem> {
+pub(crate) async fn anyone_here(server: &Server, circle: Option<&str>) -> Result<bool> {
     let of = OfCircle::Only(circle.map(str::to_owned));
     let query = PeerQuery { circle: of, limit: MAX_PAGE, ..PeerQuery::default() };
-    let page = server.store().peers(query).await.map_err(|error| of_store(&error))?;
+    let page = server.store().peers(query).await.map_err(of_store)?;
     let neighbours = neighbours(server, &page.peers).await?;
     Ok(page.peers.iter().any(|peer| presence(server, peer, &neighbours).0 == Presence::Present))
 }

@@ -5,32 +5,28 @@
 
 use std::borrow::Cow;
 
-use api::{FieldError, JsonObject, PeerAnswer, PeerList, Problem, ProblemCode};
+use api::{JsonObject, PeerAnswer, PeerList, Problem, ProblemCode};
 use domain::peer::{Peer, PeerKey, Presence, is_fit_for_id};
 use store::{Node, OfCircle, PeerQuery};
 
 use super::meant::{candidates, with_id};
 use super::presence::{neighbours, presence};
-use crate::access::audit::Verdict;
-use crate::access::authorise;
+use crate::access::{Verdict, authorise};
 use crate::clock_text::text;
-use crate::problem::of_store;
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::problem::{at, no_such, of_store};
+use crate::{Reply, RequestContext, Result, Server};
 
-/// The longest id that an answer repeats.
-const MAX_ECHOED_ID: usize = 128;
 /// Between the id and the circle in a cursor: no id has it.
 const CIRCLE_FOLLOWS: char = '/';
 
-pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply> {
     let parameter = |name| asked.parameter(name).map(Cow::into_owned);
     let limit = asked.limit()?;
     let after = parameter("cursor").map(cursor).transpose()?;
-    let Some(circle) = circle_of(&asked, parameter("circle")) else {
+    let Some(circle) = authorise::circle_of_list(&asked.principal, parameter("circle")) else {
         return Ok(Reply::json(&PeerList { peers: Vec::new(), next_cursor: None }));
     };
+    let circle = circle.map_or(OfCircle::Any, |circle| OfCircle::Only(Some(circle)));
     let query = PeerQuery {
         circle,
         id: None,
@@ -41,7 +37,7 @@ pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply
         limit,
     };
     let of_one_circle = query.circle != OfCircle::Any;
-    let page = server.store().peers(query).await.map_err(|error| of_store(&error))?;
+    let page = server.store().peers(query).await.map_err(of_store)?;
     let next_cursor = page.next.map(|last| match last.circle.filter(|_| !of_one_circle) {
         Some(circle) => format!("{}{CIRCLE_FOLLOWS}{circle}", last.id),
         None => last.id,
@@ -51,17 +47,16 @@ pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply
     Ok(Reply::json(&PeerList { peers, next_cursor }))
 }
 
-pub(crate) async fn read(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn read(server: &Server, asked: RequestContext) -> Result<Reply> {
     let peer = visible(server, &asked).await?;
     Ok(Reply::json(&PeerAnswer { peer: told(server, peer).await? }))
 }
 
 /// The peer that the path names, in the circle that the query names, if its caller sees it.
-pub(super) async fn visible(server: &Server, asked: &RequestContext) -> Result<Peer, Problem> {
+pub(super) async fn visible(server: &Server, asked: &RequestContext) -> Result<Peer> {
     let turned_away = |verdict| {
         server.audit.note(&asked.principal.actor, asked.operation.name, &asked.id, verdict);
-        let echoed: String = asked.id.chars().take(MAX_ECHOED_ID).collect();
-        ProblemCode::NotFound.because(format!("No peer: {echoed}"))
+        no_such("peer", &asked.id)
     };
     // An empty one is that of the peers without a circle.
     let named =
@@ -70,7 +65,7 @@ pub(super) async fn visible(server: &Server, asked: &RequestContext) -> Result<P
         None => with_id(server, &asked.principal, &asked.id).await?,
         Some(circle) if authorise::sees(&asked.principal, circle.as_deref()) => {
             let key = PeerKey::new(circle.as_deref(), &asked.id);
-            let found = server.store().peer(&key).await.map_err(|error| of_store(&error))?;
+            let found = server.store().peer(&key).await.map_err(of_store)?;
             found.into_iter().collect()
         }
         Some(_) => Vec::new(),
@@ -83,7 +78,7 @@ pub(super) async fn visible(server: &Server, asked: &RequestContext) -> Result<P
         }
         (None, _) => {
             let query = PeerQuery { id: Some(asked.id.clone()), limit: 1, ..PeerQuery::default() };
-            let elsewhere = server.store().peers(query).await.map_err(|error| of_store(&error))?.peers;
+            let elsewhere = server.store().peers(query).await.map_err(of_store)?.peers;
             let is_hidden = |peer: &Peer| !authorise::sees(&asked.principal, peer.circle.as_deref());
             let is_hidden = elsewhere.iter().any(is_hidden);
             Err(turned_away(if is_hidden { Verdict::NotVisible } else { Verdict::Absent }))
@@ -97,29 +92,18 @@ fn ambiguous(id: &str, several: Vec<Peer>) -> Problem {
     let told = format!(
         "several circles have a peer {id:?}: {circles:?}; name one of them as `?circle=` (empty for no circle)"
     );
-    let error = FieldError::new(ProblemCode::AmbiguousPeer.as_str(), &["query", "circle"], told.clone());
-    ProblemCode::AmbiguousPeer.because(told).at(error).about_peer(id).between(candidates(several))
+    let code = ProblemCode::AmbiguousPeer;
+    at(code, code.as_str(), &["query", "circle"], told).about_peer(id).between(candidates(several))
 }
 
 /// One peer as it is shown.
-pub(super) async fn told(server: &Server, peer: Peer) -> Result<api::Peer, Problem> {
+pub(super) async fn told(server: &Server, peer: Peer) -> Result<api::Peer> {
     let neighbours = neighbours(server, std::slice::from_ref(&peer)).await?;
     Ok(shown(server, peer, &neighbours))
 }
 
-/// The circle that is asked for within what the caller sees; none if that is nothing.
-fn circle_of(asked: &RequestContext, named: Option<String>) -> Option<OfCircle> {
-    let circle = match (&asked.principal.circle, named) {
-        (Some(own), Some(named)) if *own != named => return None,
-        (Some(own), _) => Some(own.clone()),
-        (None, named) => named,
-    };
-    let seen = authorise::sees(&asked.principal, circle.as_deref());
-    seen.then(|| circle.map_or(OfCircle::Any, |circle| OfCircle::Only(Some(circle))))
-}
-
 /// The last peer of the page before. Where it may be of any circle, its circle follows its id.
-fn cursor(text: String) -> Result<PeerKey, Problem> {
+fn cursor(text: String) -> Result<PeerKey> {
     let (id, circle) = text.split_once(CIRCLE_FOLLOWS).unwrap_or((&text, ""));
     let circle = Some(circle).filter(|circle| !circle.is_empty());
     if is_fit_for_id(id) { Ok(PeerKey::new(circle, id)) } else { Err(crate::cursor::invalid()) }

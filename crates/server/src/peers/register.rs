@@ -1,6 +1,6 @@
 //! `POST /peers` and `DELETE /peers/{id}`: a peer registers, or says anew what it is, and is forgotten. To register is to be heard of.
 
-use api::{JsonObject, PeerAnswer, PeerForgotten, Problem, ProblemCode, RegisterPeer, Role};
+use api::{JsonObject, PeerAnswer, PeerForgotten, ProblemCode, RegisterPeer, Role};
 use domain::Json;
 use domain::peer::{self, Peer, is_fit_for_id};
 use store::StoreError;
@@ -9,21 +9,19 @@ use super::read::{told, visible};
 use super::registrar;
 use crate::access::authorise;
 use crate::problem::{at_field, of_refusal, of_store};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
 
 /// How often a registration is decided anew because another was first.
 const MAX_TRIES: usize = 8;
 /// The longest part of a made-up id that is its circle's.
 const MAX_CIRCLE_IN_ID: usize = 64;
 
-pub(crate) async fn register(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn register(server: &Server, asked: RequestContext) -> Result<Reply> {
     let sent: RegisterPeer = asked.read()?;
     let new = new_peer(server, &asked, sent)?;
     let (by, key) = (registrar(&asked.principal), new.key());
     for _ in 0..MAX_TRIES {
-        let known = server.store().peer(&key).await.map_err(|error| of_store(&error))?;
+        let known = server.store().peer(&key).await.map_err(of_store)?;
         let registered = peer::register(known.as_ref(), new.clone(), by).map_err(|peer::IdTaken| {
             ProblemCode::PeerIdTaken.because("another token has registered this peer_id in this circle")
         })?;
@@ -33,27 +31,27 @@ pub(crate) async fn register(server: &Server, asked: RequestContext) -> Result<R
             Ok(()) => return Ok(Reply::json(&PeerAnswer { peer: told(server, registered).await? })),
             // Another registration was first, or this one was written by a transaction whose end nobody knew.
             Err(StoreError::Conflict) => {}
-            Err(error) => return Err(of_store(&error)),
+            Err(error) => return Err(of_store(error)),
         }
     }
     Err(ProblemCode::Busy.because("the registration kept changing; repeat the request"))
 }
 
-pub(crate) async fn forget(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn forget(server: &Server, asked: RequestContext) -> Result<Reply> {
     let found = visible(server, &asked).await?;
     let steers = matches!(asked.principal.role, Role::Admin | Role::Operator);
     if !steers && !peer::is_keeper(&found, registrar(&asked.principal)) {
         return Err(ProblemCode::Forbidden.because("another token has registered this peer"));
     }
     let forgotten = server.store().forget_peer(&found.key(), found.version).await;
-    if !forgotten.map_err(|error| of_store(&error))? {
+    if !forgotten.map_err(of_store)? {
         return Err(ProblemCode::Busy.because("the registration has just changed; repeat the request"));
     }
     tracing::info!(target: "audit", actor = &*asked.principal.actor, peer = found.id, "peer forgotten");
     Ok(Reply::json(&PeerForgotten { peer_id: found.id, forgotten: true }))
 }
 
-fn new_peer(server: &Server, asked: &RequestContext, sent: RegisterPeer) -> Result<Peer, Problem> {
+fn new_peer(server: &Server, asked: &RequestContext, sent: RegisterPeer) -> Result<Peer> {
     let principal = &asked.principal;
     let circle = authorise::circle_of_new(principal, sent.circle)?;
     let id = match (&principal.peer_id, sent.peer_id) {

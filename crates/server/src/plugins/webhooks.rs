@@ -21,12 +21,9 @@ pub use endpoint::{Endpoint, SignedTime};
 
 use crate::problem::of_engine;
 use crate::reply::{Given, Reply, render};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 use message::{Message, payload_of};
 
-/// The largest body that any endpoint takes.
-pub(crate) const MAX_BODY_BYTES: usize = Endpoint::MAX_BODY_BYTES;
 /// Endpoints of one server.
 const MAX_ENDPOINTS: usize = 100;
 /// The route of the keys that remember signatures.
@@ -63,7 +60,7 @@ impl Webhooks {
     }
 }
 
-pub(crate) async fn take(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn take(server: &Server, asked: RequestContext) -> Result<Reply> {
     let Some(endpoint) = server.webhooks.by_path.get(&asked.id) else {
         return Err(ProblemCode::NotFound.because("there is no such webhook"));
     };
@@ -73,7 +70,7 @@ pub(crate) async fn take(server: &Server, asked: RequestContext) -> Result<Reply
     }
     let now = server.now();
     let message = Message::read(endpoint, &raw.headers, &raw.body, now).map_err(|unsigned| {
-        tracing::warn!(webhook = endpoint.name, "message refused: {}", unsigned.told());
+        tracing::warn!(webhook = endpoint.name, "message refused: {}", unsigned);
         ProblemCode::Forbidden.because("forbidden")
     })?;
     let id = event_id(endpoint, &message);
@@ -81,8 +78,13 @@ pub(crate) async fn take(server: &Server, asked: RequestContext) -> Result<Reply
     if payload.len() > MAX_PAYLOAD_BYTES {
         return Err(too_large(MAX_PAYLOAD_BYTES));
     }
-    let mut new = new_event(endpoint, &payload);
-    new.settled_by = server.pipelines.settler_of(&new.kind);
+    let origin = Origin::Webhook { endpoint: endpoint.name.clone() };
+    let new = NewEvent {
+        source: Some(source_of(endpoint)),
+        circle: endpoint.circle.clone(),
+        settled_by: server.pipelines.settler_of(&endpoint.event),
+        ..NewEvent::new(&endpoint.event, body_ref(BodyName::Payload, &payload), origin)
+    };
     let actor: Arc<str> = Arc::from(source_of(endpoint));
     let answer = render(&WebhookTaken { event_id: id.as_str().to_owned() });
     let mut order = Router::publishing(&id, new, payload, actor);
@@ -133,13 +135,4 @@ fn remembered(
         keep_until: now.plus_seconds(time.max_age_seconds.saturating_mul(2).saturating_add(1)),
         render: Arc::new(move |_| answer.clone()),
     })
-}
-
-fn new_event(endpoint: &Endpoint, payload: &[u8]) -> NewEvent {
-    let origin = Origin::Webhook { endpoint: endpoint.name.clone() };
-    NewEvent {
-        source: Some(source_of(endpoint)),
-        circle: endpoint.circle.clone(),
-        ..NewEvent::new(&endpoint.event, body_ref(BodyName::Payload, payload), origin)
-    }
 }

@@ -19,10 +19,8 @@ use crate::access::authorise;
 use crate::clock_text;
 use crate::jobs::{job_of, visible_named};
 use crate::problem::{at_field, of_engine, of_store};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
-use crate::wait::MAX_WAIT_SECONDS;
+use crate::wait::{MAX_WAIT_SECONDS, Patience};
+use crate::{Reply, RequestContext, Result, Server};
 
 pub(crate) use event::MAX_TYPES;
 pub(crate) use settle::{SETTLED_STATES, settle};
@@ -47,170 +45,134 @@ enum Resource {
 }
 
 impl Resource {
-    fn parse(word: &str) -> Result<Self, Problem> {
+    fn parse(word: &str) -> Result<Self> {
         match word {
             WORKORDER => Ok(Self::Workorder),
             EVENT => Ok(Self::Event),
-            _ => Err(at_field(
-                "resource_type",
-                "invalid_value",
-                "resource_type must be one of: EVENT, WORKORDER",
-            )),
+            _ => {
+                let told = "resource_type must be one of: EVENT, WORKORDER";
+                Err(at_field("resource_type", "invalid_value", told))
+            }
         }
     }
 }
 
-pub(crate) async fn acquire(server: &Server, mut asked: RequestContext) -> Result<Reply, Problem> {
-    let slot = asked.slot.take();
+/// Who claims, for how long, and how long it waits for something to claim.
+struct Claimant<'a> {
+    server: &'a Server,
+    asked: &'a RequestContext,
+    owner: OwnerId,
+    lease: Lease,
+    within: Duration,
+}
+
+pub(crate) async fn acquire(server: &Server, mut asked: RequestContext) -> Result<Reply> {
+    // Whoever waits is not in the way of requests.
+    drop(asked.slot.take());
     let sent: AcquireClaim = asked.read()?;
-    let (owner, lease) = (owner("owner_id", &sent.owner_id)?, lease(server, sent.lease_seconds)?);
+    let claimant = Claimant {
+        server,
+        asked: &asked,
+        owner: owner("owner_id", &sent.owner_id)?,
+        lease: lease(server, sent.lease_seconds)?,
+        within: Duration::from_secs(sent.wait_seconds.unwrap_or_default().min(MAX_WAIT_SECONDS)),
+    };
     let taken = match (Resource::parse(&sent.resource_type)?, &sent.resource_id) {
         (Resource::Workorder, Some(id)) => {
-            drop(slot);
             let visible = visible_named(server, &asked, id).await?.steered_by(server, &asked, None)?;
-            Some(acquire_named(server, &asked, visible.id(), owner, lease, within(&sent)).await?)
+            claimant.named(visible.id()).await?
         }
         (Resource::Workorder, None) => {
-            drop(slot);
-            acquire_oldest(server, &asked, &sent, owner, lease).await?
+            let circle = authorise::circle_of_new(&asked.principal, sent.circle)?;
+            let pull = sent.lane.as_deref().map_or(Pull::Anyone, Pull::Lane);
+            let limit = sent.lane.as_deref().and_then(|lane| server.daemon.pulls().limit_of(lane));
+            let lane = PulledLane { name: Arc::from(pull.lane(circle.as_deref())), limit };
+            claimant.oldest_of(vec![lane]).await?
         }
-        (Resource::Event, Some(id)) => {
-            drop(slot);
-            let id = event::visible(server, &asked, id).await?;
-            Some(acquire_named(server, &asked, &id, owner, lease, within(&sent)).await?)
-        }
+        (Resource::Event, Some(id)) => claimant.named(&event::visible(server, &asked, id).await?).await?,
         (Resource::Event, None) => {
-            let circle = authorise::circle_of_new(&asked.principal, sent.circle.clone())?;
-            drop(slot);
-            let within = within(&sent);
-            if let Some(lanes) = event::lanes(server, &sent.event_types, circle.as_deref())? {
-                let claim = acquire_from(server, &asked, &sent, lanes, owner, lease).await?;
-                return Ok(Reply::json(&ClaimAnswer {
-                    claim: claim.map(|taken| record(&taken.id, &taken.claim)),
-                }));
+            let circle = authorise::circle_of_new(&asked.principal, sent.circle)?;
+            match event::lanes(server, &sent.event_types, circle.as_deref())? {
+                Some(lanes) => claimant.oldest_of(lanes).await?,
+                None => claimant.kept(claimant.next_event(circle).await?).await?,
             }
-            let taken = event::next(server, circle, &owner, lease, within).await?;
-            let held = taken.map(|taken| server.daemon.pulls().held(taken));
-            if !within.is_zero() {
-                server.check_still_admits(&asked.principal).await?;
-            }
-            held.map(Held::keep)
         }
     };
     let claim = taken.map(|taken| record(&taken.id, &taken.claim));
     Ok(Reply::json(&ClaimAnswer { claim }))
 }
 
-/// One by its id, if it waits for someone and nobody holds it.
-async fn acquire_named(
-    server: &Server,
-    asked: &RequestContext,
-    id: &RecordId,
-    owner: OwnerId,
-    lease: Lease,
-    within: Duration,
-) -> Result<Taken, Problem> {
-    let over_at = Instant::now() + within;
-    let mut closing = server.closing.subscribe();
-    let taken = loop {
-        let mut watched = server.daemon.changes().watch(id);
-        let error = match server.daemon.pulls().take_named(id, owner.clone(), lease).await {
-            Ok(taken) => break taken,
-            Err(error) => error,
+impl Claimant<'_> {
+    /// One by its id, if it waits for someone and nobody holds it.
+    async fn named(&self, id: &RecordId) -> Result<Option<Taken>> {
+        let server = self.server;
+        let over_at = Instant::now() + self.within;
+        let mut closing = server.closing.subscribe();
+        let taken = loop {
+            let mut watched = server.daemon.changes().watch(id);
+            let error = match server.daemon.pulls().take_named(id, self.owner.clone(), self.lease).await {
+                Ok(taken) => break taken,
+                Err(error) => error,
+            };
+            // A claim ends without a fact when it is given back, or when its time is over: it is looked for again and again.
+            let is_held = matches!(
+                error,
+                EngineError::Store(StoreError::ClaimHeld) | EngineError::Refused(Refusal::ClaimHeld)
+            );
+            if !is_held || over_at <= Instant::now() || *closing.borrow() {
+                return Err(of_engine_claim(&error, id.as_str()));
+            }
+            tokio::select! {
+                _ = watched.next() => {}
+                () = tokio::time::sleep_until(over_at.min(Instant::now() + LOOK_EVERY)) => {}
+                _ = closing.wait_for(|closing| *closing) => {}
+            }
         };
-        // A claim ends without a fact when it is given back, or when its time is over: it is looked for again and again.
-        let is_held = matches!(
-            error,
-            EngineError::Store(StoreError::ClaimHeld) | EngineError::Refused(Refusal::ClaimHeld)
-        );
-        if !is_held || over_at <= Instant::now() || *closing.borrow() {
-            return Err(of_engine_claim(&error, id.as_str()));
-        }
-        tokio::select! {
-            _ = watched.next() => {}
-            () = tokio::time::sleep_until(over_at.min(Instant::now() + LOOK_EVERY)) => {}
-            _ = closing.wait_for(|closing| *closing) => {}
-        }
-    };
-    if within.is_zero() {
-        return Ok(taken);
+        self.kept(Some(taken)).await
     }
-    // Given back if the token was revoked meanwhile.
-    let held = server.daemon.pulls().held(taken);
-    server.check_still_admits(&asked.principal).await?;
-    Ok(held.keep())
-}
 
-/// How long a caller waits for a claim.
-fn within(sent: &AcquireClaim) -> Duration {
-    Duration::from_secs(sent.wait_seconds.unwrap_or_default().min(MAX_WAIT_SECONDS))
+    /// The oldest of these lanes, as soon as there is one.
+    async fn oldest_of(&self, lanes: Vec<PulledLane>) -> Result<Option<Taken>> {
+        let pulls = self.server.daemon.pulls();
+        let taken = if self.within.is_zero() {
+            pulls.take_now(&self.owner, &lanes).await
+        } else {
+            let taken = pulls.take(self.owner.clone(), lanes);
+            Patience::new(self.server, self.within).wait_for(taken).await.transpose()
+        };
+        let taken = taken.map_err(|error: EngineError| of_engine(&error, ""))?;
+        let Some(taken) = self.kept(taken).await? else { return Ok(None) };
+        if self.lease == pulls.lease() {
+            return Ok(Some(taken));
+        }
+        let renewed = pulls.renew(&taken.id, taken.claim.fence(), self.lease).await;
+        let claim = renewed.map_err(|error| of_claim(&error))?;
+        Ok(Some(Taken { claim, ..taken }))
+    }
+
+    /// What was taken, which is given back if the token was revoked during the wait.
+    async fn kept(&self, taken: Option<Taken>) -> Result<Option<Taken>> {
+        let held = taken.map(|taken| self.server.daemon.pulls().held(taken));
+        if !self.within.is_zero() {
+            self.server.check_still_admits(&self.asked.principal).await?;
+        }
+        Ok(held.map(Held::keep))
+    }
 }
 
 fn of_engine_claim(error: &EngineError, id: &str) -> Problem {
-    match error {
-        EngineError::Store(error) => of_claim(error),
-        EngineError::Refused(Refusal::NotRunnable { state }) => ProblemCode::Refused.because(format!(
+    if let EngineError::Store(error) = error {
+        return of_claim(error);
+    }
+    if let EngineError::Refused(Refusal::NotRunnable { state }) = error {
+        return ProblemCode::Refused.because(format!(
             "it is {state}, or its executor does it: only what waits for someone to pull it can be claimed"
-        )),
-        EngineError::Refused(_)
-        | EngineError::KeyTaken(_)
-        | EngineError::Contended
-        | EngineError::TooManyConsequences => of_engine(error, id),
+        ));
     }
+    of_engine(error, id)
 }
 
-async fn acquire_oldest(
-    server: &Server,
-    asked: &RequestContext,
-    sent: &AcquireClaim,
-    owner: OwnerId,
-    lease: Lease,
-) -> Result<Option<Taken>, Problem> {
-    let circle = authorise::circle_of_new(&asked.principal, sent.circle.clone())?;
-    let pulls = server.daemon.pulls();
-    let pull = sent.lane.as_deref().map_or(Pull::Anyone, Pull::Lane);
-    let limit = sent.lane.as_deref().and_then(|lane| pulls.limit_of(lane));
-    let lanes = vec![PulledLane { name: Arc::from(pull.lane(circle.as_deref())), limit }];
-    acquire_from(server, asked, sent, lanes, owner, lease).await
-}
-
-/// The oldest of these lanes, as soon as there is one.
-async fn acquire_from(
-    server: &Server,
-    asked: &RequestContext,
-    sent: &AcquireClaim,
-    lanes: Vec<PulledLane>,
-    owner: OwnerId,
-    lease: Lease,
-) -> Result<Option<Taken>, Problem> {
-    let pulls = server.daemon.pulls();
-    let within = within(sent);
-    let taken = if within.is_zero() {
-        pulls.take_now(&owner, &lanes).await
-    } else {
-        let mut closing = server.closing.subscribe();
-        tokio::select! {
-            taken = pulls.take(owner, lanes) => taken.map(Some),
-            () = tokio::time::sleep(within) => Ok(None),
-            _ = closing.wait_for(|closing| *closing) => Ok(None),
-        }
-    };
-    let taken = taken.map_err(|error: EngineError| of_engine(&error, ""))?;
-    // Given back if the token was revoked meanwhile.
-    let held = taken.map(|taken| pulls.held(taken));
-    if !within.is_zero() {
-        server.check_still_admits(&asked.principal).await?;
-    }
-    let Some(taken) = held.map(Held::keep) else { return Ok(None) };
-    if lease == pulls.lease() {
-        return Ok(Some(taken));
-    }
-    let renewed = pulls.renew(&taken.id, taken.claim.fence(), lease).await;
-    let claim = renewed.map_err(|error| of_claim(&error))?;
-    Ok(Some(Taken { claim, ..taken }))
-}
-
-pub(crate) async fn renew(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn renew(server: &Server, asked: RequestContext) -> Result<Reply> {
     let sent: SwapClaim = asked.read()?;
     let fence = fence(&sent)?;
     let id = named(server, &asked, &fence).await?;
@@ -220,7 +182,7 @@ pub(crate) async fn renew(server: &Server, asked: RequestContext) -> Result<Repl
     Ok(Reply::json(&ClaimAnswer { claim: Some(record(&id, &renewed)) }))
 }
 
-pub(crate) async fn release(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn release(server: &Server, asked: RequestContext) -> Result<Reply> {
     let sent: SwapClaim = asked.read()?;
     let fence = fence(&sent)?;
     let id = named(server, &asked, &fence).await?;
@@ -228,13 +190,18 @@ pub(crate) async fn release(server: &Server, asked: RequestContext) -> Result<Re
     lease(server, sent.lease_seconds)?;
     let released = server.daemon.pulls().release(&id, fence).await;
     released.map_err(|error| of_claim(&error))?;
-    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
-    let claim = loaded.and_then(|loaded| loaded.claim).map(|claim| record(&id, &claim));
+    as_it_is(server, &id).await
+}
+
+/// The claim on a resource as it is now.
+async fn as_it_is(server: &Server, id: &RecordId) -> Result<Reply> {
+    let loaded = server.load(id).await?;
+    let claim = loaded.and_then(|loaded| loaded.claim).map(|claim| record(id, &claim));
     Ok(Reply::json(&ClaimAnswer { claim }))
 }
 
 /// The resource that the path names, if its caller may change it, or holds this claim on it.
-async fn named(server: &Server, asked: &RequestContext, fence: &Fence) -> Result<RecordId, Problem> {
+async fn named(server: &Server, asked: &RequestContext, fence: &Fence) -> Result<RecordId> {
     match Resource::parse(&asked.id)? {
         Resource::Workorder => {
             if let Some(id) = held_private_job(server, asked, fence).await? {
@@ -252,9 +219,9 @@ async fn held_private_job(
     server: &Server,
     asked: &RequestContext,
     fence: &Fence,
-) -> Result<Option<RecordId>, Problem> {
+) -> Result<Option<RecordId>> {
     let Ok(id @ RecordId::Job(_)) = RecordId::parse(&asked.name) else { return Ok(None) };
-    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
+    let loaded = server.store().load(&id).await.map_err(of_store)?;
     let is_held = loaded.is_some_and(|loaded| {
         let claim = loaded.claim.filter(|claim| claim.is_live(server.now()));
         let job = job_of(&loaded.record);
@@ -265,24 +232,21 @@ async fn held_private_job(
     Ok(is_held.then_some(id))
 }
 
-fn fence(sent: &SwapClaim) -> Result<Fence, Problem> {
+fn fence(sent: &SwapClaim) -> Result<Fence> {
     Ok(Fence { owner: owner("owner_id", &sent.owner_id)?, claim_version: sent.claim_version })
 }
 
 /// The owner of a claim from outside, as the store knows it.
-pub(crate) fn owner(field: &'static str, id: &str) -> Result<OwnerId, Problem> {
+pub(crate) fn owner(field: &'static str, id: &str) -> Result<OwnerId> {
     if id.is_empty() || id.chars().count() > MAX_OWNER_CHARS {
-        return Err(at_field(
-            field,
-            "invalid_value",
-            format!("an owner's id has 1 to {MAX_OWNER_CHARS} characters"),
-        ));
+        let told = format!("an owner's id has 1 to {MAX_OWNER_CHARS} characters");
+        return Err(at_field(field, "invalid_value", told));
     }
     Ok(OwnerId::outside(id))
 }
 
 /// Refuses a report beside a claim that someone holds on work that was never dispatched.
-pub(crate) fn check_unclaimed(claim: Option<&Claim>, now: Timestamp) -> Result<(), Problem> {
+pub(crate) fn check_unclaimed(claim: Option<&Claim>, now: Timestamp) -> Result<()> {
     match claim.filter(|claim| claim.is_live(now)).and_then(|claim| claim.owner.outside_name()) {
         Some(holder) => {
             Err(ProblemCode::LeaseHeld.because(format!("{holder} has claimed it; report under the claim")))
@@ -291,7 +255,7 @@ pub(crate) fn check_unclaimed(claim: Option<&Claim>, now: Timestamp) -> Result<(
     }
 }
 
-fn lease(server: &Server, seconds: Option<u32>) -> Result<Lease, Problem> {
+fn lease(server: &Server, seconds: Option<u32>) -> Result<Lease> {
     let Some(seconds) = seconds else { return Ok(server.daemon.pulls().lease()) };
     Lease::new(seconds, (seconds / 3).max(1)).map_err(|_| {
         let (shortest, longest) = Lease::BOUNDS_SECONDS;

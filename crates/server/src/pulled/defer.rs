@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::{After, DeferJob, Problem};
+use api::{After, DeferJob};
 use domain::job::AfterExternal;
 use domain::policy::Hint;
 use domain::{AttemptId, BodyName};
@@ -11,12 +11,10 @@ use engine::{Assignment, Deferral, ForeignWork};
 use crate::access::authorise;
 use crate::jobs::refused_report::attempt_named;
 use crate::jobs::{Begun, Visible, begin, give_order, steerable_job};
-use crate::problem::{at_field, of_store};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::problem::at_field;
+use crate::{Reply, RequestContext, Result, Server};
 
-pub(crate) async fn defer(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn defer(server: &Server, asked: RequestContext) -> Result<Reply> {
     let sent: DeferJob = asked.read()?;
     let keyed = match begin(server, &asked).await? {
         Begun::Earlier(response) => return Ok(response),
@@ -44,7 +42,7 @@ async fn deferral(
     visible: &Visible,
     attempt_id: &AttemptId,
     sent: &DeferJob,
-) -> Result<Deferral, Problem> {
+) -> Result<Deferral> {
     let job = visible.job();
     let (executors, circle) = (server.daemon.executors(), job.spec.circle.as_deref());
     let Some(executor) = executors.find(circle, &sent.executor) else {
@@ -64,7 +62,7 @@ async fn deferral(
     }
     let input = job.bodies.iter().find(|body| body.name == BodyName::Input);
     let input = match input {
-        Some(body) => server.store().body(visible.id(), *body).await.map_err(|error| of_store(&error))?,
+        Some(body) => server.body(visible.id(), *body).await?,
         None => None,
     };
     let assignment = Assignment {

@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Handed, Problem, ProblemCode, PullJob, PulledJob, Role};
+use api::{Handed, ProblemCode, PullJob, PulledJob, Role};
+use domain::OwnerId;
 use domain::ask::correlation_id;
-use domain::job::{Job, Pull};
+use domain::job::Pull;
 use domain::limits::{MAX_LABEL_BYTES, MAX_TITLE_BYTES};
-use domain::{BodyRef, OwnerId, RecordId};
 use engine::{EngineError, PulledLane, Puller};
 use serde_json::value::RawValue;
 
@@ -18,13 +19,11 @@ use crate::access::authorise;
 use crate::clock_text;
 use crate::jobs::job_of;
 use crate::peers;
-use crate::problem::{at_field, of_engine, of_store};
+use crate::problem::{at_field, of_engine};
 use crate::pulled::claims;
 use crate::render::{Bodies, Extent, raw, status};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
-use crate::wait::MAX_WAIT_SECONDS;
+use crate::wait::{MAX_WAIT_SECONDS, Patience};
+use crate::{Reply, RequestContext, Result, Server};
 
 /// How long a puller waits if it does not say.
 const DEFAULT_WAIT_SECONDS: u64 = 30;
@@ -32,7 +31,7 @@ const DEFAULT_WAIT_SECONDS: u64 = 30;
 pub(crate) const MAX_NAMES: usize = 32;
 
 /// A puller waits in a place of its own: it is not in the way of requests.
-pub(crate) async fn pull(server: &Server, mut asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn pull(server: &Server, mut asked: RequestContext) -> Result<Reply> {
     let slot = asked.slot.take();
     let pull: PullJob = asked.read()?;
     let puller = puller(server, &asked, &pull)?;
@@ -59,19 +58,15 @@ pub(crate) async fn pull(server: &Server, mut asked: RequestContext) -> Result<R
 }
 
 /// The job as its worker gets it.
-async fn handed_out(
-    server: &Server,
-    asked: &RequestContext,
-    handed: &engine::Handed,
-) -> Result<Reply, Problem> {
+async fn handed_out(server: &Server, asked: &RequestContext, handed: &engine::Handed) -> Result<Reply> {
     let job = job_of(&handed.record);
     let bodies = Bodies::of_status(server.store(), job).await?;
     let mut answers = Vec::with_capacity(job.answers.len());
     for given in &job.answers {
-        answers.extend(text(server, job, *given).await?);
+        answers.extend(server.json_of(job, *given).await?.map(Cow::Owned));
     }
     let arrived = match job.result.data {
-        Some(data) => text(server, job, data).await?,
+        Some(data) => server.json_of(job, data).await?.map(Cow::Owned),
         None => None,
     };
     let given = Handed {
@@ -112,20 +107,15 @@ async fn wait(
     if within.is_zero() {
         return pulls.pull_now(puller).await;
     }
-    let mut closing = server.closing.subscribe();
-    let enough = async {
-        tokio::select! {
-            () = tokio::time::sleep(within) => {}
-            _ = closing.wait_for(|closing| *closing) => {}
-        }
-    };
+    let mut patience = Patience::new(server, within);
+    let enough = async { patience.wait_for(pending()).await.unwrap_or_default() };
     // Nothing is handed to whom the store cannot tell about: the next question is answered again.
     let admits = || async { server.still_admits(principal, Freshness::Now).await.unwrap_or_default() };
     pulls.pull(puller, enough, admits).await
 }
 
 /// Who asks, for what.
-fn puller(server: &Server, asked: &RequestContext, pull: &PullJob) -> Result<Puller, Problem> {
+fn puller(server: &Server, asked: &RequestContext, pull: &PullJob) -> Result<Puller> {
     let circle = authorise::circle_of_new(&asked.principal, pull.circle.clone())?;
     let peer = peer(&asked.principal, pull)?;
     // The record of the attempt could not name its holder: no job could ever be handed out so.
@@ -171,7 +161,7 @@ fn puller(server: &Server, asked: &RequestContext, pull: &PullJob) -> Result<Pul
 
 /// The peer whose assigned jobs are meant. Doers pull only as the peer that their token speaks for: they could not report as
 /// another.
-fn peer<'a>(principal: &'a Principal, pull: &'a PullJob) -> Result<Option<&'a str>, Problem> {
+fn peer<'a>(principal: &'a Principal, pull: &'a PullJob) -> Result<Option<&'a str>> {
     let (own, named) = (principal.peer_id.as_deref(), pull.peer_id.as_deref());
     match principal.role {
         Role::Peer | Role::Agent if named.is_some() && named != own => {
@@ -181,16 +171,9 @@ fn peer<'a>(principal: &'a Principal, pull: &'a PullJob) -> Result<Option<&'a st
     }
 }
 
-fn owner(server: &Server, pull: &PullJob) -> Result<OwnerId, Problem> {
+fn owner(server: &Server, pull: &PullJob) -> Result<OwnerId> {
     match &pull.worker_id {
         Some(worker) => claims::owner("worker_id", worker),
         None => Ok(OwnerId::outside(server.daemon.engine().ids().attempt_id().as_str())),
     }
-}
-
-async fn text(server: &Server, job: &Job, body: BodyRef) -> Result<Option<Cow<'static, RawValue>>, Problem> {
-    let id = RecordId::from(job.id.clone());
-    let bytes = server.store().body(&id, body).await.map_err(|error| of_store(&error))?;
-    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(text.and_then(|text| RawValue::from_string(text).ok()).map(Cow::Owned))
 }

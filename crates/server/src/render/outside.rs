@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use api::{Outside, OutsideError, Problem, ProgressEvent};
+use api::{Outside, OutsideError, ProgressEvent};
 use domain::job::{CancelAnswer, Job, JobState, JobStateName};
 use domain::operation::{Operation, ReportedStatus};
 use domain::policy::Persistence;
@@ -11,20 +11,21 @@ use domain::{BodyRef, Record, RecordId};
 use engine::hint_text;
 use store::Store;
 
+use crate::Result;
 use crate::clock_text::text;
 use crate::problem::of_store;
 
 /// The operation that a job waits for, if it waits for one.
-pub(crate) async fn awaited(store: &dyn Store, job: &Job) -> Result<Option<Arc<Record>>, Problem> {
+pub(crate) async fn awaited(store: &dyn Store, job: &Job) -> Result<Option<Arc<Record>>> {
     let JobState::AwaitingExternal { operation, .. } = &job.state else { return Ok(None) };
-    let loaded = store.load(&RecordId::Operation(operation.clone())).await;
-    Ok(loaded.map_err(|error| of_store(&error))?.map(|loaded| loaded.record))
+    let loaded = store.load(&RecordId::Operation(operation.clone())).await.map_err(of_store)?;
+    Ok(loaded.map(|loaded| loaded.record))
 }
 
 /// The same, with the words of its service. Only for an answer about one job to whoever may read its result: lists, logs and
 /// facts hold a code, a status and a digest in their place.
-pub(crate) async fn with_words(store: &dyn Store, record: Arc<Record>) -> Result<Arc<Record>, Problem> {
-    let Some(operation) = operation_of(&record) else { return Ok(record) };
+pub(crate) async fn with_words(store: &dyn Store, record: Arc<Record>) -> Result<Arc<Record>> {
+    let Some(operation) = record.as_operation() else { return Ok(record) };
     let of_poll = operation.last_error.as_ref().and_then(|error| error.said);
     let of_cancel = operation.cancel.as_ref().and_then(|cancel| cancel.answers.last()?.said);
     if of_poll.is_none() && of_cancel.is_none() {
@@ -43,27 +44,17 @@ pub(crate) async fn with_words(store: &dyn Store, record: Arc<Record>) -> Result
 }
 
 /// A private text of an operation; nothing if it was purged, or is not among the first that are kept.
-async fn words(
-    store: &dyn Store,
-    operation: &Operation,
-    said: Option<BodyRef>,
-) -> Result<Option<String>, Problem> {
+async fn words(store: &dyn Store, operation: &Operation, said: Option<BodyRef>) -> Result<Option<String>> {
     let Some(said) = said.filter(|said| operation.texts.contains(said)) else { return Ok(None) };
-    let bytes = store.body(&RecordId::Operation(operation.id.clone()), said).await;
-    let bytes = bytes.map_err(|error| of_store(&error))?;
+    let bytes = store.body(&RecordId::Operation(operation.id.clone()), said).await.map_err(of_store)?;
     Ok(bytes.map(|bytes| hint_text(&String::from_utf8_lossy(&bytes))))
-}
-
-/// The operation behind a record that is one.
-pub(crate) fn operation_of(record: &Record) -> Option<&Operation> {
-    record.as_operation()
 }
 
 /// Where it is, how often its service was asked, and when it is asked next.
 pub(crate) fn outside(operation: &Operation) -> Outside<'_> {
     Outside {
         operation_id: Cow::Borrowed(operation.id.as_str()),
-        service: Cow::Borrowed(service_of(operation)),
+        service: Cow::Borrowed(&operation.link.kind),
         status: Cow::Borrowed(operation.status().as_str()),
         progress_hint: operation.progress_hint.as_deref().map(Cow::Borrowed),
         polls: operation.polls,
@@ -101,9 +92,4 @@ pub(super) fn event(operation: &Operation) -> Option<ProgressEvent<'_>> {
         state: Cow::Borrowed(JobStateName::AwaitingExternal.as_str()),
         phase: Some(Cow::Borrowed(phase(operation))),
     })
-}
-
-/// What people call the service: the name of its executor.
-fn service_of(operation: &Operation) -> &str {
-    &operation.link.kind
 }

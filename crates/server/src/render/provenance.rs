@@ -213,57 +213,43 @@ fn release<'a>(job: &Job, last: &domain::job::Attempt) -> Option<ReleaseResult<'
 
 /// What became of telling whoever does the work to stop; nothing if nobody had to be told. It says `sent` only of what the record says
 /// was sent.
-pub(super) fn protocol_cancel(job: &Job) -> Option<ProtocolCancel<'_>> {
+pub(super) fn protocol_cancel<'a>(job: &'a Job) -> Option<ProtocolCancel<'a>> {
     let cancel = job.cancel.as_ref().filter(|cancel| !cancel.is_late())?;
-    let peer_id = job.spec.assigned_peer_id.as_deref().map(Cow::Borrowed);
-    let record = |attempted: bool, status: &'static str, reason: &'static str| ProtocolCancel {
-        attempted,
-        status: Cow::Borrowed(status),
-        reason: Cow::Borrowed(reason),
-        peer_id: peer_id.clone(),
-        error: None,
-        detail: None,
-        at: None,
-    };
-    let Some(KeptCancelTry { at, tried }) = &cancel.tried else {
-        return not_sent(job, cancel).map(|(reason, detail)| ProtocolCancel {
+    let record = |attempted: bool, status: &'static str, reason: &'static str, detail: Option<&'a str>| {
+        ProtocolCancel {
+            attempted,
+            status: Cow::Borrowed(status),
+            reason: Cow::Borrowed(reason),
+            peer_id: job.spec.assigned_peer_id.as_deref().map(Cow::Borrowed),
+            error: None,
             detail: detail.map(Cow::Borrowed),
-            ..record(false, "unavailable", reason)
-        });
+            at: cancel.tried.as_ref().map(|kept| Cow::Owned(text(kept.at))),
+        }
     };
-    let at = Some(Cow::Owned(text(*at)));
+    let Some(KeptCancelTry { tried, .. }) = &cancel.tried else {
+        return not_sent(job, cancel).map(|(reason, detail)| record(false, "unavailable", reason, detail));
+    };
     Some(match tried {
-        CancelTry::NotCancelable(why) => ProtocolCancel {
-            at,
-            detail: Some(Cow::Borrowed(why)),
-            ..record(false, "unavailable", "not_cancelable")
-        },
-        CancelTry::NotSent(why) => ProtocolCancel {
-            at,
-            detail: Some(Cow::Borrowed(why)),
-            ..record(false, "unavailable", "not_sent")
-        },
+        CancelTry::NotCancelable(why) => record(false, "unavailable", "not_cancelable", Some(why)),
+        CancelTry::NotSent(why) => record(false, "unavailable", "not_sent", Some(why)),
         CancelTry::Sent(CancelSent { to, answer, told }) => match answer {
-            None => ProtocolCancel { at, ..record(true, "sent", sent_to(*to)) },
+            None => record(true, "sent", sent_to(*to), None),
             Some(CancelAnswer::Cancelled | CancelAnswer::NeverStarted) => {
-                ProtocolCancel { at, ..record(true, "sent", "cancel_confirmed") }
+                record(true, "sent", "cancel_confirmed", None)
             }
-            Some(CancelAnswer::Accepted) => ProtocolCancel { at, ..record(true, "sent", "cancel_accepted") },
+            Some(CancelAnswer::Accepted) => record(true, "sent", "cancel_accepted", None),
             Some(CancelAnswer::Refused(said)) => ProtocolCancel {
-                at,
                 error: Some(Cow::Borrowed(said)),
-                ..record(true, "failed", "protocol_cancel_failed")
+                ..record(true, "failed", "protocol_cancel_failed", None)
             },
             Some(CancelAnswer::Unreachable)
                 if told.as_deref().is_some_and(|told| TIMED_OUT.contains(&told)) =>
             {
-                ProtocolCancel { at, ..record(true, "timeout", "protocol_cancel_timeout") }
+                record(true, "timeout", "protocol_cancel_timeout", None)
             }
-            Some(CancelAnswer::Unreachable) => ProtocolCancel {
-                at,
-                detail: told.as_deref().map(Cow::Borrowed),
-                ..record(true, "unavailable", "executor_unreachable")
-            },
+            Some(CancelAnswer::Unreachable) => {
+                record(true, "unavailable", "executor_unreachable", told.as_deref())
+            }
         },
     })
 }

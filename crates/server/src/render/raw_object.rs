@@ -72,6 +72,12 @@ pub(crate) fn raw(text: String) -> Cow<'static, RawValue> {
     Cow::Owned(RawValue::from_string(text).expect("it was put together from JSON"))
 }
 
+/// A text as JSON. An executor may have left another text: then it is a string.
+pub(crate) fn json_or_text(text: &str) -> Box<RawValue> {
+    let json = RawValue::from_string(text.to_owned());
+    json.or_else(|_| serde_json::value::to_raw_value(text)).expect("a string is JSON")
+}
+
 impl Serialize for RawObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;

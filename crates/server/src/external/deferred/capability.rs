@@ -1,16 +1,16 @@
 //! The capability that a call names: an executor, how it may be invoked, what the host grants to it, and whether there is room for more
 //! of its work. All of it is settled before anything is written.
 
+use api::ProblemCode;
 use api::deferred::Mode;
-use api::{FieldError, Problem, ProblemCode};
 use domain::Timestamp;
 use domain::policy::{Hint, HostPolicy, KindPolicy, LifeLimit, OpenLimit, TtlHints};
 use engine::accept::{AdmissionError, AdmissionPermit};
 use engine::{Contract, Executors, ModeSupport, Modes};
 
 use super::handle::kind_of;
-use crate::problem::{of_refusal, of_store};
-use crate::server::Server;
+use crate::problem::{at, echoed, of_refusal, of_store};
+use crate::{Result, Server};
 
 /// An executor as it may be invoked.
 #[derive(Clone)]
@@ -42,15 +42,13 @@ pub(super) fn not_cancelable_because(
 
 impl Capability {
     /// The one that a path names, for the jobs of a circle.
-    pub(crate) fn named(server: &Server, circle: Option<&str>, name: &str) -> Result<Self, Problem> {
+    pub(crate) fn named(server: &Server, circle: Option<&str>, name: &str) -> Result<Self> {
         let Some(executor) = server.daemon.executors().find(circle, name) else {
-            let echoed: String = name.chars().take(128).collect();
-            return Err(ProblemCode::NotFound.because(format!("no capability: {echoed}")));
+            return Err(ProblemCode::NotFound.because(format!("no capability: {}", echoed(name))));
         };
         let Some(kind) = kind_of(name) else {
             let told = "an executor that is invoked has a name of lower-case letters, digits, - and _, in parts joined by dots";
-            let error = FieldError::new("invalid_kind", &["path", "executor"], told);
-            return Err(ProblemCode::InvalidRequest.because(told).at(error));
+            return Err(at(ProblemCode::InvalidRequest, "invalid_kind", &["path", "executor"], told));
         };
         let policy = server.daemon.policy().for_kind_in(circle, name);
         let contract = executor.contract.clone();
@@ -68,7 +66,7 @@ impl Capability {
     }
 
     /// Refuses a mode that the executor's own entry does not allow.
-    pub(crate) fn check(&self, mode: Mode) -> Result<(), Problem> {
+    pub(crate) fn check(&self, mode: Mode) -> Result<()> {
         match (self.modes.support, mode) {
             (ModeSupport::SyncOnly, Mode::Async) => Err(ProblemCode::SyncOnly
                 .because("this capability gives no handles; call it with timing.mode sync")),
@@ -85,21 +83,12 @@ impl Capability {
         self.policy.retry_after(self.modes.retry_after).seconds
     }
 
-    /// When work that is accepted now ends at the latest.
-    pub(crate) fn expires_at(
+    /// When work that is accepted now ends at the latest, and what bounds it.
+    pub(crate) fn life(
         &self,
         deadline_at: Option<Timestamp>,
         now: Timestamp,
-    ) -> Result<Timestamp, Problem> {
-        self.life(deadline_at, now).map(|(expires_at, _)| expires_at)
-    }
-
-    /// The same, and what bounds it.
-    pub(super) fn life(
-        &self,
-        deadline_at: Option<Timestamp>,
-        now: Timestamp,
-    ) -> Result<(Timestamp, LifeLimit), Problem> {
+    ) -> Result<(Timestamp, LifeLimit)> {
         let hints = TtlHints { fail_after: Hint::Absent, action_ttl: self.modes.max_ttl, deadline_at };
         self.policy.life(hints, now).map_err(|refusal| of_refusal(&refusal, ""))
     }
@@ -118,15 +107,12 @@ impl Capability {
 }
 
 /// Lets a call in, or turns it away because too much of its work is open.
-pub(super) async fn admit<'a>(
-    server: &'a Server,
-    capability: &'a Capability,
-) -> Result<AdmissionPermit<'a>, Problem> {
+pub(super) async fn admit<'a>(server: &'a Server, capability: &'a Capability) -> Result<AdmissionPermit<'a>> {
     let (policy, circle, kind) = (server.daemon.policy(), capability.circle.as_deref(), &capability.executor);
     let permit = server.admissions.admit(server.store(), policy, circle, kind).await;
     let (what, limit, name, is_own, key) = match permit {
         Ok(permit) => return Ok(permit),
-        Err(AdmissionError::Store(error)) => return Err(of_store(&error)),
+        Err(AdmissionError::Store(error)) => return Err(of_store(error)),
         Err(AdmissionError::Full(OpenLimit::OfKind(limit))) => {
             let name = "max_open_per_module";
             let key = format!(

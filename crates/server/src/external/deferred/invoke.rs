@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::deferred::{Invoke, Mode, Timing};
-use api::{FieldError, JsonObject, Problem, ProblemCode};
+use api::{JsonObject, ProblemCode};
 use domain::job::JobSpec;
 use domain::policy::LifeLimit;
 use domain::{BodyName, JobId, Record, RecordId, Refusal, Timestamp};
@@ -21,36 +21,34 @@ use super::waited::{self, Settled};
 use crate::http::slots::Slot;
 use crate::jobs::{check_fit, job_of, key_of, own_job, time, without_key};
 use crate::keyed::Keyed;
-use crate::problem::of_engine;
+use crate::problem::{at, at_field, of_engine};
 use crate::render::RawObject;
 use crate::reply::{Given, Reply, render};
-use crate::request_context::RequestContext;
-use crate::server::Server;
 use crate::wait;
+use crate::{RequestContext, Result, Server};
 
 /// Seconds that a job lives on after the wait of its caller is over: the stop comes first, and this if the daemon died in between.
 const AFTER_THE_WAIT_SECONDS: u64 = 5;
 
-pub(crate) async fn invoke(server: &Arc<Server>, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn invoke(server: &Arc<Server>, asked: RequestContext) -> Result<Reply> {
     let sent: Invoke = asked.read()?;
     invoke_as(server, asked, sent).await
 }
 
 /// The mode that a client of the host's own route asks for.
-pub(crate) fn host_mode(asked: &RequestContext) -> Result<Mode, Problem> {
+pub(crate) fn host_mode(asked: &RequestContext) -> Result<Mode> {
     match asked.parameter("mode").as_deref() {
         None | Some("sync") => Ok(Mode::Sync),
         Some("deferred") => Ok(Mode::Async),
         Some(_) => {
             let told = "mode must be one of: sync, deferred";
-            let error = FieldError::new("literal_error", &["query", "mode"], told);
-            Err(ProblemCode::InvalidRequest.because(told).at(error))
+            Err(at(ProblemCode::InvalidRequest, "literal_error", &["query", "mode"], told))
         }
     }
 }
 
 /// The same on the route of the host's own clients: the body is the input, and `?mode=deferred` takes a handle.
-pub(crate) async fn invoke_as_host(server: &Arc<Server>, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn invoke_as_host(server: &Arc<Server>, asked: RequestContext) -> Result<Reply> {
     let mode = host_mode(&asked)?;
     let input: Box<RawValue> = asked.read()?;
     // An envelope may name the call itself.
@@ -64,7 +62,7 @@ pub(crate) async fn invoke_as_host(server: &Arc<Server>, asked: RequestContext) 
     invoke_as(server, asked, sent).await
 }
 
-async fn invoke_as(server: &Arc<Server>, mut asked: RequestContext, sent: Invoke) -> Result<Reply, Problem> {
+async fn invoke_as(server: &Arc<Server>, mut asked: RequestContext, sent: Invoke) -> Result<Reply> {
     let slot = asked.slot.take();
     let capability = Capability::named(server, asked.principal.circle.as_deref(), &asked.id)?;
     capability.check(sent.timing.mode)?;
@@ -120,7 +118,7 @@ pub(crate) enum Came {
 }
 
 /// Accepts a call, unless it was accepted before, and waits for it if its caller does.
-pub(crate) async fn carry_out(call: &Call<'_>, sent: Invoke, slot: Option<Slot>) -> Result<Came, Problem> {
+pub(crate) async fn carry_out(call: &Call<'_>, sent: Invoke, slot: Option<Slot>) -> Result<Came> {
     let (server, asked, mode) = (call.server, call.asked, sent.timing.mode);
     let causal_context = causal_context(sent.causal_context.as_ref())?;
     // Whoever waits gives the place of a request back: there are others for those who wait.
@@ -144,7 +142,7 @@ pub(crate) async fn carry_out(call: &Call<'_>, sent: Invoke, slot: Option<Slot>)
 
 impl Call<'_> {
     /// What was answered to this call before.
-    async fn earlier(&self) -> Result<Option<KeptKey>, Problem> {
+    async fn earlier(&self) -> Result<Option<KeptKey>> {
         for keyed in &self.keyed {
             if let Some(kept) = keyed.kept(self.server.store()).await? {
                 return Ok(Some(kept));
@@ -158,7 +156,7 @@ impl Call<'_> {
         &self,
         sent: Invoke,
         causal_context: Option<Box<RawValue>>,
-    ) -> Result<(RecordId, Option<KeptKey>), Problem> {
+    ) -> Result<(RecordId, Option<KeptKey>)> {
         let Self { server, asked, capability, .. } = self;
         let (mode, now) = (sent.timing.mode, server.now());
         let executors = server.daemon.executors();
@@ -193,13 +191,12 @@ impl Call<'_> {
     }
 
     /// The job that this call is.
-    fn job(&self, sent: Invoke, now: Timestamp) -> Result<NewJobRequest, Problem> {
+    fn job(&self, sent: Invoke, now: Timestamp) -> Result<NewJobRequest> {
         let capability = self.capability;
         let timeout_ms = sent.timing.timeout_ms;
         if timeout_ms == Some(0) {
-            let told = "timeout_ms is at least 1";
-            let error = FieldError::new("int_range", &["body", "timing", "timeout_ms"], told);
-            return Err(ProblemCode::InvalidRequest.because(told).at(error));
+            let loc = ["body", "timing", "timeout_ms"];
+            return Err(at(ProblemCode::InvalidRequest, "int_range", &loc, "timeout_ms is at least 1"));
         }
         let deadline_at = time(&["body", "deadline_at"], sent.deadline_at.as_deref())?;
         let (granted, limit) = capability.life(deadline_at, now)?;
@@ -241,7 +238,7 @@ impl Call<'_> {
         id: &RecordId,
         given: Option<&KeptKey>,
         causal_context: Option<Box<RawValue>>,
-    ) -> Result<Reply, Problem> {
+    ) -> Result<Reply> {
         let server = self.server;
         if let Some(within) = self.asked.wait {
             let record = wait::until(server, id, within, |job| job.state.name().is_terminal()).await?;
@@ -264,17 +261,16 @@ impl Call<'_> {
 }
 
 /// Refuses an input that does not fit what the executor takes. What is wrong is told by its place, not by its value.
-fn check_input(capability: &Capability, input: Option<&RawValue>) -> Result<(), Problem> {
+fn check_input(capability: &Capability, input: Option<&RawValue>) -> Result<()> {
     let Some(schema) = &capability.contract.parameters else { return Ok(()) };
     schema.check(input.map_or("null", RawValue::get).as_bytes()).map_err(|misfit| {
-        let told = format!("input: {misfit}");
-        let error = FieldError::new("schema", &["body", "input", &misfit.place], told.clone());
-        ProblemCode::InvalidRequest.because(told).at(error)
+        let loc = ["body", "input", &*misfit.place];
+        at(ProblemCode::InvalidRequest, "schema", &loc, format!("input: {misfit}"))
     })
 }
 
 /// 202, with the headers that say the same as the document.
-fn accepted(bytes: Vec<u8>, given: Given) -> Result<Reply, Problem> {
+fn accepted(bytes: Vec<u8>, given: Given) -> Result<Reply> {
     let document = check(Document::Operation, &bytes)?;
     Ok(Reply {
         retry_after_seconds: document["retry_after_seconds"].as_u64(),
@@ -295,12 +291,11 @@ fn handle_bytes(
     render(&face.accepted(capability, causal_context))
 }
 
-fn causal_context(sent: Option<&JsonObject>) -> Result<Option<Box<RawValue>>, Problem> {
+fn causal_context(sent: Option<&JsonObject>) -> Result<Option<Box<RawValue>>> {
     let Some(context) = sent else { return Ok(None) };
     if !is_causal_context(context.as_str()) {
         let told = "causal/context must be a causal-context.v1; see docs/schemas";
-        let error = FieldError::new("value_error", &["body", "causal/context"], told);
-        return Err(ProblemCode::InvalidRequest.because(told).at(error));
+        return Err(at_field("causal/context", "value_error", told));
     }
     Ok(RawValue::from_string(context.as_str().to_owned()).ok())
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::ProblemCode;
 use api::deferred::{DeferredDetail, DeferredEvent, DeferredList};
-use api::{FieldError, Problem, ProblemCode};
 use domain::job::{Job, JobStateName};
 use domain::operation::OperationStatus;
-use domain::{BodyName, Record, RecordId};
+use domain::{BodyName, Record};
 use futures::future::try_join_all;
 use serde_json::value::RawValue;
 use store::{JobFilter, JobQuery, Page, StoredFact, encode_fact, fact_kind};
@@ -22,11 +22,10 @@ use crate::clock_text::text;
 use crate::external::sensorium;
 use crate::facts::shown_place;
 use crate::jobs::{confine, cursor, cursor_text, job_of, page, visible_called};
-use crate::problem::{no_such_job, of_store};
-use crate::render::{RawObject, awaited};
+use crate::problem::{at, no_such_job, of_store};
+use crate::render::{RawObject, awaited, json_or_text};
 use crate::reply::{Given, Reply, render};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
 /// Lines of the ledger that a detail shows of one record: the first ones.
 const MAX_HISTORY: usize = 1_000;
@@ -41,16 +40,13 @@ pub(super) struct Shown {
 
 impl Shown {
     /// The job with the operation that it waits for, or the one that changed last.
-    pub(super) async fn of(server: &Server, record: Arc<Record>) -> Result<Self, Problem> {
+    pub(super) async fn of(server: &Server, record: Arc<Record>) -> Result<Self> {
         let job = job_of(&record);
         if job.attempts.is_empty() {
             return Ok(Self { record, operation: None });
         }
-        let store = server.store();
-        let operation = match awaited(store, job).await? {
-            None => {
-                store.operations_of(&job.id, 1).await.map_err(|error| of_store(&error))?.into_iter().next()
-            }
+        let operation = match awaited(server.store(), job).await? {
+            None => server.newest_operation(job).await?,
             awaited => awaited,
         };
         Ok(Self { record, operation })
@@ -75,11 +71,7 @@ pub(super) enum Purpose {
 }
 
 /// The job that the handle in the path names, if its caller sees it.
-pub(super) async fn named(
-    server: &Server,
-    asked: &RequestContext,
-    purpose: Purpose,
-) -> Result<Shown, Problem> {
+pub(super) async fn named(server: &Server, asked: &RequestContext, purpose: Purpose) -> Result<Shown> {
     let id = job_id_named(&asked.id);
     let visible = visible_called(server, asked, &id, &asked.id).await?;
     let visible = match purpose {
@@ -98,7 +90,7 @@ pub(crate) fn job_id_named(handle: &str) -> String {
     handle::job_id(handle).unwrap_or_default()
 }
 
-pub(crate) async fn read_status(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn read_status(server: &Server, asked: RequestContext) -> Result<Reply> {
     let shown = named(server, &asked, Purpose::Look).await?;
     status_response(server, &shown, asked.wait).await
 }
@@ -108,20 +100,14 @@ pub(super) async fn status_response(
     server: &Server,
     shown: &Shown,
     waited: Option<Duration>,
-) -> Result<Reply, Problem> {
+) -> Result<Reply> {
     let face = shown.face(server);
-    let result = match face.word() {
-        OperationStatus::Completed if handle::is_directive(shown.job()) => {
-            Some(sensorium::nested_result(server, shown.job()).await?)
-        }
-        OperationStatus::Completed => Some(result_of(server, shown.job()).await?),
-        OperationStatus::Pending
-        | OperationStatus::Running
-        | OperationStatus::Failed
-        | OperationStatus::TimedOut
-        | OperationStatus::Cancelled
-        | OperationStatus::Expired
-        | OperationStatus::Unknown => None,
+    let result = if face.word() != OperationStatus::Completed {
+        None
+    } else if handle::is_directive(shown.job()) {
+        Some(sensorium::nested_result(server, shown.job()).await?)
+    } else {
+        Some(result_of(server, shown.job()).await?)
     };
     let causal_context = causal_context_of(server, shown.job()).await?;
     let executor = shown.job().spec.executor.as_deref().unwrap_or_default();
@@ -137,12 +123,11 @@ pub(super) async fn status_response(
 }
 
 /// Where a job came from, if its caller said so and it fits.
-async fn causal_context_of(server: &Server, job: &Job) -> Result<Option<Box<RawValue>>, Problem> {
+async fn causal_context_of(server: &Server, job: &Job) -> Result<Option<Box<RawValue>>> {
     let Some(body) = job.bodies.iter().find(|body| body.name == BodyName::Provenance) else {
         return Ok(None);
     };
-    let bytes = server.store().body(&RecordId::from(job.id.clone()), *body).await;
-    let Some(bytes) = bytes.map_err(|error| of_store(&error))? else { return Ok(None) };
+    let Some(bytes) = server.body_of(job, *body).await? else { return Ok(None) };
     let text = String::from_utf8(bytes).unwrap_or_default();
     let context = RawObject::parse(&text).and_then(|whole| Some(whole.get("causal_context")?.to_owned()));
     // A report may have replaced it since.
@@ -150,18 +135,16 @@ async fn causal_context_of(server: &Server, job: &Job) -> Result<Option<Box<RawV
 }
 
 /// The result of a job as JSON; `null` if it has none, or has it no more.
-pub(crate) async fn result_of(server: &Server, job: &Job) -> Result<Box<RawValue>, Problem> {
+pub(crate) async fn result_of(server: &Server, job: &Job) -> Result<Box<RawValue>> {
     let bytes = match job.result.data {
-        Some(body) => server.store().body(&RecordId::from(job.id.clone()), body).await,
-        None => Ok(None),
+        Some(body) => server.body_of(job, body).await?,
+        None => None,
     };
-    let bytes = bytes.map_err(|error| of_store(&error))?;
-    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_else(|| "null".to_owned());
-    let raw = RawValue::from_string(text.clone()).or_else(|_| serde_json::value::to_raw_value(&text));
-    raw.map_err(|_| ProblemCode::Internal.because("the result cannot be shown"))
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(json_or_text(text.as_deref().unwrap_or("null")))
 }
 
-pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply> {
     let status = asked.parameter("status").map(|word| status_of(&word)).transpose()?;
     let (kind, owner) = (asked.parameter("kind"), asked.parameter("owner"));
     let external = asked.parameter("external_job_id");
@@ -195,14 +178,14 @@ pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply
     Ok(Reply::json(&DeferredList { operations, next_cursor: after.as_ref().map(cursor_text) }))
 }
 
-pub(crate) async fn read_detail(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn read_detail(server: &Server, asked: RequestContext) -> Result<Reply> {
     let shown = named(server, &asked, Purpose::Look).await?;
     let Some(operation) = shown.face(server).view(server.now()) else { return Err(no_such_job(&asked.id)) };
     let records = [Some(&shown.record), shown.operation.as_ref()];
     let mut facts = Vec::new();
     for record in records.into_iter().flatten() {
         let of_one = server.store().facts_of(&record.id(), 0, MAX_HISTORY).await;
-        facts.extend(of_one.map_err(|error| of_store(&error))?);
+        facts.extend(of_one.map_err(of_store)?);
     }
     facts.sort_by_key(|fact| fact.position);
     let history = facts.iter().map(|fact| event(server, &asked, fact)).collect();
@@ -220,12 +203,11 @@ fn event(server: &Server, asked: &RequestContext, fact: &StoredFact) -> Deferred
     }
 }
 
-fn status_of(word: &str) -> Result<OperationStatus, Problem> {
+fn status_of(word: &str) -> Result<OperationStatus> {
     OperationStatus::ALL.into_iter().find(|status| status.as_str() == word).ok_or_else(|| {
         let known: Vec<&str> = OperationStatus::ALL.iter().map(|status| status.as_str()).collect();
         let told = format!("status must be one of {}", known.join(", "));
-        let error = FieldError::new("literal_error", &["query", "status"], told.clone());
-        ProblemCode::InvalidRequest.because(told).at(error)
+        at(ProblemCode::InvalidRequest, "literal_error", &["query", "status"], told)
     })
 }
 

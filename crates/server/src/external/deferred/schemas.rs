@@ -2,23 +2,22 @@
 
 use std::sync::LazyLock;
 
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
 use jsonschema::Validator;
 use serde_json::Value;
 
-static OPERATION: LazyLock<Validator> =
-    LazyLock::new(|| compiled(include_str!("../../../../../docs/schemas/deferred-operation.v1.schema.json")));
-static STATUS: LazyLock<Validator> = LazyLock::new(|| {
-    compiled(include_str!("../../../../../docs/schemas/deferred-operation-status.v1.schema.json"))
-});
-static CAUSAL_CONTEXT: LazyLock<Validator> =
-    LazyLock::new(|| compiled(include_str!("../../../../../docs/schemas/causal-context.v1.schema.json")));
+use crate::Result;
 
-static DIRECTIVE_RESULT: LazyLock<Validator> = LazyLock::new(|| {
-    compiled(include_str!("../../../../../docs/schemas/sensorium-directive-result.v1.schema.json"))
-});
-static DIRECTIVE_OUTCOME: LazyLock<Validator> = LazyLock::new(|| {
-    compiled(include_str!("../../../../../docs/schemas/sensorium-directive-outcome.v1.schema.json"))
+/// By document, and of a causal context last.
+static VALIDATORS: LazyLock<[Validator; 5]> = LazyLock::new(|| {
+    [
+        include_str!("../../../../../docs/schemas/deferred-operation.v1.schema.json"),
+        include_str!("../../../../../docs/schemas/deferred-operation-status.v1.schema.json"),
+        include_str!("../../../../../docs/schemas/sensorium-directive-result.v1.schema.json"),
+        include_str!("../../../../../docs/schemas/sensorium-directive-outcome.v1.schema.json"),
+        include_str!("../../../../../docs/schemas/causal-context.v1.schema.json"),
+    ]
+    .map(compiled)
 });
 
 /// What may leave.
@@ -35,16 +34,10 @@ pub(crate) enum Document {
 }
 
 /// The document, if it fits its schema.
-pub(crate) fn check(document: Document, bytes: &[u8]) -> Result<Value, Problem> {
-    let validator = match document {
-        Document::Operation => &OPERATION,
-        Document::Status => &STATUS,
-        Document::DirectiveResult => &DIRECTIVE_RESULT,
-        Document::DirectiveOutcome => &DIRECTIVE_OUTCOME,
-    };
+pub(crate) fn check(document: Document, bytes: &[u8]) -> Result<Value> {
     let broken = || ProblemCode::Internal.because("the answer does not fit its schema; see the daemon's log");
     let value: Value = serde_json::from_slice(bytes).map_err(|_| broken())?;
-    if let Err(error) = validator.validate(&value) {
+    if let Err(error) = VALIDATORS[document as usize].validate(&value) {
         tracing::error!(?document, place = %error.instance_path(), "an answer does not fit its schema");
         return Err(broken());
     }
@@ -53,7 +46,7 @@ pub(crate) fn check(document: Document, bytes: &[u8]) -> Result<Value, Problem> 
 
 /// Whether a text is a `causal-context.v1`.
 pub(super) fn is_causal_context(text: &str) -> bool {
-    serde_json::from_str(text).is_ok_and(|value: Value| CAUSAL_CONTEXT.is_valid(&value))
+    serde_json::from_str(text).is_ok_and(|value: Value| VALIDATORS[4].is_valid(&value))
 }
 
 fn compiled(schema: &str) -> Validator {

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::ProblemCode;
 use api::deferred::{InvokeError, InvokeOutcome};
-use api::{Problem, ProblemCode};
-use domain::job::{ACTION_TIMEOUT, CallerWait, Job, JobCommand, JobState, JobStateName};
+use domain::job::{ACTION_TIMEOUT, CallerWait, Ended, Job, JobCommand, JobState, Phase};
 use domain::limit::{caller_wait, ended_by};
 use domain::limits::{MAX_NOTE_BYTES, cut};
 use domain::{Record, RecordId};
@@ -17,11 +17,10 @@ use serde_json::Value;
 use super::capability::Capability;
 use super::read::result_of;
 use crate::jobs::job_of;
-use crate::problem::{of_engine, of_store};
+use crate::problem::of_engine;
 use crate::render::limit;
-use crate::reply::Reply;
-use crate::server::Server;
 use crate::wait;
+use crate::{Reply, Result, Server};
 
 /// How long a caller may wait: what it asks for, within what the host grants.
 pub(super) fn within(capability: &Capability, timeout_ms: Option<u32>) -> Duration {
@@ -62,14 +61,14 @@ pub(super) async fn settle(
     id: &RecordId,
     within: Duration,
     actor: Arc<str>,
-) -> Result<Settled, Problem> {
+) -> Result<Settled> {
     let (server, id) = (server.clone(), id.clone());
     let waited = tokio::spawn(async move { settled(&server, &id, within, actor).await });
     waited.await.map_err(|_| ProblemCode::Internal.because("the wait has broken off"))?
 }
 
 /// The answer to whoever waited.
-pub(super) async fn outcome(server: &Server, settled: &Settled) -> Result<Reply, Problem> {
+pub(super) async fn outcome(server: &Server, settled: &Settled) -> Result<Reply> {
     let outcome = match settled {
         Settled::Ended(record) => ended(server, job_of(record)).await?,
         Settled::Stopped { record, code, message } => failed(job_of(record), code, message),
@@ -77,12 +76,7 @@ pub(super) async fn outcome(server: &Server, settled: &Settled) -> Result<Reply,
     Ok(Reply::json(&outcome))
 }
 
-async fn settled(
-    server: &Server,
-    id: &RecordId,
-    within: Duration,
-    actor: Arc<str>,
-) -> Result<Settled, Problem> {
+async fn settled(server: &Server, id: &RecordId, within: Duration, actor: Arc<str>) -> Result<Settled> {
     let enough =
         |job: &Job| job.state.name().is_terminal() || matches!(job.state, JobState::AwaitingExternal { .. });
     let record = wait::until(server, id, within, enough).await?;
@@ -101,14 +95,14 @@ async fn settled(
     Ok(Settled::Stopped { record, code, message })
 }
 
-async fn stop(server: &Server, id: &RecordId, reason: &str, actor: Arc<str>) -> Result<(), Problem> {
+async fn stop(server: &Server, id: &RecordId, reason: &str, actor: Arc<str>) -> Result<()> {
     let command = JobCommand::RequestCancel { by: None, reason: reason.to_owned() };
     let order = Order::new(id.clone(), command, actor);
     server.daemon.engine().execute(order).await.map_err(|error| of_engine(&error, id.as_str()))?;
     Ok(())
 }
 
-async fn ended(server: &Server, job: &Job) -> Result<InvokeOutcome, Problem> {
+async fn ended(server: &Server, job: &Job) -> Result<InvokeOutcome> {
     if matches!(job.state, JobState::Completed) {
         return Ok(InvokeOutcome {
             status: "completed".to_owned(),
@@ -134,19 +128,14 @@ async fn ended(server: &Server, job: &Job) -> Result<InvokeOutcome, Problem> {
 /// What failed and why, as a sentence, and the code after it.
 fn what_failed(job: &Job, message: Option<&str>, code: &str) -> String {
     let executor = job.spec.executor.as_deref().unwrap_or_default();
-    let what = match job.state.name() {
-        JobStateName::Cancelled => format!("the work of {executor:?} was cancelled"),
-        JobStateName::Expired => format!("the work of {executor:?} was not over by its deadline"),
-        JobStateName::Unavailable => format!("{executor:?} was lost while it worked"),
-        JobStateName::Queued
-        | JobStateName::Dispatching
-        | JobStateName::Delivered
-        | JobStateName::Running
-        | JobStateName::AwaitingInput
-        | JobStateName::AwaitingExternal
-        | JobStateName::Blocked
-        | JobStateName::Completed
-        | JobStateName::Failed => format!("{executor:?} failed"),
+    let what = match job.state.phase() {
+        Phase::Ended(Ended::Cancelled) => format!("the work of {executor:?} was cancelled"),
+        Phase::Ended(Ended::Expired) => format!("the work of {executor:?} was not over by its deadline"),
+        Phase::Ended(Ended::Unavailable { .. }) => format!("{executor:?} was lost while it worked"),
+        Phase::Queued { .. }
+        | Phase::Held(_)
+        | Phase::Waiting(_)
+        | Phase::Ended(Ended::Completed | Ended::Failed) => format!("{executor:?} failed"),
     };
     match message {
         Some(message) => format!("{what}: {message} ({code})"),
@@ -155,10 +144,9 @@ fn what_failed(job: &Job, message: Option<&str>, code: &str) -> String {
 }
 
 /// What the executor said of its failure, if it said it in words.
-async fn error_of(server: &Server, job: &Job) -> Result<Option<String>, Problem> {
+async fn error_of(server: &Server, job: &Job) -> Result<Option<String>> {
     let Some(body) = job.result.error else { return Ok(None) };
-    let bytes = server.store().body(&RecordId::from(job.id.clone()), body).await;
-    let bytes = bytes.map_err(|error| of_store(&error))?.unwrap_or_default();
+    let bytes = server.body_of(job, body).await?.unwrap_or_default();
     let error: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let words = error.as_str().or_else(|| error["message"].as_str()).or_else(|| error["error"].as_str());
     Ok(words.filter(|words| !words.is_empty()).map(|words| cut(words, MAX_NOTE_BYTES).to_owned()))

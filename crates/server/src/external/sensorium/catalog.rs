@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use api::deferred::Mode;
 use api::sensorium::{Action, ActionCatalog};
-use domain::Timestamp;
 use engine::InputSchema;
 
 use super::directive::Rejection;
 use crate::external::deferred::Capability;
-use crate::reply::Reply;
-use crate::server::Server;
+use crate::{Reply, Server};
 
 /// The executor behind an action, and what its parameters must be.
 pub(super) fn action(
@@ -46,13 +44,9 @@ pub(super) fn list(server: &Server, circle: Option<&str>) -> Reply {
             execution_mode_support: capability.modes.support.as_str().to_owned(),
             max_timeout_ms: capability.policy.invoke_timeout_ms,
             retry_after_seconds: capability.retry_after_seconds(),
-            max_ttl_seconds: seconds_until(capability.expires_at(None, now).unwrap_or(now), now),
+            max_ttl_seconds: capability.life(None, now).map_or(0, |(end, _)| end.seconds_since(now)),
             parameters_schema: schema.text().clone(),
         })
     };
     Reply::json(&ActionCatalog { actions: executors.names().filter_map(entry).collect() })
-}
-
-fn seconds_until(end: Timestamp, now: Timestamp) -> u64 {
-    u64::try_from(end.micros().saturating_sub(now.micros()) / 1_000_000).unwrap_or_default()
 }

@@ -4,9 +4,9 @@
 
 use std::sync::LazyLock;
 
+use api::ProblemCode;
 use api::deferred::Mode;
 use api::sensorium::Directive;
-use api::{FieldError, Problem, ProblemCode};
 use domain::JobId;
 use engine::InputSchema;
 use executors::Schema;
@@ -17,8 +17,8 @@ use super::catalog;
 use crate::external::deferred::{Capability, DIRECTIVE_KIND, job_id_under};
 use crate::jobs::{key_of, time};
 use crate::keyed::Keyed;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::problem::at;
+use crate::{RequestContext, Result, Server};
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     let text = include_str!("../../../../../docs/schemas/sensorium-directive.v1.schema.json");
@@ -44,12 +44,11 @@ impl Rejection {
 /// The code of a directive whose work has another name already.
 pub(super) const CONFLICT: &str = "idempotency-conflict";
 
-pub(super) fn read(asked: &RequestContext) -> Result<Directive, Problem> {
+pub(super) fn read(asked: &RequestContext) -> Result<Directive> {
     let body = asked.body.as_deref().unwrap_or_default();
     SCHEMA.check(body.as_bytes()).map_err(|misfit| {
         let told = format!("no sensorium-directive.v1: {misfit}");
-        let error = FieldError::new("schema", &["body", &misfit.place], told.clone());
-        ProblemCode::InvalidRequest.because(told).at(error)
+        at(ProblemCode::InvalidRequest, "schema", &["body", &misfit.place], told)
     })?;
     let directive: Directive = asked.read()?;
     time(&["body", "deadline_at"], directive.deadline_at.as_deref())?;
@@ -69,7 +68,7 @@ pub(super) fn admit(
         .map_err(|misfit| Rejection::new("parameters-schema-invalid", format!("parameters: {misfit}")))?;
     let deadline_at = time(&[], directive.deadline_at.as_deref()).unwrap_or_default();
     capability
-        .expires_at(deadline_at, server.now())
+        .life(deadline_at, server.now())
         .map_err(|problem| Rejection::new("deadline-elapsed", problem.detail.into_string()))?;
     Ok(capability)
 }
@@ -93,7 +92,7 @@ pub(super) enum Known {
 }
 
 impl Names {
-    pub(super) fn of(asked: &RequestContext, directive: &Directive) -> Result<Self, Problem> {
+    pub(super) fn of(asked: &RequestContext, directive: &Directive) -> Result<Self> {
         let work = key_of(asked.key.as_deref(), directive.idempotency_key.as_deref())?;
         let (issuer, action) = (&directive.issuer, &directive.action_id);
         let own = digest(&json!(["directive", issuer, directive.directive_id]));
@@ -109,7 +108,7 @@ impl Names {
     }
 
     /// A directive that says something else than before is a conflict, and has its record already.
-    pub(super) async fn known(&self, server: &Server) -> Result<Known, Problem> {
+    pub(super) async fn known(&self, server: &Server) -> Result<Known> {
         if let Some(kept) = self.own.kept(server.store()).await? {
             return Ok(Known::Before(kept));
         }

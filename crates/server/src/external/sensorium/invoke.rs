@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use api::Problem;
 use api::deferred::{Invoke, Mode};
 use api::sensorium::Directive;
 use domain::job::{
@@ -23,10 +22,9 @@ use crate::http::slots::Slot;
 use crate::jobs::{job_of, own_job};
 use crate::problem::of_engine;
 use crate::reply::{Given, Outcome, Reply, render};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
-pub(super) async fn invoke(server: &Arc<Server>, mut asked: RequestContext) -> Result<Reply, Problem> {
+pub(super) async fn invoke(server: &Arc<Server>, mut asked: RequestContext) -> Result<Reply> {
     let slot = asked.slot.take();
     let directive = directive::read(&asked)?;
     let names = Names::of(&asked, &directive)?;
@@ -53,7 +51,7 @@ async fn carry_out(
     names: Names,
     capability: &Capability,
     slot: Option<Slot>,
-) -> Result<Reply, Problem> {
+) -> Result<Reply> {
     let kind = match directive.timing.mode {
         Mode::Async => DIRECTIVE_ASYNC,
         Mode::Sync => DIRECTIVE_SYNC,
@@ -89,7 +87,7 @@ async fn reject(
     directive: &Directive,
     names: &Names,
     rejection: Rejection,
-) -> Result<Reply, Problem> {
+) -> Result<Reply> {
     let spec = JobSpec {
         correlation_id: directive.correlation_id.clone(),
         tags: outcome::tags(directive, Some(rejection.code)),
@@ -130,12 +128,12 @@ async fn reject(
     }
 }
 
-fn rejected_before(kept: &KeptKey) -> Result<Reply, Problem> {
+fn rejected_before(kept: &KeptKey) -> Result<Reply> {
     rejected(kept.answer.to_vec(), Given::Before)
 }
 
 /// The document counts; the status is only a hint.
-fn rejected(bytes: Vec<u8>, given: Given) -> Result<Reply, Problem> {
+fn rejected(bytes: Vec<u8>, given: Given) -> Result<Reply> {
     let document = check(Document::DirectiveResult, &bytes)?;
     let conflict = document["diagnostics"][0]["code"] == CONFLICT;
     let outcome = if conflict { Outcome::Conflict } else { Outcome::Invalid };

@@ -3,10 +3,10 @@
 //! Both are read from the part of a job that never changes and from where it is now: nothing else is kept, and a purge takes nothing
 //! of it. A rejected directive stays rejected, whatever is done with its job.
 
+use api::ProblemCode;
 use api::sensorium::{
     AuditStore, Directive, DirectiveDiagnostic, DirectiveOutcome, DirectiveResult, Issuer, PolicyDecision,
 };
-use api::{Problem, ProblemCode};
 use domain::job::{ACTION_TIMEOUT, Ended, Job, Phase};
 use serde_json::value::RawValue;
 
@@ -18,8 +18,7 @@ use crate::external::deferred::{
 use crate::jobs::{job_of, visible_job};
 use crate::problem::no_such_job;
 use crate::reply::{Given, Reply, render};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
 const RESULT_SCHEMA: &str = "sensorium-directive-result.v1";
 /// How the tags begin by which a job knows its directive.
@@ -40,22 +39,14 @@ enum Status {
 }
 
 impl Status {
-    const fn as_str(self) -> &'static str {
+    /// What it is called, and what was decided.
+    const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Admitted => "admitted",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed_out",
-            Self::Rejected => "rejected",
-        }
-    }
-
-    const fn decision(self) -> &'static str {
-        match self {
-            Self::Admitted | Self::Completed => "admit",
-            Self::Failed => "fail",
-            Self::TimedOut => "timeout",
-            Self::Rejected => "reject",
+            Self::Admitted => ("admitted", "admit"),
+            Self::Completed => ("completed", "admit"),
+            Self::Failed => ("failed", "fail"),
+            Self::TimedOut => ("timed_out", "timeout"),
+            Self::Rejected => ("rejected", "reject"),
         }
     }
 
@@ -103,7 +94,7 @@ pub(super) fn rejected(job: &Job, rejection: &Rejection) -> DirectiveResult {
 }
 
 /// The answer to whoever waited.
-pub(super) async fn waited(server: &Server, settled: &Settled) -> Result<Reply, Problem> {
+pub(super) async fn waited(server: &Server, settled: &Settled) -> Result<Reply> {
     let result = match settled {
         Settled::Ended(record) => ended(server, job_of(record)).await?,
         Settled::Stopped { record, code, message } => {
@@ -117,14 +108,14 @@ pub(super) async fn waited(server: &Server, settled: &Settled) -> Result<Reply, 
 }
 
 /// The same as the result of a deferred operation that is completed.
-pub(crate) async fn nested_result(server: &Server, job: &Job) -> Result<Box<RawValue>, Problem> {
+pub(crate) async fn nested_result(server: &Server, job: &Job) -> Result<Box<RawValue>> {
     let bytes = render(&ended(server, job).await?);
     check(Document::DirectiveResult, &bytes)?;
     let text = String::from_utf8(bytes).unwrap_or_default();
     RawValue::from_string(text).map_err(|_| ProblemCode::Internal.because("the result cannot be shown"))
 }
 
-async fn ended(server: &Server, job: &Job) -> Result<DirectiveResult, Problem> {
+async fn ended(server: &Server, job: &Job) -> Result<DirectiveResult> {
     let status = Status::of(job);
     if status == Status::Completed {
         let data = result_of(server, job).await?;
@@ -144,7 +135,7 @@ fn result(
         schema: RESULT_SCHEMA.to_owned(),
         schema_version: 1,
         directive_id: job.spec.source_id.clone().unwrap_or_default(),
-        status: status.as_str().to_owned(),
+        status: status.words().0.to_owned(),
         outcome_id: job.id.as_str().to_owned(),
         observation_ids: Vec::new(),
         result,
@@ -166,7 +157,7 @@ fn diagnostic(code: &str, message: &str) -> DirectiveDiagnostic {
 }
 
 /// The outcome record of a directive.
-pub(crate) async fn read_outcome(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn read_outcome(server: &Server, asked: RequestContext) -> Result<Reply> {
     let visible = visible_job(server, &asked).await?;
     if !is_directive(visible.job()) {
         return Err(no_such_job(&asked.id));
@@ -191,7 +182,7 @@ fn outcome(job: &Job) -> DirectiveOutcome {
         schema_version: 1,
         outcome_id: job.id.as_str().to_owned(),
         directive_id: job.spec.source_id.clone().unwrap_or_default(),
-        status: status.as_str().to_owned(),
+        status: status.words().0.to_owned(),
         recorded_at: text(completed_at.unwrap_or(job.created_at)),
         action_id: tag(job, ACTION).map(owned).unwrap_or_default(),
         issuer: Issuer {
@@ -203,7 +194,7 @@ fn outcome(job: &Job) -> DirectiveOutcome {
         completed_at: completed_at.map(text),
         duration_ms: lasted.and_then(|micros| u64::try_from(micros / 1_000).ok()),
         decision: PolicyDecision {
-            decision: status.decision().to_owned(),
+            decision: status.words().1.to_owned(),
             reason: reason.map(owned),
             retryable: status != Status::Completed && status != Status::Rejected,
         },

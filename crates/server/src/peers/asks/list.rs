@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use api::{AskAnswer, AskList, FieldError, Problem, ProblemCode, Role};
+use api::{AskAnswer, AskList, Problem, ProblemCode, Role};
 use domain::JobId;
 use domain::ask::{Ask, MAX_ASKS_LISTED};
 use domain::peer::PeerKey;
@@ -11,29 +11,26 @@ use engine::AskTopic;
 use store::{AskQuery, Direction};
 
 use super::{sees, shown, visible};
-use crate::access::authenticate::Principal;
-use crate::access::authorise;
+use crate::access::{Principal, authorise};
 use crate::jobs::visible_named;
 use crate::peers::{check_speaks_for, waits};
-use crate::problem::of_store;
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
-use crate::wait::MAX_WAIT_SECONDS;
+use crate::problem::{at, of_store};
+use crate::wait::{MAX_WAIT_SECONDS, Patience};
+use crate::{Reply, RequestContext, Result, Server};
 
-pub(crate) async fn read(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
-    let ask = visible(server, &asked).await?;
+pub(crate) async fn read(server: &Server, asked: RequestContext) -> Result<Reply> {
+    let ask = visible(server, &asked, &asked.id).await?;
     Ok(Reply::json(&AskAnswer { ask: shown(ask, server.now()) }))
 }
 
 /// The asks about a job, open or not.
-pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply> {
     let Some(job) = asked.parameter("job_id") else {
         return Err(invalid("job_id", "name the job whose asks are meant; see also /asks/pending"));
     };
     let visible = visible_named(server, &asked, &job).await?;
     let query = AskQuery::OfJob { job_id: JobId::new(visible.id().as_str()), limit: MAX_ASKS_LISTED };
-    let found = server.store().asks(query).await.map_err(|error| of_store(&error))?;
+    let found = server.store().asks(query).await.map_err(of_store)?;
     let mut asks = Vec::with_capacity(found.len());
     for ask in found {
         if sees(server, &asked.principal, &ask).await? {
@@ -44,7 +41,7 @@ pub(crate) async fn list(server: &Server, asked: RequestContext) -> Result<Reply
 }
 
 /// What a peer is asked, or has asked, and is still open. Whoever waits for it is there.
-pub(crate) async fn pending(server: &Server, mut asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn pending(server: &Server, mut asked: RequestContext) -> Result<Reply> {
     let slot = asked.slot.take();
     let principal = &asked.principal;
     let named = asked.parameter("peer_id").map(Cow::into_owned).or_else(|| principal.peer_id.clone());
@@ -69,15 +66,8 @@ pub(crate) async fn pending(server: &Server, mut asked: RequestContext) -> Resul
     let mut asks = open(server, principal, &peer, circle.as_deref(), directions).await?;
     if let (true, Some(within), Ok(_place)) = (asks.is_empty(), within, server.slots.wait()) {
         drop(slot);
-        let mut closing = server.closing.subscribe();
-        let over = tokio::time::sleep(within);
-        tokio::pin!(over);
-        while asks.is_empty() {
-            tokio::select! {
-                () = watch.changed() => {}
-                () = &mut over => break,
-                _ = closing.wait_for(|closing| *closing) => break,
-            }
+        let mut patience = Patience::new(server, within);
+        while asks.is_empty() && patience.wait_for(watch.changed()).await.is_some() {
             asks = open(server, principal, &peer, circle.as_deref(), directions).await?;
         }
         server.check_still_admits(principal).await?;
@@ -93,7 +83,7 @@ async fn open(
     peer: &str,
     circle: Option<&str>,
     directions: &[Direction],
-) -> Result<Vec<Ask>, Problem> {
+) -> Result<Vec<Ask>> {
     let mut asks: Vec<Ask> = Vec::new();
     for direction in directions {
         let query = AskQuery::Open {
@@ -103,7 +93,7 @@ async fn open(
             now: server.now(),
             limit: MAX_ASKS_LISTED,
         };
-        for ask in server.store().asks(query).await.map_err(|error| of_store(&error))? {
+        for ask in server.store().asks(query).await.map_err(of_store)? {
             if sees(server, principal, &ask).await? {
                 asks.push(ask);
             }
@@ -116,7 +106,7 @@ async fn open(
     Ok(asks)
 }
 
-fn wait_of(asked: &RequestContext) -> Result<Option<Duration>, Problem> {
+fn wait_of(asked: &RequestContext) -> Result<Option<Duration>> {
     let Some(text) = asked.value("wait_seconds") else { return Ok(None) };
     match text.parse::<u64>() {
         Ok(0) => Ok(None),
@@ -126,5 +116,5 @@ fn wait_of(asked: &RequestContext) -> Result<Option<Duration>, Problem> {
 }
 
 fn invalid(field: &'static str, told: &str) -> Problem {
-    ProblemCode::InvalidRequest.because(told).at(FieldError::new("value_error", &["query", field], told))
+    at(ProblemCode::InvalidRequest, "value_error", &["query", field], told)
 }

@@ -1,58 +1,54 @@
 //! `GET /job/{id}`: a job as Ductile shows it, and with it what Ductile leaves out: the error and the attempt. A run is shown alike.
 
-use api::Problem;
 use api::ductile::DuctileJob;
+use domain::BodyName;
 use domain::job::Job;
 use domain::run::{Run, StepEnd};
-use domain::{BodyName, RecordId};
 use executors::plugin::PluginInput;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::status;
-use super::tree::{Family, family};
+use super::tree::family;
 use crate::clock_text::text;
-use crate::problem::of_store;
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::jobs::job_of;
+use crate::render::json_or_text;
+use crate::{Reply, RequestContext, Result, Server};
 
-pub(crate) async fn read_job(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
-    let shown = match family(server, &asked).await? {
-        Family::Run(run) => shown_run(&run),
-        Family::Job(job) => shown(server, &job).await?,
+pub(crate) async fn read_job(server: &Server, asked: RequestContext) -> Result<Reply> {
+    let record = family(server, &asked).await?;
+    let shown = match record.as_run() {
+        Some(run) => shown_run(run),
+        None => shown(server, job_of(&record)).await?,
     };
     Ok(Reply::json(&shown))
 }
 
 /// A job in Ductile's words.
-pub(super) async fn shown(server: &Server, job: &Job) -> Result<DuctileJob, Problem> {
-    let id = RecordId::from(job.id.clone());
-    let read = async |body| server.store().body(&id, body).await.map_err(|error| of_store(&error));
+pub(super) async fn shown(server: &Server, job: &Job) -> Result<DuctileJob> {
     let result = match job.result.data {
-        Some(data) => read(data).await?.and_then(json),
+        Some(data) => server.body_of(job, data).await?.and_then(json),
         None => None,
     };
     let input = match job.bodies.iter().find(|body| body.name == BodyName::Input) {
-        Some(input) => read(*input).await?,
+        Some(input) => server.body_of(job, *input).await?,
         None => None,
     };
     let told = match job.result.error {
-        Some(error) => read(error).await?.as_deref().and_then(message),
+        Some(error) => server.body_of(job, error).await?.as_deref().and_then(message),
         None => None,
     };
     Ok(DuctileJob {
         job_id: job.id.as_str().to_owned(),
-        parent_job_id: None,
         status: status::of_job(job).to_owned(),
         plugin: job.spec.executor.clone().unwrap_or_default(),
         command: command(job, input.as_deref()),
         attempt: job.attempt_count,
         result,
         error: told.or_else(|| job.state_reason.clone()).filter(|_| status::of_job(job) != "succeeded"),
-        last_error: None,
         started_at: job.attempts.first().map(|attempt| text(attempt.started_at)),
         completed_at: job.completed_at.map(text),
+        ..DuctileJob::default()
     })
 }
 
@@ -64,16 +60,14 @@ fn shown_run(run: &Run) -> DuctileJob {
     let status = status::of_run(run);
     DuctileJob {
         job_id: run.id.as_str().to_owned(),
-        parent_job_id: None,
         status: status.to_owned(),
         plugin: "pipeline".to_owned(),
         command: run.begun.pipeline.clone(),
         attempt: 1,
-        result: None,
         error: run.condemned.clone().or(failed).filter(|_| status == "failed"),
-        last_error: None,
         started_at: Some(text(run.started_at)),
         completed_at: run.ended_at.map(text),
+        ..DuctileJob::default()
     }
 }
 
@@ -86,8 +80,7 @@ fn command(job: &Job, input: Option<&[u8]>) -> String {
 }
 
 fn json(bytes: Vec<u8>) -> Option<Box<RawValue>> {
-    let text = String::from_utf8(bytes).ok()?;
-    RawValue::from_string(text.clone()).or_else(|_| serde_json::value::to_raw_value(&text)).ok()
+    Some(json_or_text(&String::from_utf8(bytes).ok()?))
 }
 
 /// What an error says to people.

@@ -3,31 +3,29 @@
 //! Whether there is a place to wait is settled before anything is written.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use api::ductile::DuctileTriggered;
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
+use api::ductile::{DuctileJob, DuctileLate, DuctileOutcome, DuctileTriggered};
 use config_file::hint;
-use domain::event::{NewEvent, Origin};
-use domain::run::{Readiness, RunCommand};
-use domain::{BodyName, Command, EventId, RunId};
+use domain::run::{Readiness, Run, RunCommand, RunState};
+use domain::{Command, Record, RecordId, RunId};
 use engine::{EngineError, Order};
-use pipelines::{Mode, Pipeline};
-use pipelines::{event_id_of_key, run_id_of};
-use store::body_ref;
+use pipelines::{Mode, Pipeline, run_id_of};
 
-use super::payload::payload_of;
-use super::waited;
-use crate::access::authorise;
+use super::plugin::payload_of;
+use super::status;
+use super::tree::tree;
 use crate::keyed::Keyed;
-use crate::problem::of_engine;
+use crate::problem::{echoed, of_engine};
 use crate::reply::{Given, Reply, render};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::routing::events::new_id;
+use crate::routing::pipelines::asked_for;
+use crate::routing::runs::run_of;
+use crate::wait::{MAX_WAIT_SECONDS, until_record};
+use crate::{RequestContext, Result, Server};
 
-pub(crate) async fn trigger_pipeline(
-    server: &Arc<Server>,
-    mut asked: RequestContext,
-) -> Result<Reply, Problem> {
+pub(crate) async fn trigger_pipeline(server: &Arc<Server>, mut asked: RequestContext) -> Result<Reply> {
     let slot = asked.slot.take();
     let pipeline = named(server, &asked.id)?;
     let is_waited_for =
@@ -39,17 +37,17 @@ pub(crate) async fn trigger_pipeline(
     };
     // The place of the request is free while it waits.
     drop(slot);
-    let answered = waited::outcome(server, triggered, &pipeline).await;
+    let answered = outcome(server, triggered, &pipeline).await;
     drop(place);
     answered
 }
 
-fn named(server: &Server, name: &str) -> Result<Arc<Pipeline>, Problem> {
+fn named(server: &Server, name: &str) -> Result<Arc<Pipeline>> {
     let routes = server.pipelines.routes();
     routes.find(name).cloned().ok_or_else(|| {
         let known: Vec<&str> = routes.names().collect();
-        let echoed: String = name.chars().take(128).collect();
-        ProblemCode::NotFound.because(format!("no pipeline is named {echoed:?}{}", hint(name, &known)))
+        let near = hint(name, &known);
+        ProblemCode::NotFound.because(format!("no pipeline is named {:?}{near}", echoed(name)))
     })
 }
 
@@ -58,23 +56,17 @@ async fn start(
     server: &Server,
     asked: &RequestContext,
     pipeline: &Pipeline,
-) -> Result<(DuctileTriggered, Given), Problem> {
+) -> Result<(DuctileTriggered, Given)> {
     let payload = payload_of(asked)?.get().as_bytes().to_vec();
-    let keyed = asked.key.clone().map(|key| {
-        let body = asked.body.as_deref().unwrap_or_default();
-        Keyed::new(&asked.principal, asked.operation.name, key, &asked.id, body)
-    });
+    let keyed = Keyed::of(asked, &asked.id);
     if let Some(keyed) = &keyed
         && let Some(kept) = keyed.kept(server.store()).await?
     {
         return earlier(&kept.answer);
     }
-    let new = new_event(asked, pipeline, &payload)?;
+    let new = asked_for(asked, pipeline, None, &payload)?;
     let (engine, actor) = (server.daemon.engine(), asked.principal.actor.clone());
-    let id = match &asked.key {
-        Some(key) => event_id_of_key(&asked.principal.token_id, asked.operation.name, key),
-        None => EventId::new(format!("event-{:032x}", engine.ids().next())),
-    };
+    let id = new_id(server, asked);
     let run_id = run_id_of(&id, &pipeline.name);
     let router = &server.pipelines;
     let order = router.starting(engine.store(), &id, new, payload, actor, server.now()).await;
@@ -103,32 +95,60 @@ async fn start(
     }
 }
 
-fn earlier(answer: &[u8]) -> Result<(DuctileTriggered, Given), Problem> {
+fn earlier(answer: &[u8]) -> Result<(DuctileTriggered, Given)> {
     let told = "what was answered before cannot be read";
     let triggered = serde_json::from_slice(answer).map_err(|_| ProblemCode::Internal.because(told))?;
     Ok((triggered, Given::Before))
 }
 
-fn new_event(asked: &RequestContext, pipeline: &Pipeline, payload: &[u8]) -> Result<NewEvent, Problem> {
-    let kind = pipeline.trigger.kind();
-    let by = Some(asked.principal.actor.to_string());
-    let origin = Origin::Asked { pipeline: pipeline.name.clone(), by };
-    let circle = authorise::circle_of_new(&asked.principal, None)?;
-    Ok(NewEvent { circle, ..NewEvent::new(kind, body_ref(BodyName::Payload, payload), origin) })
-}
-
 /// The job that the run begins with; the run itself if there is none, because a condition does not hold or a template fails.
 fn first_job(order: &Order, run_id: &RunId) -> String {
     let prepared = order.also.iter().filter_map(|consequence| {
-        if let Command::Run(RunCommand::Advance(prepared)) = &consequence.command {
-            Some(prepared)
-        } else {
-            None
+        let Command::Run(RunCommand::Advance(prepared)) = &consequence.command else { return None };
+        Some(prepared)
+    });
+    let mut job_ids = prepared.flatten().filter_map(|prepared| {
+        let Readiness::Job { job_id, .. } = &prepared.readiness else { return None };
+        Some(job_id.as_str())
+    });
+    job_ids.next().unwrap_or(run_id.as_str()).to_owned()
+}
+
+/// What came of it within the longest wait of the server, or that it goes on.
+async fn outcome(server: &Server, triggered: DuctileTriggered, pipeline: &Pipeline) -> Result<Reply> {
+    let gone = || ProblemCode::NotFound.because("the run is not kept any more");
+    let run_id = triggered.run_id.ok_or_else(gone)?;
+    let id = RecordId::parse(&run_id).map_err(|_| gone())?;
+    let within = Duration::from_secs(pipeline.timeout_seconds.min(MAX_WAIT_SECONDS));
+    let is_over = |record: &Record| run_of(record).end.is_some();
+    let record = until_record(server, &id, within, is_over).await?.ok_or_else(gone)?;
+    let run = run_of(&record);
+    if run.end.is_none() {
+        let message = format!("the pipeline goes on; ask GET /job/{run_id} for its end");
+        let job_id = triggered.job_id;
+        let late =
+            DuctileLate { job_id, run_id, status: "running".to_owned(), timeout_exceeded: true, message };
+        return Ok(Reply::json(&late).accepted());
+    }
+    let tree = tree(server, run).await?;
+    let took = run.ended_at.unwrap_or(run.updated_at).micros() - run.started_at.micros();
+    Ok(Reply::json(&DuctileOutcome {
+        job_id: triggered.job_id,
+        run_id,
+        status: ended_as(run, &tree).to_owned(),
+        duration_ms: u64::try_from(took / 1_000).unwrap_or_default(),
+        result: tree.iter().rev().find_map(|job| job.result.clone()),
+        tree,
+    }))
+}
+
+/// The word of the last job that came to nothing, if the run did.
+fn ended_as<'t>(run: &Run, tree: &'t [DuctileJob]) -> &'t str {
+    let unwell = tree.iter().rev().map(|job| job.status.as_str()).find(|status| *status != "succeeded");
+    match run.state() {
+        RunState::Failed => unwell.unwrap_or("failed"),
+        RunState::Running | RunState::Cancelling | RunState::Completed | RunState::Cancelled => {
+            status::of_run(run)
         }
-    });
-    let job_ids = prepared.flatten().filter_map(|prepared| match &prepared.readiness {
-        Readiness::Job { job_id, .. } => Some(job_id.as_str()),
-        Readiness::Enter | Readiness::Skip | Readiness::Fail { .. } => None,
-    });
-    job_ids.into_iter().next().unwrap_or(run_id.as_str()).to_owned()
+    }
 }

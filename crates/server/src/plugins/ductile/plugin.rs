@@ -1,31 +1,35 @@
-//! `POST /plugin/{plugin}/{command}` asks a plugin; `GET /plugins` and `GET /plugin/{plugin}` say which there are and what they take.
+//! `POST /plugin/{plugin}/{command}` asks a plugin, and `/breaker/reset` lets it be started again; `GET /plugins` and `GET /plugin/{plugin}`
+//! say which there are and what they take.
 
 use std::sync::Arc;
 
-use api::ductile::{DuctileTriggered, PluginCommand, PluginDetail, PluginList, PluginSummary};
-use api::{Problem, ProblemCode};
+use api::ProblemCode;
+use api::ductile::{
+    DuctileTrigger, DuctileTriggered, PluginBreaker, PluginCommand, PluginDetail, PluginList, PluginReset,
+    PluginSummary,
+};
+use domain::breaker::BreakerState;
 use domain::job::JobSpec;
-use domain::{BodyName, RetryPolicy};
+use domain::{BodyName, RetryPolicy, Timestamp};
 use engine::accept::NewJobRequest;
 use engine::hint;
 use executors::plugin::{Plugin, PluginEvent, PluginInput};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::breaker;
-use super::payload::payload_of;
 use crate::access::authorise;
+use crate::clock_text::text;
 use crate::keyed::{self, Keyed};
-use crate::problem::at_field;
+use crate::problem::{at_field, echoed};
 use crate::reply::{Given, Reply, render};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
 /// The command that is given an event.
 const HANDLE: &str = "handle";
 /// The type of the event that a caller makes by asking for `handle`.
 const TRIGGERED: &str = "api.trigger";
 
-pub(crate) async fn trigger_plugin(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn trigger_plugin(server: &Server, asked: RequestContext) -> Result<Reply> {
     let circle = authorise::circle_of_new(&asked.principal, None)?;
     let plugin = plugin_named(server, circle.as_deref(), &asked.id)
         .map_err(|told| at_field("plugin", "value_error", told))?;
@@ -35,11 +39,7 @@ pub(crate) async fn trigger_plugin(server: &Server, asked: RequestContext) -> Re
         return Err(at_field("command", "value_error", told));
     }
     let input = input(&asked)?;
-    let keyed = asked.key.clone().map(|key| {
-        let named = format!("{}/{}", asked.id, asked.name);
-        let body = asked.body.as_deref().unwrap_or_default();
-        Keyed::new(&asked.principal, asked.operation.name, key, &named, body)
-    });
+    let keyed = Keyed::of(&asked, &format!("{}/{}", asked.id, asked.name));
     let spec = JobSpec {
         title: format!("{} {}", asked.id, asked.name),
         created_by_peer_id: asked.principal.peer_id.clone(),
@@ -70,14 +70,13 @@ pub(crate) fn list_plugins(server: &Server, asked: &RequestContext) -> Reply {
         version: plugin.manifest.version.clone(),
         description: plugin.manifest.description.clone(),
         commands: plugin.manifest.commands.iter().map(|command| command.name.clone()).collect(),
-        breaker: breaker::shown(plugin, server.now()),
+        breaker: shown_breaker(plugin, server.now()),
     });
     Reply::json(&PluginList { plugins: plugins.collect() })
 }
 
-pub(crate) fn read_plugin(server: &Server, asked: &RequestContext) -> Result<Reply, Problem> {
-    let plugin = plugin_named(server, asked.principal.circle.as_deref(), &asked.id)
-        .map_err(|told| ProblemCode::NotFound.because(told))?;
+pub(crate) fn read_plugin(server: &Server, asked: &RequestContext) -> Result<Reply> {
+    let plugin = plugin_in_path(server, asked)?;
     let commands = plugin.manifest.commands.iter().map(|command| PluginCommand {
         name: command.name.clone(),
         effect: command.effect.as_str().to_owned(),
@@ -90,8 +89,31 @@ pub(crate) fn read_plugin(server: &Server, asked: &RequestContext) -> Result<Rep
         version: plugin.manifest.version.clone(),
         description: plugin.manifest.description.clone(),
         commands: commands.collect(),
-        breaker: breaker::shown(plugin, server.now()),
+        breaker: shown_breaker(plugin, server.now()),
     }))
+}
+
+/// A plugin that is left alone because its jobs failed may be started again, on this node. The jobs that wait for it are looked at, at once.
+pub(crate) fn reset_breaker(server: &Server, asked: &RequestContext) -> Result<Reply> {
+    let plugin = plugin_in_path(server, asked)?;
+    let (now, name, actor) = (server.now(), &plugin.name, &*asked.principal.actor);
+    let before = plugin.breaker(now).as_str();
+    plugin.reset_breaker();
+    server.daemon.attempts().look_at_lane(&plugin.lane());
+    tracing::info!(target: "audit", actor, plugin = name, before, "breaker reset");
+    Ok(Reply::json(&PluginReset { plugin: name.clone(), breaker: shown_breaker(plugin, now) }))
+}
+
+/// The breaker of a plugin as it is shown.
+fn shown_breaker(plugin: &Plugin, now: Timestamp) -> PluginBreaker {
+    let state = plugin.breaker(now);
+    let threshold = Some(plugin.settings.breaker.threshold).filter(|threshold| *threshold > 0);
+    let (failures, open_until) = match state {
+        BreakerState::Closed { failures } => (Some(failures), None),
+        BreakerState::Open { until } => (None, Some(text(until))),
+        BreakerState::Off | BreakerState::HalfOpen => (None, None),
+    };
+    PluginBreaker { state: state.as_str().to_owned(), failures, threshold, open_until }
 }
 
 /// The plugins that jobs may name: one whose secrets cannot be read is no executor.
@@ -104,14 +126,20 @@ pub(super) fn usable<'s>(
     server.plugins.list().filter(move |plugin| plugin.is_enabled() && is_usable(&plugin.name))
 }
 
-pub(super) fn plugin_named<'s>(
+/// The plugin that the path names, for who asks.
+pub(super) fn plugin_in_path<'s>(server: &'s Server, asked: &'s RequestContext) -> Result<&'s Arc<Plugin>> {
+    let plugin = plugin_named(server, asked.principal.circle.as_deref(), &asked.id);
+    plugin.map_err(|told| ProblemCode::NotFound.because(told))
+}
+
+fn plugin_named<'s>(
     server: &'s Server,
     circle: Option<&'s str>,
     name: &str,
 ) -> Result<&'s Arc<Plugin>, String> {
     usable(server, circle).find(|plugin| plugin.name == name).ok_or_else(|| {
         let known: Vec<&str> = usable(server, circle).map(|plugin| &*plugin.name).collect();
-        let echoed: String = name.chars().take(128).collect();
+        let echoed = echoed(name);
         let found = server.daemon.executors().find(circle, name);
         if let Some(why) = found.and_then(|found| found.specialist.left_out_because()) {
             return format!("the plugin {echoed:?} is left out: {why}");
@@ -124,8 +152,23 @@ pub(super) fn plugin_named<'s>(
     })
 }
 
+/// The payload that was sent, word for word: `{"payload": {...}}`, and nothing that would be dropped in silence.
+pub(super) fn payload_of(asked: &RequestContext) -> Result<Box<RawValue>> {
+    let body = asked.body.as_deref().unwrap_or_default();
+    let sent: DuctileTrigger = serde_json::from_str(body).map_err(|error| {
+        let told = error.to_string();
+        let told = told.rsplit_once(" at line ").map_or(told.as_str(), |(told, _)| told);
+        let told = format!(
+            "the body must be {{\"payload\": {{...}}}}: {told}; put what the plugin shall be given into \"payload\""
+        );
+        at_field("payload", "value_error", told)
+    })?;
+    let text = sent.payload.as_str().to_owned();
+    RawValue::from_string(text).map_err(|error| at_field("payload", "value_error", error.to_string()))
+}
+
 /// The input of the job: for `handle` an event, else the payload.
-fn input(asked: &RequestContext) -> Result<String, Problem> {
+fn input(asked: &RequestContext) -> Result<String> {
     let payload = payload_of(asked)?;
     let unread = |error: serde_json::Error| at_field("payload", "value_error", error.to_string());
     let payload = serde_json::from_str(payload.get()).map_err(unread)?;

@@ -3,14 +3,11 @@
 //! A pipeline may do anything: it is always told as one that writes.
 
 use api::ductile::{Skill, SkillList};
-use api::{Problem, ProblemCode};
 use executors::plugin::{Effect, Plugin, PluginCommand};
 use serde_json::{Map, Value, json};
 
-use super::plugin::{expanded, plugin_named, usable};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use super::plugin::{expanded, plugin_in_path, usable};
+use crate::{Reply, RequestContext, Result, Server};
 
 pub(crate) fn list_skills(server: &Server, asked: &RequestContext) -> Reply {
     let plugins = usable(server, asked.principal.circle.as_deref());
@@ -36,9 +33,8 @@ pub(crate) fn list_skills(server: &Server, asked: &RequestContext) -> Reply {
     Reply::json(&SkillList { skills: commands.chain(pipelines).collect() })
 }
 
-pub(crate) fn read_plugin_document(server: &Server, asked: &RequestContext) -> Result<Reply, Problem> {
-    let plugin = plugin_named(server, asked.principal.circle.as_deref(), &asked.id)
-        .map_err(|told| ProblemCode::NotFound.because(told))?;
+pub(crate) fn read_plugin_document(server: &Server, asked: &RequestContext) -> Result<Reply> {
+    let plugin = plugin_in_path(server, asked)?;
     let paths: Map<String, Value> = plugin
         .manifest
         .commands

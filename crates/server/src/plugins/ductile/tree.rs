@@ -1,60 +1,49 @@
 //! `GET /job/{id}/tree`: all jobs of the run that a job belongs to, and which led to which.
 
+use std::sync::Arc;
+
 use api::ductile::DuctileJob;
-use api::{Problem, ProblemCode};
 use domain::event::Origin;
 use domain::job::Job;
 use domain::run::{Cause, Run, VisitIndex};
-use domain::{JobId, RecordId, RecordKind};
+use domain::{JobId, Record, RecordId, RecordKind};
 use futures::future::try_join_all;
 
 use super::job::shown;
 use crate::access::visible::visible_record;
 use crate::jobs::job_of;
-use crate::problem::of_store;
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
 
 /// Groups in groups: as many as a shape can have.
 const MAX_CAUSES: usize = domain::run::MAX_VISITS;
 /// Jobs that are read at the same time.
 const READ_TOGETHER: usize = 16;
 
-/// What an id names.
-pub(super) enum Family {
-    Run(Box<Run>),
-    Job(Box<Job>),
-}
-
-pub(crate) async fn read_tree(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
-    let job = match family(server, &asked).await? {
-        Family::Run(run) => return Ok(Reply::json(&tree(server, &run).await?)),
-        Family::Job(job) => job,
-    };
-    let run = match &job.spec.step {
-        Some(step) => load_run(server, &step.run_id.clone().into()).await?,
+pub(crate) async fn read_tree(server: &Server, asked: RequestContext) -> Result<Reply> {
+    let record = family(server, &asked).await?;
+    if let Some(run) = record.as_run() {
+        return Ok(Reply::json(&tree(server, run).await?));
+    }
+    let job = job_of(&record);
+    let of_run = match &job.spec.step {
+        Some(step) => server.load(&step.run_id.clone().into()).await?,
         None => None,
     };
-    match run {
-        Some(run) => Ok(Reply::json(&tree(server, &run).await?)),
+    match of_run.as_ref().and_then(|loaded| loaded.record.as_run()) {
+        Some(run) => Ok(Reply::json(&tree(server, run).await?)),
         // It is its own tree.
-        None => Ok(Reply::json(&[in_tree(server, &job, None).await?])),
+        None => Ok(Reply::json(&[in_tree(server, job, None).await?])),
     }
 }
 
 /// The job or the run that the path names, if the caller sees it.
-pub(super) async fn family(server: &Server, asked: &RequestContext) -> Result<Family, Problem> {
+pub(super) async fn family(server: &Server, asked: &RequestContext) -> Result<Arc<Record>> {
     let kinds = [RecordKind::Job, RecordKind::Run];
-    let record = visible_record(server, asked, &kinds, &asked.id, &asked.id).await?.record;
-    Ok(match record.as_run() {
-        Some(run) => Family::Run(Box::new(run.clone())),
-        None => Family::Job(Box::new(job_of(&record).clone())),
-    })
+    Ok(visible_record(server, asked, &kinds, &asked.id, &asked.id).await?.record)
 }
 
 /// All jobs of a run, in the order in which they began.
-pub(super) async fn tree(server: &Server, run: &Run) -> Result<Vec<DuctileJob>, Problem> {
+pub(super) async fn tree(server: &Server, run: &Run) -> Result<Vec<DuctileJob>> {
     let root = root_of(server, run).await?;
     let jobs: Vec<(VisitIndex, &JobId)> =
         run.numbered().filter_map(|(at, visit)| Some((at, visit.job_id()?))).collect();
@@ -62,7 +51,7 @@ pub(super) async fn tree(server: &Server, run: &Run) -> Result<Vec<DuctileJob>, 
     for some in jobs.chunks(READ_TOGETHER) {
         let read = some.iter().map(async |(at, job_id)| {
             let id = RecordId::from((*job_id).clone());
-            let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
+            let loaded = server.load(&id).await?;
             let Some(job) = loaded.as_ref().and_then(|loaded| loaded.record.as_job()) else {
                 return Ok(None);
             };
@@ -74,26 +63,16 @@ pub(super) async fn tree(server: &Server, run: &Run) -> Result<Vec<DuctileJob>, 
     Ok(tree)
 }
 
-/// The run with this id.
-async fn load_run(server: &Server, id: &RecordId) -> Result<Option<Box<Run>>, Problem> {
-    let loaded = server.store().load(id).await.map_err(|error| of_store(&error))?;
-    let Some(loaded) = loaded else { return Ok(None) };
-    match loaded.record.as_run() {
-        Some(run) => Ok(Some(Box::new(run.clone()))),
-        None => Err(ProblemCode::Internal.because("a run's id names no run")),
-    }
-}
-
-async fn in_tree(server: &Server, job: &Job, parent: Option<&JobId>) -> Result<DuctileJob, Problem> {
+async fn in_tree(server: &Server, job: &Job, parent: Option<&JobId>) -> Result<DuctileJob> {
     let shown = shown(server, job).await?;
     let parent_job_id = parent.map(|parent| parent.as_str().to_owned());
     Ok(DuctileJob { parent_job_id, last_error: shown.error.clone(), ..shown })
 }
 
 /// The job whose event started the run, if a job's did.
-async fn root_of(server: &Server, run: &Run) -> Result<Option<JobId>, Problem> {
+async fn root_of(server: &Server, run: &Run) -> Result<Option<JobId>> {
     let id = RecordId::from(run.begun.event_id.clone());
-    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
+    let loaded = server.load(&id).await?;
     let event = loaded.as_ref().and_then(|loaded| loaded.record.as_event());
     Ok(event.and_then(|event| match &event.said.origin {
         Origin::Emitted { job_id, .. } | Origin::JobEnded { job_id } => Some(job_id.clone()),

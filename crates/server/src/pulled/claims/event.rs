@@ -4,18 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::Problem;
 use domain::event::MAX_TYPE_BYTES;
 use domain::job::lane_of_events;
-use domain::{Lease, OwnerId, RecordId, RecordKind};
+use domain::{RecordId, RecordKind};
 use engine::{EngineError, PulledLane};
 use store::{RecordQuery, StoreError, Taken};
 
-use super::of_engine_claim;
+use super::{Claimant, of_engine_claim};
 use crate::access::visible::visible_record;
 use crate::problem::{at_field, of_store};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::wait::Patience;
+use crate::{RequestContext, Result, Server};
 
 /// Types that one claimant may name.
 pub(crate) const MAX_TYPES: usize = 32;
@@ -28,7 +27,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 const MAX_TRIES: usize = 64;
 
 /// The event of this id, if its caller sees it.
-pub(super) async fn visible(server: &Server, asked: &RequestContext, id: &str) -> Result<RecordId, Problem> {
+pub(super) async fn visible(server: &Server, asked: &RequestContext, id: &str) -> Result<RecordId> {
     Ok(visible_record(server, asked, &[RecordKind::Event], id, id).await?.record.id())
 }
 
@@ -38,7 +37,7 @@ pub(super) fn lanes(
     server: &Server,
     asked_for: &[String],
     circle: Option<&str>,
-) -> Result<Option<Vec<PulledLane>>, Problem> {
+) -> Result<Option<Vec<PulledLane>>> {
     if asked_for.len() > MAX_TYPES {
         return Err(at_field("event_types", "too_long", format!("at most {MAX_TYPES} types may be named")));
     }
@@ -59,65 +58,57 @@ pub(super) fn lanes(
     Ok((!lanes.is_empty()).then_some(lanes))
 }
 
-/// The oldest that waits and that nobody holds, as soon as there is one, within this time.
-pub(super) async fn next(
-    server: &Server,
-    circle: Option<String>,
-    owner: &OwnerId,
-    lease: Lease,
-    within: Duration,
-) -> Result<Option<Taken>, Problem> {
-    let (mut ledger, mut closing) = (server.daemon.ledger(), server.closing.subscribe());
-    let over = tokio::time::sleep(within);
-    tokio::pin!(over);
-    loop {
-        ledger.mark_unchanged();
-        if let Some(taken) = acquire_oldest(server, circle.clone(), owner, lease).await? {
-            return Ok(Some(taken));
-        }
-        tokio::select! {
+impl Claimant<'_> {
+    /// The oldest event that waits and that nobody holds, as soon as there is one.
+    pub(super) async fn next_event(&self, circle: Option<String>) -> Result<Option<Taken>> {
+        let mut ledger = self.server.daemon.ledger();
+        let mut patience = Patience::new(self.server, self.within);
+        loop {
+            ledger.mark_unchanged();
+            if let Some(taken) = self.oldest_event(circle.clone()).await? {
+                return Ok(Some(taken));
+            }
             // Much may be written that is no event: not every word of it is worth a look.
-            () = async { let _ = ledger.changed().await; tokio::time::sleep(BETWEEN_LOOKS).await } => {}
-            () = &mut over => return Ok(None),
-            _ = closing.wait_for(|closing| *closing) => return Ok(None),
+            let changed = async {
+                let _ = ledger.changed().await;
+                tokio::time::sleep(BETWEEN_LOOKS).await;
+            };
+            if patience.wait_for(changed).await.is_none() {
+                return Ok(None);
+            }
         }
     }
-}
 
-/// The oldest that waits and that nobody holds.
-async fn acquire_oldest(
-    server: &Server,
-    circle: Option<String>,
-    owner: &OwnerId,
-    lease: Lease,
-) -> Result<Option<Taken>, Problem> {
-    let mut query = RecordQuery {
-        kind: RecordKind::Event,
-        name: None,
-        status: Some("waiting".to_owned()),
-        circle,
-        after: None,
-        limit: PAGE,
-    };
-    let mut waiting: Vec<RecordId> = Vec::new();
-    for _ in 0..MAX_PAGES {
-        let page = server.store().records(query.clone()).await.map_err(|error| of_store(&error))?;
-        waiting.extend(page.records.iter().map(|record| record.id()));
-        query.after = page.next;
-        if query.after.is_none() {
-            break;
+    /// The oldest that waits and that nobody holds.
+    async fn oldest_event(&self, circle: Option<String>) -> Result<Option<Taken>> {
+        let mut query = RecordQuery {
+            kind: RecordKind::Event,
+            name: None,
+            status: Some("waiting".to_owned()),
+            circle,
+            after: None,
+            limit: PAGE,
+        };
+        let mut waiting: Vec<RecordId> = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let page = self.server.store().records(query.clone()).await.map_err(of_store)?;
+            waiting.extend(page.records.iter().map(|record| record.id()));
+            query.after = page.next;
+            if query.after.is_none() {
+                break;
+            }
         }
-    }
-    for id in waiting.iter().rev().take(MAX_TRIES) {
-        match server.daemon.pulls().take_named(id, owner.clone(), lease).await {
-            Ok(taken) => return Ok(Some(taken)),
-            // Somebody else has it, or it was settled meanwhile: the next one.
-            Err(
-                EngineError::Store(StoreError::ClaimHeld | StoreError::UnknownRecord)
-                | EngineError::Refused(_),
-            ) => {}
-            Err(error) => return Err(of_engine_claim(&error, id.as_str())),
+        for id in waiting.iter().rev().take(MAX_TRIES) {
+            match self.server.daemon.pulls().take_named(id, self.owner.clone(), self.lease).await {
+                Ok(taken) => return Ok(Some(taken)),
+                // Somebody else has it, or it was settled meanwhile: the next one.
+                Err(
+                    EngineError::Store(StoreError::ClaimHeld | StoreError::UnknownRecord)
+                    | EngineError::Refused(_),
+                ) => {}
+                Err(error) => return Err(of_engine_claim(&error, id.as_str())),
+            }
         }
+        Ok(None)
     }
-    Ok(None)
 }

@@ -1,24 +1,23 @@
 //! `POST /claims/{type}/{id}/settle`: the holder of a claim ends what it holds, with a terminal reason. The claim is the fence: whoever
 //! has lost it changes nothing.
 
-use api::{ClaimAnswer, Problem, ProblemCode, SettleClaim};
+use api::{Problem, SettleClaim};
 use domain::event::{EventCommand, Processed};
-use domain::job::{Details, JobCommand, JobStateName, Report, Retryable, SubmitWord};
+use domain::job::{Details, JobCommand, JobStateName, Retryable};
 use domain::limits::{MAX_ID_BYTES, MAX_LABEL_BYTES};
 use domain::{Command, Fence, RecordId, Refusal};
 use engine::{EngineError, Order};
 use store::StoreError;
 
-use super::{named, of_claim, owner, record};
-use crate::problem::{at_field, of_engine, of_store};
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use super::{as_it_is, named, of_claim, owner};
+use crate::jobs::report;
+use crate::problem::{at_field, of_engine};
+use crate::{Reply, RequestContext, Result, Server};
 
 /// The states in which a workorder may be settled.
 pub(crate) const SETTLED_STATES: [&str; 3] = ["completed", "failed", "cancelled"];
 
-pub(crate) async fn settle(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn settle(server: &Server, asked: RequestContext) -> Result<Reply> {
     let sent: SettleClaim = asked.read()?;
     let fence = Fence { owner: owner("owner_id", &sent.owner_id)?, claim_version: sent.claim_version };
     if sent.reason.is_empty() || sent.reason.chars().count() > MAX_LABEL_BYTES {
@@ -33,18 +32,13 @@ pub(crate) async fn settle(server: &Server, asked: RequestContext) -> Result<Rep
     };
     let order = Order::new(id.clone(), command, asked.principal.actor.clone()).under(fence);
     server.daemon.engine().execute(order).await.map_err(|error| of_settling(&error, &id))?;
-    let loaded = server.store().load(&id).await.map_err(|error| of_store(&error))?;
-    let claim = loaded.and_then(|loaded| loaded.claim).map(|claim| record(&id, &claim));
-    Ok(Reply::json(&ClaimAnswer { claim }))
+    as_it_is(server, &id).await
 }
 
-fn processed(sent: &SettleClaim) -> Result<EventCommand, Problem> {
+fn processed(sent: &SettleClaim) -> Result<EventCommand> {
     if sent.state.is_some() {
-        return Err(at_field(
-            "state",
-            "invalid_value",
-            "an event has no state to be settled in: leave it out",
-        ));
+        let told = "an event has no state to be settled in: leave it out";
+        return Err(at_field("state", "invalid_value", told));
     }
     if sent.work_order_id.as_ref().is_some_and(|id| id.chars().count() > MAX_ID_BYTES) {
         let told = format!("an id has at most {MAX_ID_BYTES} characters");
@@ -57,7 +51,7 @@ fn processed(sent: &SettleClaim) -> Result<EventCommand, Problem> {
     }))
 }
 
-fn reported(server: &Server, asked: &RequestContext, sent: &SettleClaim) -> Result<JobCommand, Problem> {
+fn reported(server: &Server, asked: &RequestContext, sent: &SettleClaim) -> Result<JobCommand> {
     if sent.work_order_id.is_some() {
         let told = "only an event names the workorder that was made of it: leave it out";
         return Err(at_field("work_order_id", "invalid_value", told));
@@ -66,28 +60,12 @@ fn reported(server: &Server, asked: &RequestContext, sent: &SettleClaim) -> Resu
     let state = JobStateName::parse(word).filter(|_| SETTLED_STATES.contains(&word)).ok_or_else(|| {
         at_field("state", "invalid_value", format!("state must be one of: {}", SETTLED_STATES.join(", ")))
     })?;
-    Ok(JobCommand::Report(Box::new(Report {
-        attempt_id: None,
-        state,
-        details: Details::because(&sent.reason),
-        retryable: Retryable::No,
-        jitter: server.daemon.engine().ids().jitter(),
-        submit: SubmitWord::Unsaid,
-        by: asked.principal.reporter(),
-    })))
+    Ok(report(server, asked, None, state, Details::because(&sent.reason), Retryable::No))
 }
 
 fn of_settling(error: &EngineError, id: &RecordId) -> Problem {
-    match error {
-        EngineError::Store(error @ StoreError::Fenced) => of_claim(error),
-        EngineError::Refused(Refusal::ClaimLost) => of_claim(&StoreError::Fenced),
-        EngineError::Refused(refusal @ Refusal::EventSettled) => {
-            ProblemCode::Refused.because(refusal.to_string())
-        }
-        EngineError::Refused(_)
-        | EngineError::Store(_)
-        | EngineError::KeyTaken(_)
-        | EngineError::Contended
-        | EngineError::TooManyConsequences => of_engine(error, id.as_str()),
+    if matches!(error, EngineError::Store(StoreError::Fenced) | EngineError::Refused(Refusal::ClaimLost)) {
+        return of_claim(&StoreError::Fenced);
     }
+    of_engine(error, id.as_str())
 }

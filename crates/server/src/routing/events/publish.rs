@@ -1,6 +1,6 @@
 //! `POST /events`: writes an event down. What it starts is decided right after, by whoever takes it.
 
-use api::{EventPublished, JsonObject, Problem, PublishEvent};
+use api::{EventPublished, JsonObject, PublishEvent};
 use domain::event::{MAX_TYPE_BYTES, NewEvent, Origin};
 use domain::{BodyName, EventId, Json, Record};
 use pipelines::{Router, event_id_of_key};
@@ -13,10 +13,9 @@ use crate::jobs::{Begun, begin};
 use crate::keyed;
 use crate::problem::{at_field, of_refusal};
 use crate::reply::{Reply, render};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
-pub(crate) async fn publish(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn publish(server: &Server, asked: RequestContext) -> Result<Reply> {
     let sent: PublishEvent = asked.read()?;
     let keyed = match begin(server, &asked).await? {
         Begun::Earlier(response) => return Ok(response.accepted()),
@@ -43,7 +42,7 @@ pub(crate) fn new_id(server: &Server, asked: &RequestContext) -> EventId {
     }
 }
 
-fn new_event(asked: &RequestContext, sent: PublishEvent, payload: &[u8]) -> Result<NewEvent, Problem> {
+fn new_event(asked: &RequestContext, sent: PublishEvent, payload: &[u8]) -> Result<NewEvent> {
     if sent.kind.is_empty()
         || sent.kind.chars().count() > MAX_TYPE_BYTES
         || sent.kind.chars().any(char::is_control)

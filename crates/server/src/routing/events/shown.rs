@@ -47,13 +47,7 @@ fn processed(processed: &Processed) -> EventProcessed {
 }
 
 fn origin(origin: &Origin) -> EventOrigin {
-    let of = |kind: &str| EventOrigin {
-        kind: kind.to_owned(),
-        by: None,
-        pipeline: None,
-        endpoint: None,
-        job_id: None,
-    };
+    let of = |kind: &str| EventOrigin { kind: kind.to_owned(), ..EventOrigin::default() };
     match origin {
         Origin::Published { by } => EventOrigin { by: by.clone(), ..of("published") },
         Origin::Asked { pipeline, by } => {

@@ -5,14 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::{PipelinesReloaded, Problem, ProblemCode};
+use api::{PipelinesReloaded, ProblemCode};
 use domain::event::MAX_ROUTES;
 use pipelines::{Loaded, Pipeline, Routes, Trigger};
 use tokio::sync::Mutex;
 
-use crate::reply::Reply;
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{Reply, RequestContext, Result, Server};
 
 /// How the files of pipelines are read; one at a time, so that the newest reading is the one that stays.
 pub(crate) struct Reload {
@@ -20,7 +18,7 @@ pub(crate) struct Reload {
     pub(crate) turn: Mutex<()>,
 }
 
-pub(crate) async fn reload(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn reload(server: &Server, asked: RequestContext) -> Result<Reply> {
     let Some(reload) = &server.reload else {
         return Err(ProblemCode::Refused.because("the daemon was started without files of pipelines"));
     };

@@ -3,28 +3,26 @@
 
 use std::time::Duration;
 
-use api::{PipelineStarted, Problem, StartPipeline};
-use domain::event::{NewEvent, Origin};
+use api::{PipelineStarted, StartPipeline};
+use domain::event::{Disposition, NewEvent, Origin};
 use domain::{BodyName, EventId, Record, RunId};
-use pipelines::Pipeline;
-use pipelines::run_id_of;
+use pipelines::{Pipeline, run_id_of};
 use store::body_ref;
 
-use super::read::named;
+use super::named;
 use crate::access::authorise;
 use crate::jobs::{Begun, begin};
 use crate::keyed::{self, Keyed};
 use crate::problem::{no_such, of_engine, of_refusal};
 use crate::reply::{Given, Reply, render};
-use crate::request_context::RequestContext;
 use crate::routing::events::{new_id, payload_of};
-use crate::routing::runs::{Extent, run_of, shown};
-use crate::server::Server;
+use crate::routing::runs::{run_of, whole};
 use crate::wait::{MAX_WAIT_SECONDS, until_record};
+use crate::{RequestContext, Result, Server};
 
-pub(crate) async fn start(server: &Server, mut asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn start(server: &Server, mut asked: RequestContext) -> Result<Reply> {
     let slot = asked.slot.take();
-    let sent: StartPipeline = if asked.body.is_some() { asked.read()? } else { StartPipeline::default() };
+    let sent: StartPipeline = asked.read_or_default()?;
     let within = Duration::from_secs(sent.wait_seconds.unwrap_or_default().min(MAX_WAIT_SECONDS));
     // Before anything begins: whoever cannot wait is told while nothing has happened.
     let place = if within.is_zero() { None } else { Some(server.slots.wait()?) };
@@ -52,10 +50,11 @@ async fn begun(
     sent: StartPipeline,
     event_id: &EventId,
     keyed: Option<Keyed>,
-) -> Result<Reply, Problem> {
+) -> Result<Reply> {
     let pipeline = named(server, asked)?;
     let payload = payload_of(sent.payload.as_ref());
-    let new = new_event(asked, &pipeline, sent, &payload)?;
+    let new = asked_for(asked, &pipeline, sent.circle, &payload)?;
+    new.check().map_err(|refusal| of_refusal(&refusal, ""))?;
     let (router, engine, now) = (&server.pipelines, server.daemon.engine(), server.now());
     let actor = asked.principal.actor.clone();
     let order = router.starting(server.store(), event_id, new, payload, actor, now).await;
@@ -73,33 +72,27 @@ async fn begun(
     }
 }
 
-fn new_event(
+/// The event that stands for the request for a pipeline.
+pub(crate) fn asked_for(
     asked: &RequestContext,
     pipeline: &Pipeline,
-    sent: StartPipeline,
+    circle: Option<String>,
     payload: &[u8],
-) -> Result<NewEvent, Problem> {
-    let kind = pipeline.trigger.kind();
+) -> Result<NewEvent> {
     let by = Some(asked.principal.actor.to_string());
     let origin = Origin::Asked { pipeline: pipeline.name.clone(), by };
-    let circle = authorise::circle_of_new(&asked.principal, sent.circle)?;
-    let new = NewEvent { circle, ..NewEvent::new(kind, body_ref(BodyName::Payload, payload), origin) };
-    new.check().map_err(|refusal| of_refusal(&refusal, ""))?;
-    Ok(new)
+    let circle = authorise::circle_of_new(&asked.principal, circle)?;
+    let payload = body_ref(BodyName::Payload, payload);
+    Ok(NewEvent { circle, ..NewEvent::new(pipeline.trigger.kind(), payload, origin) })
 }
 
 /// The run that an event has started, if it has.
 fn started(record: &Record) -> Option<(&EventId, &RunId)> {
     let Record::Event(event) = record else { return None };
     let routes = &event.settled.as_ref()?.settlement.routes;
-    routes.iter().find_map(|routed| match &routed.disposition {
-        domain::event::Disposition::Started(run_id) => Some((&event.id, run_id)),
-        domain::event::Disposition::DuplicateOf(_)
-        | domain::event::Disposition::OtherSource
-        | domain::event::Disposition::PredicateFalse
-        | domain::event::Disposition::PredicateInvalid(_)
-        | domain::event::Disposition::DepthExceeded(_)
-        | domain::event::Disposition::Invalid(_) => None,
+    routes.iter().find_map(|routed| {
+        let Disposition::Started(run_id) = &routed.disposition else { return None };
+        Some((&event.id, run_id))
     })
 }
 
@@ -117,7 +110,7 @@ fn waited(event_id: &EventId, run_id: &RunId, record: &Record) -> Reply {
         event_id: event_id.as_str().to_owned(),
         run_id: run_id.as_str().to_owned(),
         timeout_exceeded: Some(exceeded),
-        run: Some(shown(run, Extent::Whole)),
+        run: Some(whole(run)),
     });
     if exceeded { response.accepted() } else { response }
 }

@@ -8,23 +8,20 @@ use domain::run::{Cause, Run, RunState, StepEnd, Visit, VisitIndex, VisitState};
 use crate::clock_text::text;
 use crate::render::limit;
 
-/// How much of a run is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// With every visit.
-    Whole,
-    /// As in a list.
-    Summary,
-}
-
 /// The run behind a record that is known to be one.
 pub(crate) fn run_of(record: &Record) -> &Run {
     record.as_run().expect("a run's id names a run")
 }
 
-pub(crate) fn shown(run: &Run, extent: Extent) -> api::Run {
+/// With every visit.
+pub(crate) fn whole(run: &Run) -> api::Run {
+    let visits = run.numbered().map(|(at, seen)| visit(run, at, seen)).collect();
+    api::Run { visits: Some(visits), ..shown(run) }
+}
+
+/// As in a list.
+pub(super) fn shown(run: &Run) -> api::Run {
     let begun = &run.begun;
-    let visits = || run.numbered().map(|(at, seen)| visit(run, at, seen)).collect();
     api::Run {
         run_id: run.id.as_str().to_owned(),
         pipeline: begun.pipeline.clone(),
@@ -40,7 +37,7 @@ pub(crate) fn shown(run: &Run, extent: Extent) -> api::Run {
         started_at: text(run.started_at),
         updated_at: text(run.updated_at),
         ended_at: run.ended_at.map(text),
-        visits: (extent == Extent::Whole).then(visits),
+        visits: None,
     }
 }
 

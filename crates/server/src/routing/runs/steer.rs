@@ -1,26 +1,23 @@
 //! `POST /runs/{id}/cancel` and `/retry`: a run is stopped with all that it has begun, or goes on from where it failed.
 
-use api::{CancelRun, Problem, ProblemCode, RunAnswer, RunRetried};
+use api::{CancelRun, ProblemCode, RunAnswer, RunRetried};
 use domain::job::Trigger;
 use domain::run::{NoRetry, RunCommand, retryable_jobs};
 use domain::{JobId, Record, RunId};
 use engine::{EngineError, Order, RunOrder};
 use futures::future::join_all;
 
-use super::read::visible_run;
-use super::shown::{Extent, run_of, shown};
+use super::shown::{run_of, whole};
+use super::visible_run;
 use crate::access::authorise;
-use crate::jobs::{Begun, begin, job_of};
+use crate::jobs::{Begun, CANCEL_REQUESTED, begin, job_of};
 use crate::keyed;
-use crate::problem::{no_such, of_engine, of_store};
+use crate::problem::{no_such, of_engine};
 use crate::reply::{Reply, render};
-use crate::request_context::RequestContext;
-use crate::server::Server;
+use crate::{RequestContext, Result, Server};
 
-const DEFAULT_REASON: &str = "cancel_requested";
-
-pub(crate) async fn cancel(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
-    let sent: CancelRun = if asked.body.is_some() { asked.read()? } else { CancelRun::default() };
+pub(crate) async fn cancel(server: &Server, asked: RequestContext) -> Result<Reply> {
+    let sent: CancelRun = asked.read_or_default()?;
     let keyed = match begin(server, &asked).await? {
         Begun::Earlier(response) => return Ok(response),
         Begun::New(keyed) => keyed,
@@ -28,11 +25,11 @@ pub(crate) async fn cancel(server: &Server, asked: RequestContext) -> Result<Rep
     let loaded = visible_run(server, &asked).await?;
     let command = RunCommand::RequestCancel {
         by: Some(asked.principal.actor.to_string()),
-        reason: sent.reason.unwrap_or_else(|| DEFAULT_REASON.to_owned()),
+        reason: sent.reason.unwrap_or_else(|| CANCEL_REQUESTED.to_owned()),
     };
     let id = run_of(&loaded.record).id.clone();
     let order = Order::new(id.clone(), command, asked.principal.actor.clone());
-    let render = |record: &Record| render(&RunAnswer { run: shown(run_of(record), Extent::Whole) });
+    let render = |record: &Record| render(&RunAnswer { run: whole(run_of(record)) });
     let reply = keyed::give(server, keyed.as_ref(), order, &asked.id, render).await?;
     ask_all_to_stop(server, &id, &asked).await;
     Ok(reply)
@@ -50,9 +47,13 @@ async fn ask_all_to_stop(server: &Server, id: &RunId, asked: &RequestContext) {
 }
 
 /// Tries every step again that failed and of whose failure nothing was made.
-pub(crate) async fn retry(server: &Server, asked: RequestContext) -> Result<Reply, Problem> {
+pub(crate) async fn retry(server: &Server, asked: RequestContext) -> Result<Reply> {
     let loaded = visible_run(server, &asked).await?;
-    let jobs = retryable_jobs(run_of(&loaded.record), server.now()).map_err(no_retry)?;
+    let jobs = retryable_jobs(run_of(&loaded.record), server.now()).map_err(|why| match why {
+        NoRetry::MovedOn => ProblemCode::StepMovedOn
+            .because("the run was stopped, or has gone on from what failed: publish its event again"),
+        NoRetry::NothingFailed => ProblemCode::NothingToRetry.because("no step of the run has failed"),
+    })?;
     for job_id in &jobs {
         check_executor(server, &asked, job_id).await?;
     }
@@ -68,20 +69,12 @@ pub(crate) async fn retry(server: &Server, asked: RequestContext) -> Result<Repl
         return Err(of_engine(error, &asked.id));
     }
     let loaded = visible_run(server, &asked).await?;
-    Ok(Reply::json(&RunRetried { retried, run: shown(run_of(&loaded.record), Extent::Whole) }))
-}
-
-fn no_retry(why: NoRetry) -> Problem {
-    match why {
-        NoRetry::MovedOn => ProblemCode::StepMovedOn
-            .because("the run was stopped, or has gone on from what failed: publish its event again"),
-        NoRetry::NothingFailed => ProblemCode::NothingToRetry.because("no step of the run has failed"),
-    }
+    Ok(Reply::json(&RunRetried { retried, run: whole(run_of(&loaded.record)) }))
 }
 
 /// What one may not run by the job's own id, one may not run by its run either.
-async fn check_executor(server: &Server, asked: &RequestContext, job_id: &JobId) -> Result<(), Problem> {
-    let loaded = server.store().load(&job_id.clone().into()).await.map_err(|error| of_store(&error))?;
+async fn check_executor(server: &Server, asked: &RequestContext, job_id: &JobId) -> Result<()> {
+    let loaded = server.load(&job_id.clone().into()).await?;
     let loaded = loaded.ok_or_else(|| no_such("job", job_id.as_str()))?;
     authorise::check_executor(&asked.principal, job_of(&loaded.record).spec.executor.as_deref())
 }
