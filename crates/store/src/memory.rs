@@ -236,10 +236,10 @@ impl Tables {
         }
         let named =
             if planted(Bug::CheckpointTakesBodies) { Vec::new() } else { change.record.named_bodies() };
-        let is_named = |name: &str, sha256| {
-            named.iter().any(|body| (body.name.as_str(), &body.sha256) == (name, sha256))
-        };
-        self.bodies.retain(|(record, name, sha256), _| *record != change.id || is_named(name, sha256));
+        self.bodies.retain(|(record, name, sha256), _| {
+            let is_named = named.iter().any(|body| body.name.as_str() == *name && body.sha256 == *sha256);
+            *record != change.id || is_named
+        });
     }
 
     fn version(&self, id: &RecordId) -> u64 {
