@@ -70,8 +70,7 @@ fn check(sent: &CreateToken) -> Result<()> {
         let loc = ["body", "scopes", &*index.to_string()];
         return Err(at(ProblemCode::InvalidRequest, "literal_error", &loc, told));
     }
-    let doer = matches!(sent.role, Role::Peer | Role::Agent);
-    if doer && sent.circle.is_none() {
+    if matches!(sent.role, Role::Peer | Role::Agent) && sent.circle.is_none() {
         let told = "a token for a peer or an agent needs the circle that it works in";
         return Err(at_field("circle", "missing", told));
     }

@@ -85,9 +85,8 @@ pub(crate) async fn take(server: &Server, asked: RequestContext) -> Result<Reply
         settled_by: server.pipelines.settler_of(&endpoint.event),
         ..NewEvent::new(&endpoint.event, body_ref(BodyName::Payload, &payload), origin)
     };
-    let actor: Arc<str> = Arc::from(source_of(endpoint));
     let answer = render(&WebhookTaken { event_id: id.as_str().to_owned() });
-    let mut order = Router::publishing(&id, new, payload, actor);
+    let mut order = Router::publishing(&id, new, payload, source_of(endpoint).into());
     order.keys.extend(remembered(endpoint, &message, &answer, now, &raw.body));
     let answer = match server.daemon.engine().execute(order).await {
         // The same message, or another one that its sender says is the same.

@@ -35,7 +35,6 @@ pub(super) fn check_mode(capability: &Capability, mode: Mode) -> Result<(), Reje
 
 pub(super) fn list(server: &Server, circle: Option<&str>) -> Reply {
     let now = server.now();
-    let executors = server.daemon.executors();
     let entry = |name: &str| {
         let (capability, schema) = action(server, circle, name).ok()?;
         Some(Action {
@@ -48,5 +47,5 @@ pub(super) fn list(server: &Server, circle: Option<&str>) -> Reply {
             parameters_schema: schema.text().clone(),
         })
     };
-    Reply::json(&ActionCatalog { actions: executors.names().filter_map(entry).collect() })
+    Reply::json(&ActionCatalog { actions: server.daemon.executors().names().filter_map(entry).collect() })
 }

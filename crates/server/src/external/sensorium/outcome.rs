@@ -176,7 +176,6 @@ fn outcome(job: &Job) -> DirectiveOutcome {
         Status::Failed | Status::TimedOut => Some(why_over(job)),
         Status::Rejected => tag(job, REJECTED),
     };
-    let owned = |text: &str| text.to_owned();
     DirectiveOutcome {
         schema: "sensorium-directive-outcome.v1".to_owned(),
         schema_version: 1,
@@ -184,18 +183,18 @@ fn outcome(job: &Job) -> DirectiveOutcome {
         directive_id: job.spec.source_id.clone().unwrap_or_default(),
         status: status.words().0.to_owned(),
         recorded_at: text(completed_at.unwrap_or(job.created_at)),
-        action_id: tag(job, ACTION).map(owned).unwrap_or_default(),
+        action_id: tag(job, ACTION).map(str::to_owned).unwrap_or_default(),
         issuer: Issuer {
-            module_id: tag(job, MODULE).map(owned),
-            participant: tag(job, PARTICIPANT).map(owned),
-            node_id: tag(job, NODE).map(owned),
+            module_id: tag(job, MODULE).map(str::to_owned),
+            participant: tag(job, PARTICIPANT).map(str::to_owned),
+            node_id: tag(job, NODE).map(str::to_owned),
         },
         started_at: job.attempts.first().map(|attempt| text(attempt.started_at)),
         completed_at: completed_at.map(text),
         duration_ms: lasted.and_then(|micros| u64::try_from(micros / 1_000).ok()),
         decision: PolicyDecision {
             decision: status.words().1.to_owned(),
-            reason: reason.map(owned),
+            reason: reason.map(str::to_owned),
             retryable: status != Status::Completed && status != Status::Rejected,
         },
         retries: job.attempt_count.saturating_sub(1),

@@ -24,8 +24,7 @@ pub(crate) async fn read_memory(server: &Server, asked: RequestContext) -> Resul
     let after = after.unwrap_or(fact_count.saturating_sub(PAGE as u64));
     let kept = store.plugin_facts(&plugin, after, PAGE).await.map_err(of_store)?;
     let facts: Result<Vec<PluginKept>> = kept.into_iter().map(shown).collect();
-    let (state, facts) = (object(&state)?, facts?);
-    Ok(Reply::json(&PluginMemory { plugin, version, state, fact_count, facts }))
+    Ok(Reply::json(&PluginMemory { plugin, version, state: object(&state)?, fact_count, facts: facts? }))
 }
 
 fn shown(KeptPluginFact { number, fact }: KeptPluginFact) -> Result<PluginKept> {
