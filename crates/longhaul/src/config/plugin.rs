@@ -4,7 +4,7 @@
 //! that name it wait.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Error, Result, ensure};
