@@ -162,8 +162,10 @@ async fn owner_is_the_peer_that_has_the_job_or_had_it_last() {
     let id = world.create(json!({ "circle": "press", "owner_peer_id": "peer-zero", "retry": retry })).await;
     let owner = async || world.status(&id).await["owner_peer_id"].clone();
     let pull = async |token: &str| {
-        let asked = world.post("/jobs/next", json!({ "wait_seconds": 0 })).bearer(token);
-        asked.send().await.ok()["job"]["attempt_id"].clone()
+        let asked = json!({ "anything": true, "wait_seconds": 0 });
+        let handed = world.post("/jobs/next", asked).bearer(token).send().await.ok();
+        assert_eq!(handed["job"]["job_id"], json!(id));
+        handed["job"]["attempt_id"].clone()
     };
     assert_eq!(owner().await, "peer-zero", "nobody has it yet");
     let attempt = pull(&one).await;
