@@ -31,8 +31,8 @@ pub(crate) fn fits(changes: &[Change], rows: &[Option<AgendaRow>]) -> Result<(),
     Ok(())
 }
 
-/// A commit whose facts are there already, under its own ids, is done: it is whole, and a fact that is not there any more has gone since, with
-/// a checkpoint. `fact_at` finds the fact of a stream at a version: its id and its position.
+/// A commit whose facts are there already, under its own ids, is done. `fact_at` finds the fact of a stream at a version: its
+/// id and its position.
 pub(crate) fn is_repeated<E>(
     changes: &[Change],
     mut fact_at: impl FnMut(&RecordId, u64) -> Result<Option<([u8; 16], u64)>, E>,
@@ -42,8 +42,7 @@ pub(crate) fn is_repeated<E>(
         for (version, fact) in (change.expected.version + 1..).zip(&change.facts) {
             match fact_at(&change.id, version)? {
                 Some((id, found_at)) if id == fact.id.0 => position = found_at,
-                Some(_) => return Ok(None),
-                None => {}
+                Some(_) | None => return Ok(None),
             }
         }
     }

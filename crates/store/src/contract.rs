@@ -138,8 +138,8 @@ pub trait Store: Send + Sync {
     ///
     /// Safe to repeat word for word as long as its records are kept: a commit whose facts are there already, under the
     /// same ids, is answered as done. Once a record was retired its facts are gone and a repeat would be taken for a new
-    /// commit. Whoever repeats does so within seconds; records are kept for days after their end. If all facts of a commit have gone with
-    /// a checkpoint since, a repeat is a `Conflict`.
+    /// commit. Whoever repeats does so within seconds; records are kept for days after their end. If a fact of a commit has gone with a
+    /// later checkpoint, a repeat is a `Conflict`.
     fn commit(&self, commit: Commit) -> Reply<'_, Committed>;
     /// Takes, renews or gives back: only the agenda changes, never a fact.
     fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimOutcome>;

@@ -140,17 +140,16 @@ impl Tables {
         Ok(Committed { position: if wrote_facts { self.last_position } else { 0 } })
     }
 
-    /// A commit of which a fact is there already is done: it is whole, and what is not there any more has gone since.
+    /// A commit that is there already, fact by fact, is done.
     fn repeated(&self, commit: &Commit) -> Option<Committed> {
         let mut position = 0;
         for change in &commit.changes {
-            for (version, fact) in (change.expected.version + 1..).zip(&change.facts) {
-                let found = self.streams.get(&change.id).and_then(|stream| stream.get(&version));
-                let Some(found) = found else { continue };
-                if self.facts[found].id != fact.id {
+            let stream = self.streams.get(&change.id)?;
+            for (offset, fact) in change.facts.iter().enumerate() {
+                position = *stream.get(&(change.expected.version + 1 + offset as u64))?;
+                if self.facts[&position].id != fact.id {
                     return None;
                 }
-                position = *found;
             }
         }
         (position > 0).then_some(Committed { position })

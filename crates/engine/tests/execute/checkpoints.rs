@@ -1,7 +1,5 @@
 //! Checkpoints of open records: how many facts are kept of what is polled again and again, and when none is written.
 
-use std::num::NonZeroU64;
-
 use domain::job::{JobStateName, ResultRefs};
 use domain::operation::{OperationCommand, PollAnswer, PollHints, ReportedStatus};
 use domain::{OperationId, Record};
@@ -11,12 +9,6 @@ use crate::world::{World, answers, defer, job, on_every_store};
 const CHECKPOINTED: &str = "operation.checkpointed";
 const POLLED: &str = "external_production_polled";
 const RESOLVED: &str = "external_production_resolved";
-
-/// The same world, whose open records write a checkpoint after so many facts.
-fn checkpointing(world: World, after: u64) -> World {
-    let engine = world.engine.clone().checkpointing_after(NonZeroU64::new(after).unwrap());
-    World { engine, ..world }
-}
 
 /// An answer that the work goes on, another one each time.
 fn goes_on(number: u32) -> OperationCommand {
@@ -39,7 +31,7 @@ async fn poll(world: &World, id: &OperationId, polls: u32) {
 async fn operation_that_is_polled_often_keeps_few_facts_and_ends() {
     const AFTER: u64 = 8;
     on_every_store(async |world| {
-        let world = checkpointing(world, AFTER);
+        let world = world.checkpointing_after(AFTER);
         let (job, id) = world.deferred("a").await;
         let mut most = 0;
         for _ in 0..100 {
@@ -66,7 +58,7 @@ async fn operation_that_is_polled_often_keeps_few_facts_and_ends() {
 #[tokio::test]
 async fn checkpoint_comes_first_in_the_commit_that_reaches_the_number() {
     on_every_store(async |world| {
-        let world = checkpointing(world, 4);
+        let world = world.checkpointing_after(4);
         let (_, id) = world.deferred("a").await;
         poll(&world, &id, 2).await;
         assert_eq!(world.kinds(id.clone()).await, ["external_production_dispatched", POLLED, POLLED]);
@@ -85,7 +77,7 @@ async fn checkpoint_comes_first_in_the_commit_that_reaches_the_number() {
 #[tokio::test]
 async fn record_that_ends_where_a_checkpoint_would_be_due_has_none() {
     on_every_store(async |world| {
-        let world = checkpointing(world, 4);
+        let world = world.checkpointing_after(4);
         let (_, id) = world.deferred("a").await;
         poll(&world, &id, 2).await;
         world.wait(5);
@@ -99,7 +91,7 @@ async fn record_that_ends_where_a_checkpoint_would_be_due_has_none() {
 #[tokio::test]
 async fn new_operation_has_no_checkpoint_and_nor_has_its_job() {
     on_every_store(async |world| {
-        let world = checkpointing(world, 1);
+        let world = world.checkpointing_after(1);
         let (id, _) = world.dispatched("a").await;
         let operation = OperationId::new("op-a");
         world.done(id.clone(), defer(&id, &operation, |_| {})).await;

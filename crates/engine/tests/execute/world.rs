@@ -1,5 +1,6 @@
 //! An engine on a store with a clock that the test moves, and short words for orders.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use domain::attention::Retention;
@@ -47,6 +48,12 @@ impl World {
         let clock = Arc::new(ManualClock::at(START));
         let engine = Engine::new(store.clone(), clock.clone(), Arc::new(RandomIds), Retention::DEFAULT);
         Self { engine, store, clock, _folder: None }
+    }
+
+    /// The same world, whose open records write a checkpoint after so many facts.
+    pub fn checkpointing_after(mut self, facts: u64) -> Self {
+        self.engine = self.engine.checkpointing_after(NonZeroU64::new(facts).unwrap());
+        self
     }
 
     pub async fn execute(

@@ -161,8 +161,10 @@ impl Writer {
             let Request::Commit(prepared) = requests[*place] else { continue };
             for (change, text) in prepared.commit.changes.iter().zip(&prepared.texts) {
                 match change.removal {
-                    Removal::Record | Removal::Bodies | Removal::Errors => self.recent.forget(&change.id),
-                    Removal::Nothing | Removal::OlderFacts => {
+                    Removal::Record | Removal::Bodies | Removal::Errors | Removal::OlderFacts => {
+                        self.recent.forget(&change.id);
+                    }
+                    Removal::Nothing => {
                         let loaded = Loaded { record: change.record.clone(), head: text.head, claim: None };
                         self.recent.wrote(&change.id, loaded, &change.bodies);
                     }

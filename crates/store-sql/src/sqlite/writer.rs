@@ -233,8 +233,10 @@ impl Writer {
             let Request::Commit(prepared) = &requests[index] else { continue };
             for (change, row) in prepared.commit.changes.iter().zip(rows) {
                 match change.removal {
-                    Removal::Record | Removal::Bodies | Removal::Errors => self.recent.forget(&change.id),
-                    Removal::Nothing | Removal::OlderFacts => {
+                    Removal::Record | Removal::Bodies | Removal::Errors | Removal::OlderFacts => {
+                        self.recent.forget(&change.id);
+                    }
+                    Removal::Nothing => {
                         let record = change.record.clone();
                         let loaded = Loaded { record, head: row.head, claim: row.claim };
                         self.recent.wrote(&change.id, loaded, &change.bodies);

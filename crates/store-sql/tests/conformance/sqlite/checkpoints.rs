@@ -32,7 +32,8 @@ async fn verify_and_rebuild_begin_at_a_checkpoint() {
     for wipe in ["DELETE FROM operations", "UPDATE operations SET view = '{}', status = 'x', updated_at = 0"]
     {
         file.raw().execute_batch(wipe).unwrap();
-        let (mut connection, _lock) = open_for_rebuilding(&file.path()).unwrap();
+        let path = file.path();
+        let (mut connection, _lock) = open_for_rebuilding(&path).unwrap();
         let done = rebuild(&mut connection, Retention::DEFAULT, at(100)).unwrap();
         assert_eq!((done.records, done.facts), (7, 19));
         drop(connection);
