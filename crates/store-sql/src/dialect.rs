@@ -39,6 +39,17 @@ macro_rules! open {
 }
 pub(crate) use open;
 
+/// How SQLite carries a statement out, step by step, on a store without rows.
+#[cfg(test)]
+pub(crate) fn query_plan(statement: &Sql) -> Vec<String> {
+    let mut connection = rusqlite::Connection::open_in_memory().unwrap();
+    crate::migrate_to(&mut connection, crate::SCHEMA_VERSION).unwrap();
+    let mut explained = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", statement.sqlite())).unwrap();
+    let parameters = rusqlite::params_from_iter(vec![0_i64; explained.parameter_count()]);
+    let steps = explained.query_map(parameters, |row| row.get(3)).unwrap();
+    steps.collect::<Result<_, _>>().unwrap()
+}
+
 #[cfg(test)]
 mod tests {
     use super::Sql;

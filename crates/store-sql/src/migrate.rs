@@ -7,78 +7,45 @@ use crate::OpenError;
 /// The schema that this longhaul works with.
 pub const SCHEMA_VERSION: i64 = 16;
 
-struct Migration {
-    up: &'static str,
-    down: &'static str,
+/// One migration of one of the databases.
+pub(crate) struct Migration {
+    pub(crate) up: &'static str,
+    pub(crate) down: &'static str,
 }
 
-/// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 16] = [
-    Migration {
-        up: include_str!("../migrations/sqlite/0001_core.up.sql"),
-        down: include_str!("../migrations/sqlite/0001_core.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0002_tokens.up.sql"),
-        down: include_str!("../migrations/sqlite/0002_tokens.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0003_keys_outlive_records.up.sql"),
-        down: include_str!("../migrations/sqlite/0003_keys_outlive_records.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0004_nodes.up.sql"),
-        down: include_str!("../migrations/sqlite/0004_nodes.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0005_job_tallies.up.sql"),
-        down: include_str!("../migrations/sqlite/0005_job_tallies.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0006_artifact_chunks.up.sql"),
-        down: include_str!("../migrations/sqlite/0006_artifact_chunks.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0007_held_by_lane.up.sql"),
-        down: include_str!("../migrations/sqlite/0007_held_by_lane.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0008_peers_and_asks.up.sql"),
-        down: include_str!("../migrations/sqlite/0008_peers_and_asks.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0009_peers_by_folder.up.sql"),
-        down: include_str!("../migrations/sqlite/0009_peers_by_folder.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0010_routing.up.sql"),
-        down: include_str!("../migrations/sqlite/0010_routing.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0011_plugin_state.up.sql"),
-        down: include_str!("../migrations/sqlite/0011_plugin_state.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0012_held_by_usual_lane.up.sql"),
-        down: include_str!("../migrations/sqlite/0012_held_by_usual_lane.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0013_external_productions.up.sql"),
-        down: include_str!("../migrations/sqlite/0013_external_productions.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0014_records.up.sql"),
-        down: include_str!("../migrations/sqlite/0014_records.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0015_peers_of_circles.up.sql"),
-        down: include_str!("../migrations/sqlite/0015_peers_of_circles.down.sql"),
-    },
-    Migration {
-        up: include_str!("../migrations/sqlite/0016_checkpoints.up.sql"),
-        down: include_str!("../migrations/sqlite/0016_checkpoints.down.sql"),
-    },
-];
+/// All migrations of a database, from the folder that is named after it: the `n`th leads from schema `n - 1` to schema `n`.
+macro_rules! migrations {
+    ($database:literal) => {
+        migrations!(
+            $database,
+            "0001_core",
+            "0002_tokens",
+            "0003_keys_outlive_records",
+            "0004_nodes",
+            "0005_job_tallies",
+            "0006_artifact_chunks",
+            "0007_held_by_lane",
+            "0008_peers_and_asks",
+            "0009_peers_by_folder",
+            "0010_routing",
+            "0011_plugin_state",
+            "0012_held_by_usual_lane",
+            "0013_external_productions",
+            "0014_records",
+            "0015_peers_of_circles",
+            "0016_checkpoints",
+        )
+    };
+    ($database:literal, $($name:literal,)+) => {
+        [$(Migration { up: migrations!($database, $name, ".up.sql"), down: migrations!($database, $name, ".down.sql") }),+]
+    };
+    ($database:literal, $name:literal, $direction:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/", $database, "/", $name, $direction))
+    };
+}
+pub(crate) use migrations;
+
+const MIGRATIONS: &[Migration] = &migrations!("sqlite");
 
 /// Brings the schema to this number, up or down, one migration after the other.
 pub fn migrate_to(connection: &mut Connection, target: i64) -> Result<(), OpenError> {

@@ -77,14 +77,17 @@ pub(crate) async fn next_page<D: Database>(database: &D, place: &mut Place) -> R
     let facts = database
         .query(&FACTS_BY_STREAM, &given, |row| {
             place.advance(row);
-            Ok(read_fact(row).map_err(|unfit| Unreadable {
-                stream: row.lossy(1),
-                what: format!("a fact cannot be read: {unfit}"),
-            }))
+            Ok(read_line(row))
         })
         .await?;
     let last = facts.len() < PAGE;
     Ok(FactPage { facts, last })
+}
+
+fn read_line(row: &dyn Columns) -> Result<FactLine, Unreadable> {
+    let unreadable =
+        |unfit| Unreadable { stream: row.lossy(1), what: format!("a fact cannot be read: {unfit}") };
+    read_fact(row).map_err(unreadable)
 }
 
 static FACTS_OF_STREAM: Sql = Sql::new(concat!(
@@ -105,10 +108,7 @@ pub(crate) async fn stream_page<D: Database>(
             if let Ok(Some(read)) = row.integer(2) {
                 *version = read;
             }
-            Ok(read_fact(row).map_err(|unfit| Unreadable {
-                stream: row.lossy(1),
-                what: format!("a fact cannot be read: {unfit}"),
-            }))
+            Ok(read_line(row))
         })
         .await?;
     let last = facts.len() < PAGE;

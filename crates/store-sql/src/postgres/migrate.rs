@@ -8,7 +8,7 @@ use super::failure::PostgresError;
 use super::session::Session;
 use crate::database::{Database, integer, one, optional_text, text};
 use crate::dialect::Sql;
-use crate::migrate::SCHEMA_VERSION;
+use crate::migrate::{Migration, SCHEMA_VERSION, migrations};
 use crate::{OpenError, floor, rebuild};
 
 /// Says in the database that the tables are ours: "LHLD".
@@ -16,78 +16,7 @@ const APPLICATION_ID: i64 = 0x4c48_4c44;
 /// The oldest server that knows everything that is asked of it.
 const OLDEST_SERVER: i64 = 130_000;
 
-struct Migration {
-    up: &'static str,
-    down: &'static str,
-}
-
-/// Migration `n` leads from schema `n - 1` to schema `n`.
-const MIGRATIONS: [Migration; 16] = [
-    Migration {
-        up: include_str!("../../migrations/postgres/0001_core.up.sql"),
-        down: include_str!("../../migrations/postgres/0001_core.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0002_tokens.up.sql"),
-        down: include_str!("../../migrations/postgres/0002_tokens.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0003_keys_outlive_records.up.sql"),
-        down: include_str!("../../migrations/postgres/0003_keys_outlive_records.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0004_nodes.up.sql"),
-        down: include_str!("../../migrations/postgres/0004_nodes.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0005_job_tallies.up.sql"),
-        down: include_str!("../../migrations/postgres/0005_job_tallies.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0006_artifact_chunks.up.sql"),
-        down: include_str!("../../migrations/postgres/0006_artifact_chunks.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0007_held_by_lane.up.sql"),
-        down: include_str!("../../migrations/postgres/0007_held_by_lane.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0008_peers_and_asks.up.sql"),
-        down: include_str!("../../migrations/postgres/0008_peers_and_asks.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0009_peers_by_folder.up.sql"),
-        down: include_str!("../../migrations/postgres/0009_peers_by_folder.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0010_routing.up.sql"),
-        down: include_str!("../../migrations/postgres/0010_routing.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0011_plugin_state.up.sql"),
-        down: include_str!("../../migrations/postgres/0011_plugin_state.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0012_held_by_usual_lane.up.sql"),
-        down: include_str!("../../migrations/postgres/0012_held_by_usual_lane.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0013_external_productions.up.sql"),
-        down: include_str!("../../migrations/postgres/0013_external_productions.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0014_records.up.sql"),
-        down: include_str!("../../migrations/postgres/0014_records.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0015_peers_of_circles.up.sql"),
-        down: include_str!("../../migrations/postgres/0015_peers_of_circles.down.sql"),
-    },
-    Migration {
-        up: include_str!("../../migrations/postgres/0016_checkpoints.up.sql"),
-        down: include_str!("../../migrations/postgres/0016_checkpoints.down.sql"),
-    },
-];
+const MIGRATIONS: &[Migration] = &migrations!("postgres");
 
 /// Whether a store is made or brought up to date where it is missing or old.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

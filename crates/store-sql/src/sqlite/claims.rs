@@ -129,26 +129,18 @@ fn end_leases(
 mod tests {
     use super::*;
     use crate::agenda::HELD_IN_LANE;
+    use crate::dialect::query_plan;
 
     // conforms: L70
     #[test]
     fn ready_and_due_records_are_found_through_an_index_and_come_in_its_order() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        crate::migrate_to(&mut connection, crate::SCHEMA_VERSION).unwrap();
         for (statement, index) in [
             (&DUE, "agenda_due"),
             (&HELD, "agenda_due"),
             (&READY, "agenda_ready"),
             (&HELD_IN_LANE, "agenda_held"),
         ] {
-            let explained = format!("EXPLAIN QUERY PLAN {}", statement.sqlite());
-            let mut explained = connection.prepare(&explained).unwrap();
-            let parameters = vec![0_i64; explained.parameter_count()];
-            let plan: Vec<String> = explained
-                .query_map(rusqlite::params_from_iter(parameters), |row| row.get(3))
-                .unwrap()
-                .collect::<Result<_, _>>()
-                .unwrap();
+            let plan = query_plan(statement);
             // One step: nothing is sorted, so that a batch costs the same however many wait in this lane or another.
             assert_eq!(plan.len(), 1, "{}: {plan:?}", statement.sqlite());
             assert!(plan[0].starts_with("SEARCH") && plan[0].contains(index), "{plan:?}");

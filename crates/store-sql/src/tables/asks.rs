@@ -200,23 +200,13 @@ fn read_ask(row: &dyn Columns) -> Result<Ask, Unfit> {
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::Connection;
-
     use super::*;
+    use crate::dialect::query_plan;
 
     #[test]
     fn asks_are_found_and_forgotten_through_an_index_and_never_by_a_scan() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        crate::migrate_to(&mut connection, crate::SCHEMA_VERSION).unwrap();
         for statement in [&INBOUND, &OUTBOUND, &OF_JOB, &FORGET_ASKS, &CLOSE_ASK, &ASK] {
-            let explained = format!("EXPLAIN QUERY PLAN {}", statement.sqlite());
-            let mut explained = connection.prepare(&explained).unwrap();
-            let parameters = vec![0_i64; explained.parameter_count()];
-            let plan: Vec<String> = explained
-                .query_map(rusqlite::params_from_iter(parameters), |row| row.get(3))
-                .unwrap()
-                .collect::<Result<_, _>>()
-                .unwrap();
+            let plan = query_plan(statement);
             let is_fine = |step: &String| step.starts_with("SEARCH") || step.starts_with("LIST SUBQUERY");
             assert!(plan.iter().all(is_fine), "{}: {plan:?}", statement.sqlite());
         }

@@ -108,23 +108,13 @@ pub(crate) async fn key<D: Database>(
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::Connection;
-
     use super::*;
+    use crate::dialect::query_plan;
 
     #[test]
     fn keys_are_forgotten_through_an_index_and_never_by_a_scan() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        crate::migrate_to(&mut connection, crate::SCHEMA_VERSION).unwrap();
         for statement in [&FORGETTABLE, &FORGET, &REMOVE_KEYS, &MARK_KEYS] {
-            let explained = format!("EXPLAIN QUERY PLAN {}", statement.sqlite());
-            let mut explained = connection.prepare(&explained).unwrap();
-            let parameters = vec![0_i64; explained.parameter_count()];
-            let plan: Vec<String> = explained
-                .query_map(rusqlite::params_from_iter(parameters), |row| row.get(3))
-                .unwrap()
-                .collect::<Result<_, _>>()
-                .unwrap();
+            let plan = query_plan(statement);
             assert!(plan.iter().all(|step| step.starts_with("SEARCH")), "{}: {plan:?}", statement.sqlite());
         }
     }
