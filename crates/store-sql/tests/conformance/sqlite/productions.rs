@@ -33,7 +33,8 @@ async fn productions_are_a_view_with_typed_columns() {
          || ' ' || typeof(completed_at) || ' ' || typeof(next_poll_at) FROM external_production_records_view WHERE object_id = 'op-seen'";
     let row: String = raw.query_row(types, [], |row| row.get(0)).unwrap();
     let (dispatched, last_polled) = (at(10).micros(), at(12).micros());
-    let expected = format!("op-seen work-x render render-farm r-7 30 page 2 {dispatched} {last_polled} null integer");
+    let expected =
+        format!("op-seen work-x render render-farm r-7 30 page 2 {dispatched} {last_polled} null integer");
     assert_eq!(row, expected);
     let over = "SELECT completed_at || ' ' || failure_detail || ' ' || error_code || ' ' || typeof(render_event_object_id) \
          || ' ' || typeof(next_poll_at) FROM external_production_records_view WHERE object_id = 'op-over'";
