@@ -71,9 +71,9 @@ async fn handle_that_expires_names_max_ttl_seconds() {
     let body = json!({ "input": { "ends": "never" }, "timing": timing });
     let handle = world.post("/v1/capabilities/defers/invoke", body).send().await.value();
     world.until(job_of(&handle), "awaiting_external").await;
-    world.clock.advance_seconds(899);
+    world.polled(job_of(&handle), 1).await;
     assert_eq!(world.status(job_of(&handle)).await["state"], "awaiting_external");
-    world.clock.advance_seconds(1);
+    world.clock.advance_seconds(900);
     world.until(job_of(&handle), "expired").await;
     let limit = limit_of(&world, job_of(&handle)).await;
     assert_eq!(named(&limit), ("max_ttl_seconds", "900 s", "host default"));
