@@ -333,6 +333,8 @@ pipelines:
         jobs.as_array().unwrap().iter().map(|job| (text(job, "created_at"), text(job, "job_id"))).collect();
     arrived.sort();
     assert_eq!(arrived.len(), 10, "{arrived:?}");
-    let expected: String = arrived.iter().map(|(_, id)| format!("begin {id}\nend {id}\n")).collect();
-    assert_eq!(log, expected, "both loops in one lane, one job after the other, in order of arrival");
+    let expected: Vec<String> =
+        arrived.iter().flat_map(|(_, id)| [format!("begin {id}"), format!("end {id}")]).collect();
+    let ran: Vec<&str> = log.lines().collect();
+    assert_eq!(ran, expected, "both loops in one lane, one job after the other, in order of arrival");
 }
