@@ -26,17 +26,28 @@ pub(crate) const CANCEL_REQUESTED: &str = "cancel_requested";
 const MAX_OPERATIONS: usize = 1_000;
 
 pub(crate) async fn cancel(server: &Server, asked: RequestContext) -> Result<Reply> {
-    let cancel: CancelJob = asked.read()?;
-    let keyed = match begin(server, &asked).await? {
+    let sent: CancelJob = asked.read()?;
+    let to_cancel = |by, reason: Option<String>| JobCommand::RequestCancel {
+        by,
+        reason: reason.unwrap_or_else(|| CANCEL_REQUESTED.to_owned()),
+    };
+    order_by(server, &asked, sent, to_cancel).await
+}
+
+/// An order that says who gives it and why.
+async fn order_by(
+    server: &Server,
+    asked: &RequestContext,
+    sent: CancelJob,
+    command: impl FnOnce(Option<String>, Option<String>) -> JobCommand,
+) -> Result<Reply> {
+    let keyed = match begin(server, asked).await? {
         Begun::Earlier(response) => return Ok(response),
         Begun::New(keyed) => keyed,
     };
-    let visible = steerable_job(server, &asked, cancel.requested_by_peer_id.as_deref()).await?;
-    let command = JobCommand::RequestCancel {
-        by: asked.principal.peer_id.clone().or(cancel.requested_by_peer_id),
-        reason: cancel.reason.unwrap_or_else(|| CANCEL_REQUESTED.to_owned()),
-    };
-    give(server, &asked, &visible, keyed, command, Vec::new()).await
+    let visible = steerable_job(server, asked, sent.requested_by_peer_id.as_deref()).await?;
+    let by = asked.principal.peer_id.clone().or(sent.requested_by_peer_id);
+    give(server, asked, &visible, keyed, command(by, sent.reason), Vec::new()).await
 }
 
 /// Whether an order asks to stop a job.
