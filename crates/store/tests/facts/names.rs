@@ -76,12 +76,8 @@ fn three_kinds_drive_work_outside_from_its_dispatch_through_every_poll_to_every_
         result: ResultRefs::default(),
         retryable: Retryable::No,
     };
-<<<<<<< HEAD
-    let failed = PollAnswer::Failed(failure.clone());
-=======
     let failed = PollAnswer::Failed(failure.clone());
     // What was stopped, or given up by the host, has facts of its own: another dialect has them.
->>>>>>> 7b08415 (conformance: say which ends the three kinds leave out)
     for end in [
         PollAnswer::Completed(ResultRefs::default()),
         failed,
