@@ -1,5 +1,6 @@
 //! Rows of the tables as Rust values, and back.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use domain::attention::Place;
@@ -168,8 +169,11 @@ impl<'a> ViewValues<'a> {
 
 /// The bodies that a state names, in the form in which the statements look for them that remove all others: `name digest;` of each.
 pub(crate) fn named_bodies(record: &Record) -> String {
-    let named = record.named_bodies();
-    named.iter().map(|body| format!("{} {};", body.name.as_str(), body.sha256)).collect()
+    let mut named = String::new();
+    for body in record.named_bodies() {
+        write!(named, "{} {};", body.name.as_str(), body.sha256).expect("a text takes everything");
+    }
+    named
 }
 
 /// A fact as it is stored, before it is understood.

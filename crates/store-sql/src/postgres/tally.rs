@@ -39,7 +39,7 @@ impl<'a> Moved<'a> {
             }
             match change.removal {
                 Removal::Nothing | Removal::Bodies | Removal::Errors | Removal::OlderFacts => {
-                    moved.shift(job.state.name(), job, 1)
+                    moved.shift(job.state.name(), job, 1);
                 }
                 Removal::Record => {}
             }

@@ -109,7 +109,9 @@ pub(super) async fn write(
         }
     }
     let mut named_by_state = Columnar::<2>::new();
-    checkpointed.iter().for_each(|(id, named)| named_by_state.push([(*id).into(), named.as_str().into()]));
+    for (id, named) in &checkpointed {
+        named_by_state.push([(*id).into(), named.as_str().into()]);
+    }
     let forgotten = keyed.saturating_mul(MAX_FORGOTTEN_KEYS as u64);
     let (asked_at, old_asks) = (Given::from(asked_at), Given::from(signed(MAX_FORGOTTEN_ASKS as u64)));
     let (earliest, forgotten) = (Given::from(earliest), Given::from(signed(forgotten)));
