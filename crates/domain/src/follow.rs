@@ -106,33 +106,7 @@ fn asks_changed<'a>(job: &Job, facts: impl Iterator<Item = &'a JobFact>, at: Tim
             let before = job.attempts.len().checked_sub(2).and_then(|place| job.attempts.get(place))?;
             correlation_id(job, before).map(|id| over(id, at))
         }
-        JobFact::Completed(_)
-        | JobFact::Failed(_)
-        | JobFact::Requeued { .. }
-        | JobFact::Cancelled(_)
-        | JobFact::Expired(_)
-        | JobFact::BecameUnavailable(_) => Some(over(id.clone(), at)),
-        JobFact::Created(_)
-        | JobFact::Started(_)
-        | JobFact::InputAwaited(_)
-        | JobFact::Blocked(_)
-        | JobFact::SubmitIntended(_)
-        | JobFact::Deferred { .. }
-        | JobFact::ExternalArrived(_)
-        | JobFact::Answered(_)
-        | JobFact::Resumed
-        | JobFact::Noted(_)
-        | JobFact::CancelRequested { .. }
-        | JobFact::CancelRepeated { .. }
-        | JobFact::CancelRepeatsCounted { .. }
-        | JobFact::CancelTried(_)
-        | JobFact::CancelAnswered(_)
-        | JobFact::StaleReportKept(_)
-        | JobFact::StaleReportsCounted { .. }
-        | JobFact::ExecutorReleased { .. }
-        | JobFact::TimersMoved { .. }
-        | JobFact::Purged
-        | JobFact::Retired => None,
+        fact => fact.ends_attempt().then(|| over(id.clone(), at)),
     };
     facts.filter_map(change).collect()
 }

@@ -77,11 +77,9 @@ pub(crate) fn key_reused() -> Problem {
 /// What the rules said.
 pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
     use ProblemCode as Code;
-    let (code, detail) = match refusal {
+    #[allow(clippy::wildcard_enum_match_arm, reason = "most refusals have a problem of the same code")]
+    let code = match refusal {
         Refusal::UnknownRecord | Refusal::UnknownIdForm | Refusal::WrongRecordKind => return no_such_job(id),
-        Refusal::InvalidJson | Refusal::WrongBody { .. } => (Code::InvalidRequest, refusal.to_string()),
-        Refusal::DuplicateKey => (Code::DuplicateKey, refusal.to_string()),
-        Refusal::NulInJson => (Code::InvalidText, refusal.to_string()),
         Refusal::TooLarge { what, limit } => {
             let error = FieldError::new("too_large", &["body", what], format!("over its limit of {limit}"));
             return Code::TooLarge.because(refusal.to_string()).at(error);
@@ -90,50 +88,27 @@ pub(crate) fn of_refusal(refusal: &Refusal, id: &str) -> Problem {
             let error = FieldError::new("invalid_policy", &["body", field], "outside what the host allows");
             return Code::InvalidPolicy.because(refusal.to_string()).at(error);
         }
-        Refusal::DeadlineElapsed => (Code::DeadlineElapsed, refusal.to_string()),
-        Refusal::NotDue { .. } => (Code::Refused, "it is not due yet".to_owned()),
-        Refusal::TransitionRefused { .. } => (Code::TransitionRefused, refusal.to_string()),
-        Refusal::Terminal { state } => (
-            Code::Terminal,
-            format!("terminal work {id} is already {state}; terminal state cannot be changed"),
-        ),
-        Refusal::NotTerminal { .. } => (Code::NotTerminal, refusal.to_string()),
-        Refusal::LeaseHeld { .. } | Refusal::ClaimHeld | Refusal::ClaimLost | Refusal::ClaimRequired => {
-            (Code::LeaseHeld, refusal.to_string())
+        Refusal::InvalidJson | Refusal::WrongBody { .. } => Code::InvalidRequest,
+        Refusal::NulInJson => Code::InvalidText,
+        Refusal::ClaimHeld | Refusal::ClaimLost | Refusal::ClaimRequired => Code::LeaseHeld,
+        Refusal::NotCancelable { .. } => Code::Refused,
+        other => Code::parse(other.code()).unwrap_or(Code::Refused),
+    };
+    #[allow(clippy::wildcard_enum_match_arm, reason = "most refusals say it themselves")]
+    let detail = match refusal {
+        Refusal::NotDue { .. } => "it is not due yet".to_owned(),
+        Refusal::Terminal { state } => {
+            format!("terminal work {id} is already {state}; terminal state cannot be changed")
         }
-        Refusal::NotRunnable { state } => {
-            (Code::NotRunnable, format!("Job cannot be run from state {state}"))
-        }
+        Refusal::NotRunnable { state } => format!("Job cannot be run from state {state}"),
         Refusal::WaitsForPuller => {
-            let told = format!("{refusal} (`longhaul jobs why {id}` says who may); nothing was changed");
-            (Code::WaitsForPuller, told)
+            format!("{refusal} (`longhaul jobs why {id}` says who may); nothing was changed")
         }
-        Refusal::NotRetryable { state } => {
-            (Code::NotRetryable, format!("Job cannot be retried from state {state}"))
-        }
-        Refusal::AttemptRequired => {
-            (Code::AttemptRequired, "attempt_id is required for runner-managed job updates".to_owned())
-        }
-        Refusal::StaleAttempt => (Code::StaleAttempt, "stale attempt_id".to_owned()),
-        Refusal::AttemptNotYours => (Code::AttemptNotYours, refusal.to_string()),
-        Refusal::AnswerRequired => {
-            (Code::AnswerRequired, format!("{refusal}: POST /jobs/{id}/answer, or cancel it"))
-        }
-        Refusal::Purged => (Code::Purged, refusal.to_string()),
-        Refusal::CancelPending => (Code::CancelPending, refusal.to_string()),
-        Refusal::CancelRequested => (Code::CancelRequested, refusal.to_string()),
-        Refusal::AlreadyExists
-        | Refusal::NoCancelPending
-        | Refusal::NotCancelable { .. }
-        | Refusal::OperationOpen
-        | Refusal::SubmitOpen
-        | Refusal::NotOrphaned
-        | Refusal::EventOpen
-        | Refusal::EventSettled
-        | Refusal::SettledByClaimants
-        | Refusal::RunOpen => (Code::Refused, refusal.to_string()),
-        Refusal::StepMovedOn => (Code::StepMovedOn, refusal.to_string()),
-        Refusal::NotAwaitingInput { .. } => (Code::NotAwaitingInput, refusal.to_string()),
+        Refusal::NotRetryable { state } => format!("Job cannot be retried from state {state}"),
+        Refusal::AttemptRequired => "attempt_id is required for runner-managed job updates".to_owned(),
+        Refusal::StaleAttempt => "stale attempt_id".to_owned(),
+        Refusal::AnswerRequired => format!("{refusal}: POST /jobs/{id}/answer, or cancel it"),
+        other => other.to_string(),
     };
     code.because(detail)
 }

@@ -171,6 +171,19 @@ impl JobFact {
         }
     }
 
+    /// Whether the attempt of which it tells is over with it.
+    pub const fn ends_attempt(&self) -> bool {
+        matches!(
+            self,
+            Self::Completed(_)
+                | Self::Failed(_)
+                | Self::Requeued { .. }
+                | Self::Cancelled(_)
+                | Self::Expired(_)
+                | Self::BecameUnavailable(_)
+        )
+    }
+
     /// What it takes away.
     pub(crate) const fn removal(&self) -> Removal {
         if matches!(self, Self::Retired) {

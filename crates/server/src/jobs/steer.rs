@@ -31,11 +31,20 @@ pub(crate) async fn cancel(server: &Server, asked: RequestContext) -> Result<Rep
         by,
         reason: reason.unwrap_or_else(|| CANCEL_REQUESTED.to_owned()),
     };
-    order_by(server, &asked, sent, to_cancel).await
+    steered(server, &asked, sent, to_cancel).await
 }
 
-/// An order that says who gives it and why.
-async fn order_by(
+/// An order of which nothing is said but who gives it and why, if anything is said at all.
+pub(crate) async fn order_by(
+    server: &Server,
+    asked: RequestContext,
+    command: fn(Option<String>, Option<String>) -> JobCommand,
+) -> Result<Reply> {
+    let sent = asked.read_or_default()?;
+    steered(server, &asked, sent, command).await
+}
+
+async fn steered(
     server: &Server,
     asked: &RequestContext,
     sent: CancelJob,

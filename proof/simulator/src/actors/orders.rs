@@ -219,6 +219,7 @@ impl OrderTrace {
         let Some(command) = order.command.as_job() else {
             return Self::new(order.record.clone(), OrderKind::Other);
         };
+        #[allow(clippy::wildcard_enum_match_arm, reason = "the others are of no attempt")]
         let (kind, attempt) = match command {
             JobCommand::Create(_) => (OrderKind::Create, None),
             JobCommand::Dispatch(_) => (OrderKind::Dispatch, None),
@@ -241,20 +242,7 @@ impl OrderTrace {
             | JobCommand::RecordCancelAnswer { attempt_id, .. }
             | JobCommand::LoseLease { attempt_id, .. }
             | JobCommand::TimeOutAttempt { attempt_id, .. } => (OrderKind::Other, Some(attempt_id.clone())),
-            JobCommand::ConcludeOperation { .. }
-            | JobCommand::Answer { .. }
-            | JobCommand::QueueAgain { .. }
-            | JobCommand::RequestCancel { .. }
-            | JobCommand::CancelOrRefuse { .. }
-            | JobCommand::RecordCancelTry { .. }
-            | JobCommand::RecordRelease { .. }
-            | JobCommand::CountCancelRepeats { .. }
-            | JobCommand::TimeOutCancel
-            | JobCommand::CountStaleReports { .. }
-            | JobCommand::Expire
-            | JobCommand::Purge
-            | JobCommand::MoveTimers { .. }
-            | JobCommand::Retire => (OrderKind::Other, None),
+            _ => (OrderKind::Other, None),
         };
         let report = if let JobCommand::Report(report) = command { Some(report) } else { None };
         let result = report.and_then(|report| report.details.result.data);

@@ -50,6 +50,7 @@ const fn passes_a_gate(fact: &JobFact) -> bool {
 }
 
 impl Checker {
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not named here happens to open jobs alone")]
     pub(super) fn job_fact(
         &mut self,
         id: &RecordId,
@@ -118,23 +119,7 @@ impl Checker {
             | JobFact::Purged
             | JobFact::Retired => {}
             JobFact::Created(_) => return broken("I11", || format!("{id} was created twice")),
-            JobFact::Completed(_)
-            | JobFact::Failed(_)
-            | JobFact::Cancelled(_)
-            | JobFact::Expired(_)
-            | JobFact::BecameUnavailable(_)
-            | JobFact::Requeued { .. }
-            | JobFact::Delivered
-            | JobFact::Started(_)
-            | JobFact::InputAwaited(_)
-            | JobFact::Blocked(_)
-            | JobFact::SubmitIntended(_)
-            | JobFact::Deferred { .. }
-            | JobFact::ExternalArrived(_)
-            | JobFact::Answered(_)
-            | JobFact::Resumed
-            | JobFact::CancelRequested { .. }
-            | JobFact::CancelAnswered(_) => {
+            _ => {
                 must(over.is_none(), "I2", || format!("{id} was {} and then {fact:?}", job.state.name()))?;
             }
         }
@@ -236,6 +221,7 @@ impl Life {
         self.over.is_some()
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the others leave the attempt as it is")]
     fn follow(&mut self, fact: &JobFact) {
         if moves(fact) {
             self.waits_for = None;
@@ -257,27 +243,7 @@ impl Life {
             JobFact::Completed(_) | JobFact::Cancelled(_) | JobFact::Expired(_) => {
                 self.over = Some(Over::Ended);
             }
-            JobFact::Created(_)
-            | JobFact::Delivered
-            | JobFact::Started(_)
-            | JobFact::InputAwaited(_)
-            | JobFact::Blocked(_)
-            | JobFact::SubmitIntended(_)
-            | JobFact::ExternalArrived(_)
-            | JobFact::Answered(_)
-            | JobFact::Resumed
-            | JobFact::Noted(_)
-            | JobFact::CancelRequested { .. }
-            | JobFact::CancelRepeated { .. }
-            | JobFact::CancelRepeatsCounted { .. }
-            | JobFact::CancelTried(_)
-            | JobFact::CancelAnswered(_)
-            | JobFact::StaleReportKept(_)
-            | JobFact::StaleReportsCounted { .. }
-            | JobFact::ExecutorReleased { .. }
-            | JobFact::TimersMoved { .. }
-            | JobFact::Purged
-            | JobFact::Retired => {}
+            _ => {}
         }
     }
 }
@@ -359,6 +325,7 @@ fn may_be_dispatched(state: &JobState, trigger: Trigger) -> bool {
     }
 }
 
+#[allow(clippy::wildcard_enum_match_arm, reason = "the others have none")]
 fn details(fact: &JobFact) -> Option<&Details> {
     match fact {
         JobFact::Started(details)
@@ -372,24 +339,7 @@ fn details(fact: &JobFact) -> Option<&Details> {
         JobFact::Cancelled(end) => Some(&end.details),
         JobFact::Expired(end) => Some(&end.details),
         JobFact::BecameUnavailable(end) => Some(&end.details),
-        JobFact::Created(_)
-        | JobFact::Dispatched { .. }
-        | JobFact::Delivered
-        | JobFact::SubmitIntended(_)
-        | JobFact::Deferred { .. }
-        | JobFact::Answered(_)
-        | JobFact::Resumed
-        | JobFact::CancelRequested { .. }
-        | JobFact::CancelRepeated { .. }
-        | JobFact::CancelRepeatsCounted { .. }
-        | JobFact::CancelTried(_)
-        | JobFact::CancelAnswered(_)
-        | JobFact::StaleReportKept(_)
-        | JobFact::StaleReportsCounted { .. }
-        | JobFact::ExecutorReleased { .. }
-        | JobFact::TimersMoved { .. }
-        | JobFact::Purged
-        | JobFact::Retired => None,
+        _ => None,
     }
 }
 
