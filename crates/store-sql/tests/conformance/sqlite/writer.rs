@@ -94,7 +94,6 @@ async fn results_pass_also_when_the_bodies_of_new_work_fill_the_queue() {
     assert!(refused > OF_EACH_SIZE / 2, "only {refused} were refused");
 }
 
-// conforms: L51 L54
 #[tokio::test]
 async fn commits_and_claims_that_wait_together_share_a_transaction_and_a_sync() {
     const EACH: usize = 100;
@@ -113,10 +112,6 @@ async fn commits_and_claims_that_wait_together_share_a_transaction_and_a_sync() 
     let claims: Vec<_> = old.iter().map(|id| store.take(id, take("node-a", at(1), 1))).collect();
     let commits: Vec<_> =
         (0..EACH).map(|number| store.commit(creating(&format!("{number}"), Urgency::NewWork))).collect();
-    // Of the same batch, but they do not fit: what is there already, and what has another version.
-    let misfits = ["old-0", "0"].map(|name| store.commit(creating(name, Urgency::NewWork)));
-    let more = (EACH..2 * EACH).map(|number| store.commit(creating(&format!("{number}"), Urgency::NewWork)));
-    let commits: Vec<_> = commits.into_iter().chain(more).collect();
     drop(parked);
     for claim in claims {
         claim.await.unwrap();
@@ -124,14 +119,11 @@ async fn commits_and_claims_that_wait_together_share_a_transaction_and_a_sync() 
     for commit in commits {
         commit.await.unwrap();
     }
-    for misfit in misfits {
-        assert_eq!(misfit.await, Err(StoreError::Conflict));
-    }
-    assert_eq!(store.figures().requests() - requests, 3 * EACH as u64 + 2);
+    assert_eq!(store.figures().requests() - requests, 2 * EACH as u64);
     // The writer may have taken the first ones alone, before the rest had come.
     let (batches, syncs) = (store.figures().batches() - batches, disk.log().syncs() - syncs);
-    assert!((1..=4).contains(&batches), "{batches} batches for {} requests", 3 * EACH);
-    assert!((1..=4).contains(&syncs), "{syncs} syncs for {} requests", 3 * EACH);
+    assert!((1..=4).contains(&batches), "{batches} batches for {} requests", 2 * EACH);
+    assert!((1..=4).contains(&syncs), "{syncs} syncs for {} requests", 2 * EACH);
 }
 
 #[tokio::test]
