@@ -21,7 +21,7 @@ pub(crate) use list::{confine, cursor, cursor_text, list, page};
 pub(crate) use new_job::{check_fit, own_job, time};
 pub(crate) use order::{Begun, begin, give, give_order, keep, report};
 pub(crate) use read::{read_result, read_status};
-pub(crate) use steer::{CANCEL_REQUESTED, answer, cancel, count_repeat, order_by, purge, run};
+pub(crate) use steer::*;
 pub(crate) use update::update;
 pub(crate) use visible::{Visible, job_of, steerable_job, visible_called, visible_job, visible_named};
 pub(crate) use why::why;

@@ -15,6 +15,9 @@ macro_rules! refusals {
         }
 
         impl Refusal {
+            /// Every stable code.
+            pub const CODES: &[&str] = &[$($code),+];
+
             /// The stable code.
             pub const fn code(&self) -> &'static str {
                 match self {

@@ -79,15 +79,15 @@ impl Walk {
         noted
     }
 
-    /// Every code that a refusal had.
-    pub(crate) fn codes(&self) -> BTreeSet<&'static str> {
-        let mut codes = BTreeSet::new();
+    /// Every refusal.
+    pub(crate) fn refusals(&self) -> Vec<Refusal> {
+        let mut refusals = Vec::new();
         self.each(|_, _, cell| {
             if let Cell::Refused { refusal, .. } = cell {
-                codes.insert(refusal.code());
+                refusals.push(refusal.clone());
             }
         });
-        codes
+        refusals
     }
 
     pub(crate) fn each(&self, mut look: impl FnMut(&Row, &Column, &Cell)) {

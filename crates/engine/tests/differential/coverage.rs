@@ -1,16 +1,19 @@
 //! What has been ordered and what has been refused, over all histories.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use domain::Command;
-use domain::job::JobCommand;
 use domain::operation::{OperationCommand, PollAnswer};
 
 use crate::steps::Step;
 use crate::twins::Answer;
 
-/// Every command; a new variant does not compile until it has its word in `word_of`, and belongs here.
+/// Commands of operations that jobs have too.
+const JOB_WORDS_OF_OPERATIONS: [&str; 6] =
+    ["request cancel", "record cancel answer", "expire", "move timers", "purge", "retire"];
+
+/// Every command that a history must carry out.
 const COMMANDS: [&str; 32] = [
     "create",
     "dispatch",
@@ -34,11 +37,11 @@ const COMMANDS: [&str; 32] = [
     "record poll error",
     "request cancel of operation",
     "record cancel answer of operation",
-    "expire operation",
+    "expire of operation",
     "lose",
     "abandon",
-    "purge operation",
-    "retire operation",
+    "purge of operation",
+    "retire of operation",
     "intend submit",
     "lose submit",
     "settle",
@@ -85,7 +88,7 @@ const REFUSALS: [&str; 30] = [
 
 #[derive(Default)]
 pub struct Coverage {
-    carried_out: BTreeMap<&'static str, usize>,
+    carried_out: BTreeMap<String, usize>,
     refused: BTreeMap<&'static str, usize>,
     steps: usize,
 }
@@ -117,53 +120,44 @@ impl fmt::Display for Coverage {
     }
 }
 
-fn word_of(command: &Command) -> &'static str {
-    if let Some(command) = command.as_job() {
-        return match command {
-            JobCommand::Create(_) => "create",
-            JobCommand::Dispatch(_) => "dispatch",
-            JobCommand::QueueAgain { .. } => "queue again",
-            JobCommand::Resume { .. } => "resume",
-            JobCommand::Deliver { .. } => "deliver",
-            JobCommand::Heartbeat { .. } => "heartbeat",
-            JobCommand::Report(_) => "report",
-            JobCommand::IntendSubmit { .. } => "intend submit",
-            JobCommand::LoseSubmit { .. } => "lose submit",
-            JobCommand::Defer { .. } => "defer",
-            JobCommand::ConcludeOperation { .. } => "conclude operation",
-            JobCommand::Answer { .. } => "answer",
-            JobCommand::RequestCancel { .. } => "request cancel",
-            JobCommand::CancelOrRefuse { .. } => "cancel or refuse",
-            JobCommand::RecordCancelTry { .. } => "record cancel try",
-            JobCommand::RecordRelease { .. } => "record release",
-            JobCommand::CountCancelRepeats { .. } => "count cancel repeats",
-            JobCommand::RecordCancelAnswer { .. } => "record cancel answer",
-            JobCommand::TimeOutCancel => "time out cancel",
-            JobCommand::LoseLease { .. } => "lose lease",
-            JobCommand::CountStaleReports { .. } => "count stale reports",
-            JobCommand::TimeOutAttempt { .. } => "time out attempt",
-            JobCommand::Expire => "expire",
-            JobCommand::Purge => "purge",
-            JobCommand::MoveTimers { .. } => "move timers",
-            JobCommand::Retire => "retire",
-        };
-    }
-    let Some(command) = command.as_operation() else { return "not ordered here" };
-    match command {
-        OperationCommand::Accept(_) => "accept",
-        OperationCommand::AcceptOrphan { .. } => "accept orphan",
-        OperationCommand::RecordPoll(poll) if matches!(poll.answer, PollAnswer::NotNow { .. }) => {
-            "record poll error"
+/// The name of a command in words: those of an operation that jobs have too say so.
+fn word_of(command: &Command) -> String {
+    let (name, is_shared) = if let Some(command) = command.as_job() {
+        (Name::of(command), false)
+    } else if let Some(command) = command.as_operation() {
+        if matches!(command, OperationCommand::RecordPoll(poll) if matches!(poll.answer, PollAnswer::NotNow { .. }))
+        {
+            return "record poll error".to_owned();
         }
-        OperationCommand::RecordPoll(_) => "record poll",
-        OperationCommand::RequestCancel { .. } => "request cancel of operation",
-        OperationCommand::RecordCancelAnswer { .. } => "record cancel answer of operation",
-        OperationCommand::Settle { .. } => "settle",
-        OperationCommand::Expire => "expire operation",
-        OperationCommand::Lose => "lose",
-        OperationCommand::Abandon { .. } => "abandon",
-        OperationCommand::MoveTimers { .. } => "move timers of operation",
-        OperationCommand::Purge => "purge operation",
-        OperationCommand::Retire => "retire operation",
+        let name = Name::of(command);
+        let is_shared = JOB_WORDS_OF_OPERATIONS.contains(&&*name);
+        (name, is_shared)
+    } else {
+        return "not ordered here".to_owned();
+    };
+    if is_shared { format!("{name} of operation") } else { name }
+}
+
+/// The name of an enum's variant, and nothing of what is in it.
+struct Name(String);
+
+impl Name {
+    fn of(value: &impl fmt::Debug) -> String {
+        let mut name = Self(String::new());
+        // It ends with an error once the name is there.
+        let _ = write!(name, "{value:?}");
+        let words = name.0.char_indices().flat_map(|(at, letter)| {
+            let gap = (at > 0 && letter.is_uppercase()).then_some(' ');
+            gap.into_iter().chain(letter.to_lowercase())
+        });
+        words.collect()
+    }
+}
+
+impl fmt::Write for Name {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let name = text.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
+        self.0.push_str(name);
+        if name.len() == text.len() { Ok(()) } else { Err(fmt::Error) }
     }
 }

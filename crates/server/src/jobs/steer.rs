@@ -26,37 +26,27 @@ pub(crate) const CANCEL_REQUESTED: &str = "cancel_requested";
 const MAX_OPERATIONS: usize = 1_000;
 
 pub(crate) async fn cancel(server: &Server, asked: RequestContext) -> Result<Reply> {
-    let sent: CancelJob = asked.read()?;
     let to_cancel = |by, reason: Option<String>| JobCommand::RequestCancel {
         by,
         reason: reason.unwrap_or_else(|| CANCEL_REQUESTED.to_owned()),
     };
-    steered(server, &asked, sent, to_cancel).await
+    order_by(server, asked, to_cancel).await
 }
 
-/// An order of which nothing is said but who gives it and why, if anything is said at all.
+/// An order of which only is said who gives it and why.
 pub(crate) async fn order_by(
     server: &Server,
     asked: RequestContext,
     command: fn(Option<String>, Option<String>) -> JobCommand,
 ) -> Result<Reply> {
-    let sent = asked.read_or_default()?;
-    steered(server, &asked, sent, command).await
-}
-
-async fn steered(
-    server: &Server,
-    asked: &RequestContext,
-    sent: CancelJob,
-    command: impl FnOnce(Option<String>, Option<String>) -> JobCommand,
-) -> Result<Reply> {
-    let keyed = match begin(server, asked).await? {
+    let sent: CancelJob = asked.read()?;
+    let keyed = match begin(server, &asked).await? {
         Begun::Earlier(response) => return Ok(response),
         Begun::New(keyed) => keyed,
     };
-    let visible = steerable_job(server, asked, sent.requested_by_peer_id.as_deref()).await?;
+    let visible = steerable_job(server, &asked, sent.requested_by_peer_id.as_deref()).await?;
     let by = asked.principal.peer_id.clone().or(sent.requested_by_peer_id);
-    give(server, asked, &visible, keyed, command(by, sent.reason), Vec::new()).await
+    give(server, &asked, &visible, keyed, command(by, sent.reason), Vec::new()).await
 }
 
 /// Whether an order asks to stop a job.
