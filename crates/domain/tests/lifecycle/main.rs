@@ -10,6 +10,7 @@ mod job_commands;
 mod job_situations;
 mod operations;
 mod page;
+mod picture;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -20,15 +21,26 @@ use domain::job::JobStateName;
 const BLESS: &str = "LONGHAUL_BLESS=1 cargo test -p domain --test lifecycle";
 
 #[test]
-#[allow(clippy::disallowed_methods, reason = "the page lies in a file; the rules read none")]
 fn the_page_shows_every_state_and_command_as_they_are() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lifecycle.md");
-    let rendered = page::render(&walk::jobs(), &walk::operations());
+    assert_stored("lifecycle.md", &page::render(&walk::jobs(), &walk::operations()));
+}
+
+#[test]
+fn the_picture_shows_every_move_between_groups() {
+    let jobs = walk::jobs();
+    assert_stored("pictures/job-states.mmd", &picture::mermaid(&jobs));
+    assert_stored("pictures/job-states.svg", &picture::svg(&jobs));
+}
+
+/// Compares a generated file of `docs/` with what it must be.
+#[allow(clippy::disallowed_methods, reason = "the pages lie in files; the rules read none")]
+fn assert_stored(name: &str, rendered: &str) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("LONGHAUL_BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&page, &rendered).expect("docs/ is writable");
+        std::fs::write(&page, rendered).expect("docs/ is writable");
     }
     let stored = std::fs::read_to_string(&page).unwrap_or_default();
-    assert!(stored == rendered, "docs/lifecycle.md is stale; run {BLESS}");
+    assert!(stored == rendered, "docs/{name} is stale; run {BLESS}");
 }
 
 #[test]
