@@ -44,19 +44,19 @@ const GROUPS: [Group; 4] = [
 type Arrow = (&'static str, &'static str, &'static str, u32, u32);
 
 const ARROWS: [Arrow; 9] = [
-    ("Queued", "Active", "M190 195 L376 195", 210, 168),
-    ("Active", "Queued", "M380 225 L194 225", 210, 242),
-    ("Active", "Ended", "M550 195 L736 195", 570, 138),
-    ("Ended", "Active", "M740 240 L554 240", 610, 256),
-    ("Active", "Waiting", "M435 264 L435 396", 355, 330),
-    ("Waiting", "Active", "M500 400 L500 268", 510, 320),
-    ("Waiting", "Queued", "M380 460 C200 460 100 400 100 254", 130, 420),
-    ("Waiting", "Ended", "M550 460 C730 460 825 400 825 286", 690, 420),
-    ("Queued", "Ended", "M105 170 C105 40 825 40 825 126", 440, 58),
+    ("Queued", "Active", "M190 190 L376 190", 240, 182),
+    ("Active", "Queued", "M380 220 L194 220", 215, 236),
+    ("Active", "Ended", "M550 190 L736 190", 570, 138),
+    ("Ended", "Active", "M740 235 L554 235", 620, 251),
+    ("Active", "Waiting", "M435 249 L435 396", 345, 330),
+    ("Waiting", "Active", "M500 400 L500 253", 510, 320),
+    ("Waiting", "Queued", "M380 460 C200 460 100 400 100 236", 60, 420),
+    ("Waiting", "Ended", "M550 460 C730 460 825 400 825 268", 640, 480),
+    ("Queued", "Ended", "M105 170 C105 40 825 40 825 126", 440, 66),
 ];
 
 /// Runs and retries of what has ended go past the attempt, to those who pull.
-const BACK: Arrow = ("Ended", "Queued", "M910 130 C910 -40 60 -40 60 166", 440, 12);
+const BACK: Arrow = ("Ended", "Queued", "M890 130 C890 -40 60 -40 60 166", 440, -2);
 
 /// The moves between groups, each with what makes it.
 fn moves(jobs: &Walk) -> BTreeMap<(&'static str, &'static str), BTreeSet<String>> {
@@ -98,10 +98,10 @@ pub(crate) fn svg(jobs: &Walk) -> String {
     let walked: BTreeSet<_> = moves.keys().copied().collect();
     assert_eq!(drawn, walked, "every move between groups has its arrow, and no other");
     let mut text = String::from(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-10 -10 950 520\" font-family=\"sans-serif\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-10 -20 950 540\" font-family=\"sans-serif\" \
          font-size=\"12\">\n<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" \
          markerHeight=\"8\" orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" fill=\"#556\"/></marker></defs>\n\
-         <rect x=\"-10\" y=\"-10\" width=\"950\" height=\"520\" fill=\"#fff\"/>\n",
+         <rect x=\"-10\" y=\"-20\" width=\"950\" height=\"540\" fill=\"#fff\"/>\n",
     );
     for (from, to, path, x, y) in arrows() {
         write_line(
@@ -120,10 +120,10 @@ pub(crate) fn svg(jobs: &Walk) -> String {
     text
 }
 
-/// The words of an arrow, three in a line.
+/// The words of an arrow, two in a line.
 fn label(by: &BTreeSet<String>) -> Vec<String> {
     let by: Vec<&str> = by.iter().map(String::as_str).collect();
-    by.chunks(3).map(|words| words.join(", ")).collect()
+    by.chunks(2).map(|words| words.join(", ")).collect()
 }
 
 fn draw(text: &mut String, group: &Group) {

@@ -28,7 +28,7 @@ fn events_of_a_private_job_are_not_published() {
     let events = || json_of(dir, &["events", "list"])["events"].as_array().expect("it is a list").len();
     let private = run("private");
     assert_eq!(events(), 0);
-    let notes: Vec<&Value> = private["notes"].as_array().expect("it has notes").iter().collect();
+    let notes: Vec<&Value> = private["progress_events"].as_array().expect("it has notes").iter().collect();
     let note = "events not published: 1 (the job is private, and everybody in its circle reads events)";
     assert!(notes.iter().any(|kept| kept["note"] == note), "{private}");
     run("circle");
