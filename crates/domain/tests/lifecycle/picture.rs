@@ -56,7 +56,7 @@ const ARROWS: [Arrow; 9] = [
 ];
 
 /// Runs and retries of what has ended go past the attempt, to those who pull.
-const BACK: Arrow = ("Ended", "Queued", "M890 130 C890 -40 60 -40 60 166", 440, -2);
+const BACK: Arrow = ("Ended", "Queued", "M890 130 C890 -40 60 -40 60 166", 440, 16);
 
 /// The moves between groups, each with what makes it.
 fn moves(jobs: &Walk) -> BTreeMap<(&'static str, &'static str), BTreeSet<String>> {
