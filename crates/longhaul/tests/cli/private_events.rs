@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::clock_steps::send;
-use crate::given::{Daemon, ended, json as json_of, plugin};
+use crate::given::{Daemon, ended, json as json_of, plugin, show};
 
 const EMITS: &str = r#"cat > /dev/null
 echo '{"status": "ok", "result": "done", "events": [{"type": "tide.changed", "payload": {"secret": "4711"}}]}'
@@ -23,7 +23,9 @@ fn events_of_a_private_job_are_not_published() {
         let job = json!({ "title": "a gauge", "executor": "gauge", "input": {}, "visibility": visibility });
         let (status, made) = send(dir, &daemon, "POST", "/jobs", &job);
         assert_eq!(status, 200, "{made}");
-        ended(dir, made["job_id"].as_str().expect("it has an id"), "completed")
+        let id = made["job_id"].as_str().expect("it has an id");
+        ended(dir, id, "completed");
+        show(dir, id)
     };
     let events = || json_of(dir, &["events", "list"])["events"].as_array().expect("it is a list").len();
     let private = run("private");
