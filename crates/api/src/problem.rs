@@ -154,6 +154,10 @@ codes! {
     NotRetryable "not_retryable" 409 "The job cannot be retried now";
     /// What it was asked to do was deleted on request.
     Purged "purged" 409 "The job was purged";
+    /// Someone has paused it.
+    Paused "paused" 409 "The job is paused";
+    /// It is not queued.
+    NotPausable "not_pausable" 409 "Only a queued job can be paused";
     /// Someone asked to stop it.
     CancelPending "cancel_pending" 409 "A cancel is pending";
     /// Somebody has asked to cancel the job, and it is over: it is not begun again.

@@ -4,6 +4,7 @@ use super::attempt::{Attempt, AttemptEnd, ObservedRelease, Trigger};
 use super::cancel::{CANCEL_UNCONFIRMED, CANCELLED_BEFORE_START, CancelRequest, KeptCancelAnswer};
 use super::details::{Details, Note};
 use super::fact::{CancelCause, ExpiryCause, JobFact, RequeueCause, StaleReport, Unavailability};
+use super::hold::Pause;
 use super::holder::Holder;
 use super::state::{Job, JobState, JobStateName};
 use crate::body::BodyRef;
@@ -68,6 +69,10 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
             }
             job.requeue(*due_at, details, requeue_reason(*cause), at);
         }
+        JobFact::Paused { by, reason } => {
+            job.paused = Some(Box::new(Pause { at, by: by.clone(), reason: reason.clone() }));
+        }
+        JobFact::Unpaused { .. } => job.paused = None,
         JobFact::CancelRequested { by, reason, limit_at } => job.ask_to_stop(CancelRequest {
             requested_at: at,
             by: by.clone(),
@@ -131,6 +136,9 @@ pub fn apply(job: &mut Job, fact: &JobFact, at: Timestamp) -> Result<(), Misfold
         JobFact::TimersMoved { by_micros } => job.move_timers(*by_micros),
         JobFact::Purged => job.purge(at),
         JobFact::Retired => {}
+    }
+    if !matches!(job.state, JobState::Queued { .. }) {
+        job.paused = None;
     }
     job.updated_at = at;
     Ok(())

@@ -87,6 +87,18 @@ pub enum JobCommand {
         /// The answer.
         answer: BodyRef,
     },
+    /// Hold it while it is queued: nothing begins it.
+    Pause {
+        /// Who asks.
+        by: Option<String>,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// End the pause.
+    Unpause {
+        /// Who asks.
+        by: Option<String>,
+    },
     /// Stop it.
     RequestCancel {
         /// Who asks.
@@ -187,6 +199,8 @@ impl JobCommand {
             | Self::Defer { .. }
             | Self::ConcludeOperation { .. }
             | Self::Answer { .. }
+            | Self::Pause { .. }
+            | Self::Unpause { .. }
             | Self::RequestCancel { .. }
             | Self::CancelOrRefuse { .. }
             | Self::RecordCancelTry { .. }

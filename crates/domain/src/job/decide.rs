@@ -19,7 +19,7 @@ use super::report;
 use super::spec::NewJob;
 use super::state::Job;
 use crate::body::{BodyName, BodyRef};
-use crate::limits::MAX_ANSWERS;
+use crate::limits::{MAX_ANSWERS, MAX_ID_BYTES, MAX_NOTE_BYTES, check_optional};
 use crate::{JobId, RecordId, Refusal, Timestamp};
 
 type Decision = crate::Decision<JobFact>;
@@ -43,6 +43,8 @@ pub fn decide_new(id: &JobId, command: &JobCommand, now: Timestamp) -> Decision 
         | JobCommand::LoseSubmit { .. }
         | JobCommand::Defer { .. }
         | JobCommand::Answer { .. }
+        | JobCommand::Pause { .. }
+        | JobCommand::Unpause { .. }
         | JobCommand::RequestCancel { .. }
         | JobCommand::CancelOrRefuse { .. }
         | JobCommand::CountCancelRepeats { .. }
@@ -79,6 +81,11 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
             external::conclude_operation(job, operation_id, ending, *jitter, now)
         }
         JobCommand::Answer { answer: body } => answer(job, *body),
+        JobCommand::Pause { by, reason } => pause(job, by.as_ref(), reason.as_ref()),
+        JobCommand::Unpause { by } if job.paused.is_some() => {
+            Decision::fact(JobFact::Unpaused { by: by.clone() })
+        }
+        JobCommand::Unpause { .. } => Decision::Nothing,
         JobCommand::RequestCancel { by, reason } => cancel::request_cancel(job, by.as_deref(), reason, now),
         JobCommand::CancelOrRefuse { by, reason } => {
             cancel::cancel_or_refuse(job, by.as_deref(), reason, now)
@@ -136,6 +143,22 @@ fn answer(job: &Job, body: BodyRef) -> Decision {
         | Phase::Held(_)
         | Phase::Waiting(Waiting::External { .. })
         | Phase::Ended(_) => Refusal::NotAwaitingInput { state: job.state.name() }.into(),
+    }
+}
+
+fn pause(job: &Job, by: Option<&String>, reason: Option<&String>) -> Decision {
+    let checked = check_optional("requested_by_peer_id", by.map(String::as_str), MAX_ID_BYTES)
+        .and_then(|()| check_optional("reason", reason.map(String::as_str), MAX_NOTE_BYTES));
+    if let Err(refusal) = checked {
+        return refusal.into();
+    }
+    match job.state.phase() {
+        Phase::Queued { .. } if job.cancel.is_some() => Refusal::CancelPending.into(),
+        Phase::Queued { .. } if job.paused.is_some() => Decision::Nothing,
+        Phase::Queued { .. } => Decision::fact(JobFact::Paused { by: by.cloned(), reason: reason.cloned() }),
+        Phase::Held(_) | Phase::Waiting(_) | Phase::Ended(_) => {
+            Refusal::NotPausable { state: job.state.name() }.into()
+        }
     }
 }
 

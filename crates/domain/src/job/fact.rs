@@ -73,6 +73,21 @@ pub enum JobFact {
         #[serde(default, skip_serializing_if = "crate::is_default")]
         details: Details,
     },
+    /// It was put on hold.
+    Paused {
+        /// Who asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The pause ended.
+    Unpaused {
+        /// Who asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
     /// Someone asked to stop it.
     CancelRequested {
         /// Who.
@@ -154,6 +169,8 @@ impl JobFact {
             Self::Completed(_) => "job.completed/1",
             Self::Failed(_) => "job.failed/1",
             Self::Requeued { .. } => "job.requeued/1",
+            Self::Paused { .. } => "job.paused/1",
+            Self::Unpaused { .. } => "job.unpaused/1",
             Self::CancelRequested { .. } => "job.cancel_requested/1",
             Self::CancelRepeated { .. } => "job.cancel_repeated/1",
             Self::CancelRepeatsCounted { .. } => "job.cancel_repeats_counted/1",

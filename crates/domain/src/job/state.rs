@@ -7,6 +7,7 @@ use super::cancel::CancelRequest;
 use super::command::Retryable;
 use super::details::{AttemptLimit, Note, ResultRefs};
 use super::fact::StaleReport;
+use super::hold::Pause;
 use super::holder::Holder;
 use super::intent::Intent;
 use super::spec::{JobSpec, NewJob};
@@ -130,6 +131,9 @@ pub struct Job {
     /// The request to stop it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<CancelRequest>,
+    /// The pause that holds it while it is queued, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Box<Pause>>,
     /// The result so far.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub result: ResultRefs,
@@ -182,6 +186,7 @@ impl Job {
             resume_pending: false,
             intent: None,
             cancel: None,
+            paused: None,
             result: ResultRefs::default(),
             bodies: new.bodies.clone(),
             answers: Vec::new(),

@@ -66,6 +66,15 @@ refusals! {
         /// What stands there.
         given: &'static str,
     } = "wrong_body",
+    /// Someone has paused the job.
+    #[error("the job is paused; resume it first")]
+    Paused = "paused",
+    /// Only a queued job can be paused.
+    #[error("a {state} job cannot be paused; only a queued one can")]
+    NotPausable {
+        /// The state that it is in.
+        state: JobStateName,
+    } = "not_pausable",
     /// Only whoever has taken the record may order this.
     #[error("only whoever has taken the record may order this; take its claim first")]
     ClaimRequired = "claim_required",

@@ -31,7 +31,7 @@ pub(crate) struct Order {
 }
 
 /// How many commands there are.
-pub(crate) const NAMES: usize = 26;
+pub(crate) const NAMES: usize = 28;
 
 pub(crate) fn name(command: &JobCommand) -> &'static str {
     match command {
@@ -47,6 +47,8 @@ pub(crate) fn name(command: &JobCommand) -> &'static str {
         JobCommand::Defer { .. } => "defer",
         JobCommand::ConcludeOperation { .. } => "conclude operation",
         JobCommand::Answer { .. } => "answer",
+        JobCommand::Pause { .. } => "pause",
+        JobCommand::Unpause { .. } => "unpause",
         JobCommand::RequestCancel { .. } => "request cancel",
         JobCommand::CancelOrRefuse { .. } => "cancel or refuse",
         JobCommand::RecordCancelTry { .. } => "record cancel try",
@@ -110,6 +112,14 @@ pub(crate) fn topics() -> Vec<Topic> {
                 order("defer, other operation", "defer", NOW, |job| defer(job, "op-2")),
                 order("resume", "resume", NOW, |job| JobCommand::Resume { attempt_id: current(job) }),
                 order("answer", "answer", NOW, |_| JobCommand::Answer { answer: answer() }),
+            ],
+        ),
+        topic(
+            "Pause",
+            "pause",
+            vec![
+                order("pause", "pause", NOW, |_| JobCommand::Pause { by: None, reason: None }),
+                order("resume", "resume", NOW, |_| JobCommand::Unpause { by: None }),
             ],
         ),
         topic("Reports", "report", reports()),

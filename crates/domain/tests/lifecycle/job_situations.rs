@@ -31,6 +31,7 @@ pub(crate) struct Situation {
 pub(crate) fn all() -> Vec<Situation> {
     let mut all = vec![
         at("queued, never dispatched", "", &[]),
+        at("queued, never dispatched", "paused", &[JobFact::Paused { by: None, reason: None }]),
         at("queued, to be tried again", "", &[dispatched(1), sent_back()]),
         at(
             "queued, to be tried again",

@@ -10,12 +10,12 @@ mod steer;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use api::JobStatus;
+use api::{CancelJob, JobStatus};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::client::{AtDaemon, Call, Connection};
+use crate::client::{AtDaemon, Call, Connection, job_path};
 use crate::exit::{EXIT_CODES, Failed};
 use crate::show::{self, PrintArgs, say};
 
@@ -74,6 +74,10 @@ pub enum Verb {
     Retry(One),
     /// Report where a job is, as whoever does it
     Update(steer::Update),
+    /// Hold a queued job: nothing begins it until it is resumed
+    Pause(Pause),
+    /// Let a paused job go on
+    Resume(One),
     /// Ask to stop a job
     Cancel(steer::Cancel),
     /// The result of a job
@@ -112,6 +116,8 @@ pub fn run(AtDaemon { connection, verb }: AtDaemon<Verb>) -> Result<ExitCode> {
         Verb::Run(one) => steer::run_now(connection, &one, "run")?,
         Verb::Retry(one) => steer::run_now(connection, &one, "retry")?,
         Verb::Update(update) => steer::update(connection, update)?,
+        Verb::Pause(pause) => hold(connection, "pause", &pause.one, pause.reason)?,
+        Verb::Resume(one) => hold(connection, "resume", &one, None)?,
         Verb::Cancel(cancel) => steer::cancel(connection, cancel)?,
         Verb::Result(one) => return look::result(connection, &one),
         Verb::Wait(wait) => return follow::wait(connection, &wait),
@@ -121,6 +127,21 @@ pub fn run(AtDaemon { connection, verb }: AtDaemon<Verb>) -> Result<ExitCode> {
         Verb::Answer(answer) => steer::answer(connection, &answer)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A pause of one job.
+#[derive(Args)]
+pub struct Pause {
+    #[command(flatten)]
+    one: One,
+    /// Why
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+fn hold(connection: &Connection, verb: &str, one: &One, reason: Option<String>) -> Result<()> {
+    let (sent, path) = (CancelJob { reason, ..CancelJob::default() }, job_path(&one.id, &format!("/{verb}")));
+    steer(connection, (verb, "Job"), &one.id, one.print.json, Call::post(&path, &sent)).map(drop)
 }
 
 /// A status as it came, not interpreted.

@@ -1,7 +1,7 @@
 //! Jobs: accept, list, read, steer.
 
 use api::limits::MAX_BATCH_BYTES;
-use domain::job::{JobStateName, Trigger};
+use domain::job::{JobCommand, JobStateName, Trigger};
 use serde_json::json;
 
 use super::{Answer, Body, Get, LARGE, Operation, Patch, Post, SMALL, Waits, any_text, by, needs};
@@ -145,6 +145,28 @@ pub(super) static OPERATIONS: &[Operation] = &[
         request_example: Some(|| json!({})),
         handler: |server, request| Box::pin(jobs::run(server, request, Trigger::Retry)),
         ..Operation::taking::<api::RunJob, api::StatusAnswer>(May::Run, Body::Optional(SMALL))
+    },
+    Operation {
+        name: "pause_job",
+        summary: "Hold a queued job: nothing begins it until it is resumed",
+        paths: &[(Post, "/jobs/{id}/pause"), (Post, "/work/{id}/pause")],
+        keyed: true,
+        request_example: Some(|| json!({ "reason": "the press is being cleaned" })),
+        handler: |server, request| {
+            Box::pin(jobs::order_by(server, request, |by, reason| JobCommand::Pause { by, reason }))
+        },
+        ..Operation::taking::<api::CancelJob, api::StatusAnswer>(May::Run, Body::Json(SMALL))
+    },
+    Operation {
+        name: "resume_job",
+        summary: "Let a paused job go on",
+        paths: &[(Post, "/jobs/{id}/resume"), (Post, "/work/{id}/resume")],
+        keyed: true,
+        request_example: Some(|| json!({})),
+        handler: |server, request| {
+            Box::pin(jobs::order_by(server, request, |by, _| JobCommand::Unpause { by }))
+        },
+        ..Operation::taking::<api::CancelJob, api::StatusAnswer>(May::Run, Body::Json(SMALL))
     },
     Operation {
         name: "cancel_job",

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::given::world;
+use crate::given::{working_world, world};
 
 // conforms: R15
 #[tokio::test]
@@ -21,6 +21,40 @@ async fn run_ignores_the_due_time_and_answers_when_the_attempt_has_left_dispatch
         assert_eq!(answer["status"]["state"], "failed");
         assert_eq!(answer["status"]["runner"]["attempt_count"], attempt);
     }
+}
+
+#[tokio::test]
+async fn paused_job_keeps_its_place_and_nobody_begins_it() {
+    let world = working_world().await;
+    let order =
+        async |id: &str, verb: &str, body| world.post(&format!("/jobs/{id}/{verb}"), body).send().await;
+    let later = json!({ "executor": "echo", "due_at": "2026-01-01T00:00:10Z" });
+    let (paused, pulled) = (world.create(later).await, world.create(json!({ "lane": "fold" })).await);
+    for id in [&paused, &pulled] {
+        let body = json!({ "reason": "cleaning", "requested_by_peer_id": "ada" });
+        let first = order(id, "pause", body.clone()).await.ok();
+        assert_eq!(order(id, "pause", body).await.ok(), first, "again changes nothing");
+        order(id, "run", json!({})).await.problem(409, "paused");
+        let why = world.get(&format!("/jobs/{id}/why")).send().await.ok();
+        let reason = why["reasons"].as_array().unwrap().iter().find(|reason| reason["code"] == "paused");
+        let (detail, since) = (&reason.unwrap()["detail"], &reason.unwrap()["until"]);
+        assert_eq!(*since, "2026-01-01T00:00:00.000000+00:00");
+        assert!(detail.as_str().unwrap().contains("ada") && detail.as_str().unwrap().contains("cleaning"));
+    }
+    world.clock.advance_seconds(60);
+    let next = async || {
+        let pull = json!({ "lanes": ["fold"], "wait_seconds": 0 });
+        world.post("/jobs/next", pull).send().await.ok()["job"]["job_id"].clone()
+    };
+    assert_eq!((next().await, world.status(&paused).await["state"].clone()), (json!(null), json!("queued")));
+    let younger = world.create(json!({ "lane": "fold" })).await;
+    order(&pulled, "resume", json!({})).await.ok();
+    assert_eq!((next().await, next().await), (json!(pulled), json!(younger)), "it kept its place");
+    order(&pulled, "pause", json!({})).await.problem(409, "not_pausable");
+    order(&paused, "resume", json!({})).await.ok();
+    world.until(&paused, "completed").await;
+    order(&paused, "pause", json!({})).await.problem(409, "not_pausable");
+    assert_eq!(order(&paused, "resume", json!({})).await.ok()["status"]["state"], "completed");
 }
 
 // conforms: R48 R49

@@ -23,7 +23,7 @@ use crate::cancel_samples::{cancel_answers, cancel_tries};
 use crate::routing_samples;
 
 /// Every kind of fact that this release writes.
-pub const KINDS: [&str; 59] = [
+pub const KINDS: [&str; 61] = [
     "job.created/1",
     "job.dispatched/1",
     "job.delivered/1",
@@ -83,6 +83,8 @@ pub const KINDS: [&str; 59] = [
     "job.executor_released/1",
     "run.cancel_continued/1",
     "operation.checkpointed/1",
+    "job.paused/1",
+    "job.unpaused/1",
 ];
 
 /// At least one fact of every kind.
@@ -118,6 +120,8 @@ pub fn place(fact: &Fact) -> usize {
             JobFact::Completed(_) => 11,
             JobFact::Failed(_) => 12,
             JobFact::Requeued { .. } => 13,
+            JobFact::Paused { .. } => 59,
+            JobFact::Unpaused { .. } => 60,
             JobFact::CancelRequested { .. } => 14,
             JobFact::CancelAnswered(_) => 15,
             JobFact::Cancelled(_) => 16,
@@ -236,6 +240,10 @@ fn job(kind: &str) -> Vec<JobFact> {
         .zip(details().into_iter().cycle())
         .map(|(cause, details)| JobFact::Requeued { due_at: time(), cause, details })
         .collect(),
+        "job.paused/1" => {
+            [Some("ada".to_owned()), None].map(|by| JobFact::Paused { reason: by.clone(), by }).to_vec()
+        }
+        "job.unpaused/1" => [Some("ada".to_owned()), None].map(|by| JobFact::Unpaused { by }).to_vec(),
         "job.cancel_requested/1" => [(Some("ada"), Some(time())), (None, Some(time())), (None, None)]
             .map(|(by, limit_at)| JobFact::CancelRequested {
                 by: by.map(str::to_owned),
