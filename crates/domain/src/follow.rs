@@ -86,8 +86,12 @@ fn asks_changed<'a>(job: &Job, facts: impl Iterator<Item = &'a JobFact>, at: Tim
     let (Some(to_peer), Some(id)) = (&job.spec.assigned_peer_id, correlation_id(job, attempt)) else {
         return Vec::new();
     };
-    let change = |fact| match fact {
-        &JobFact::Delivered => Some(AskChange::Opened(Box::new(Ask {
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "what neither opens nor ends an attempt changes no ask"
+    )]
+    let change = |fact: &JobFact| match fact {
+        JobFact::Delivered => Some(AskChange::Opened(Box::new(Ask {
             id: id.clone(),
             circle: job.spec.circle.clone(),
             from_peer: job.spec.created_by_peer_id.clone(),
@@ -106,7 +110,8 @@ fn asks_changed<'a>(job: &Job, facts: impl Iterator<Item = &'a JobFact>, at: Tim
             let before = job.attempts.len().checked_sub(2).and_then(|place| job.attempts.get(place))?;
             correlation_id(job, before).map(|id| over(id, at))
         }
-        fact => fact.ends_attempt().then(|| over(id.clone(), at)),
+        fact if fact.ends_attempt() => Some(over(id.clone(), at)),
+        _ => None,
     };
     facts.filter_map(change).collect()
 }

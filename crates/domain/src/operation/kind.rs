@@ -46,11 +46,13 @@ impl Operation {
 
 impl OperationCommand {
     /// It never asks for a new record: that comes with work that was accepted.
+    #[allow(clippy::unused_self, reason = "asked of every kind alike")]
     pub(crate) const fn is_new_work(&self) -> bool {
         false
     }
 
     /// Whether only the holder of the claim may order it.
+    #[allow(clippy::unused_self, reason = "asked of every kind alike")]
     pub(crate) const fn needs_claim(&self) -> bool {
         false
     }

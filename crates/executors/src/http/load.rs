@@ -33,6 +33,10 @@ const MAX_RESPONSE_BYTES: usize = domain::limits::MAX_BODY_BYTES;
 
 /// A connector, ready to be opened.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of the file, and they do not exclude each other"
+)]
 pub struct Connector {
     pub(super) name: String,
     pub(super) description: Option<String>,
