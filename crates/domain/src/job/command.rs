@@ -98,6 +98,8 @@ pub enum JobCommand {
     Unpause {
         /// Who asks.
         by: Option<String>,
+        /// Why.
+        reason: Option<String>,
     },
     /// Stop it.
     RequestCancel {

@@ -19,7 +19,7 @@ use super::report;
 use super::spec::NewJob;
 use super::state::Job;
 use crate::body::{BodyName, BodyRef};
-use crate::limits::{MAX_ANSWERS, MAX_ID_BYTES, MAX_NOTE_BYTES, check_optional};
+use crate::limits::{MAX_ANSWERS, MAX_LABEL_BYTES, MAX_NOTE_BYTES, check_optional};
 use crate::{JobId, RecordId, Refusal, Timestamp};
 
 type Decision = crate::Decision<JobFact>;
@@ -82,10 +82,7 @@ pub fn decide(job: &Job, command: &JobCommand, now: Timestamp) -> Decision {
         }
         JobCommand::Answer { answer: body } => answer(job, *body),
         JobCommand::Pause { by, reason } => pause(job, by.as_ref(), reason.as_ref()),
-        JobCommand::Unpause { by } if job.paused.is_some() => {
-            Decision::fact(JobFact::Unpaused { by: by.clone() })
-        }
-        JobCommand::Unpause { .. } => Decision::Nothing,
+        JobCommand::Unpause { by, reason } => unpause(job, by.as_ref(), reason.as_ref()),
         JobCommand::RequestCancel { by, reason } => cancel::request_cancel(job, by.as_deref(), reason, now),
         JobCommand::CancelOrRefuse { by, reason } => {
             cancel::cancel_or_refuse(job, by.as_deref(), reason, now)
@@ -146,10 +143,21 @@ fn answer(job: &Job, body: BodyRef) -> Decision {
     }
 }
 
+fn check_pause(by: Option<&String>, reason: Option<&String>) -> Result<(), Refusal> {
+    check_optional("requested_by_peer_id", by.map(String::as_str), MAX_LABEL_BYTES)
+        .and_then(|()| check_optional("reason", reason.map(String::as_str), MAX_NOTE_BYTES))
+}
+
+fn unpause(job: &Job, by: Option<&String>, reason: Option<&String>) -> Decision {
+    match check_pause(by, reason) {
+        Err(refusal) => refusal.into(),
+        Ok(()) if job.paused.is_none() => Decision::Nothing,
+        Ok(()) => Decision::fact(JobFact::Unpaused { by: by.cloned(), reason: reason.cloned() }),
+    }
+}
+
 fn pause(job: &Job, by: Option<&String>, reason: Option<&String>) -> Decision {
-    let checked = check_optional("requested_by_peer_id", by.map(String::as_str), MAX_ID_BYTES)
-        .and_then(|()| check_optional("reason", reason.map(String::as_str), MAX_NOTE_BYTES));
-    if let Err(refusal) = checked {
+    if let Err(refusal) = check_pause(by, reason) {
         return refusal.into();
     }
     match job.state.phase() {

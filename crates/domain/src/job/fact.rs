@@ -87,6 +87,9 @@ pub enum JobFact {
         /// Who asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Someone asked to stop it.
     CancelRequested {

@@ -209,7 +209,7 @@ impl Job {
 
     /// The peer that does it or did it last, once one has it in hand; until then the one that its creator named.
     pub fn owner_peer(&self) -> Option<&str> {
-        let doer = self.last_attempt().and_then(|attempt| match &attempt.holder {
+        let doer = self.attempts.iter().rev().find_map(|attempt| match &attempt.holder {
             Holder::Caller(caller) => caller.peer.as_deref(),
             Holder::Bearer | Holder::Daemon => None,
         });

@@ -119,7 +119,7 @@ pub(crate) fn topics() -> Vec<Topic> {
             "pause",
             vec![
                 order("pause", "pause", NOW, |_| JobCommand::Pause { by: None, reason: None }),
-                order("resume", "resume", NOW, |_| JobCommand::Unpause { by: None }),
+                order("resume", "resume", NOW, |_| JobCommand::Unpause { by: None, reason: None }),
             ],
         ),
         topic("Reports", "report", reports()),

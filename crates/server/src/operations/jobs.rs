@@ -164,7 +164,7 @@ pub(super) static OPERATIONS: &[Operation] = &[
         keyed: true,
         request_example: Some(|| json!({})),
         handler: |server, request| {
-            Box::pin(jobs::order_by(server, request, |by, _| JobCommand::Unpause { by }))
+            Box::pin(jobs::order_by(server, request, |by, reason| JobCommand::Unpause { by, reason }))
         },
         ..Operation::taking::<api::CancelJob, api::StatusAnswer>(May::Run, Body::Json(SMALL))
     },

@@ -158,7 +158,8 @@ async fn owner_is_the_peer_that_has_the_job_or_had_it_last() {
     let world = world().await;
     let of = async |peer: &str| world.token(Role::Peer, json!({ "circle": "press", "peer_id": peer })).await;
     let (one, two) = (of("peer-one").await, of("peer-two").await);
-    let retry = json!({ "max_attempts": 2, "backoff_seconds": 0 });
+    let nobody = world.token(Role::Agent, json!({ "circle": "press" })).await;
+    let retry = json!({ "max_attempts": 3, "backoff_seconds": 0 });
     let id = world.create(json!({ "circle": "press", "owner_peer_id": "peer-zero", "retry": retry })).await;
     let owner = async || world.status(&id).await["owner_peer_id"].clone();
     let pull = async |token: &str| {
@@ -175,8 +176,12 @@ async fn owner_is_the_peer_that_has_the_job_or_had_it_last() {
     assert_eq!((&world.status(&id).await["state"], owner().await), (&json!("queued"), json!("peer-one")));
     let attempt = pull(&two).await;
     assert_eq!(owner().await, "peer-two");
+    let failed = world.post(&format!("/jobs/{id}/fail"), json!({ "attempt_id": attempt })).bearer(&two);
+    failed.send().await.ok();
+    let attempt = pull(&nobody).await;
+    assert_eq!(owner().await, "peer-two", "whoever has it now has no name");
     let completed =
-        world.post(&format!("/jobs/{id}/complete"), json!({ "attempt_id": attempt })).bearer(&two);
+        world.post(&format!("/jobs/{id}/complete"), json!({ "attempt_id": attempt })).bearer(&nobody);
     completed.send().await.ok();
     assert_eq!(owner().await, "peer-two");
 }

@@ -51,6 +51,8 @@ async fn paused_job_keeps_its_place_and_nobody_begins_it() {
     order(&pulled, "resume", json!({})).await.ok();
     assert_eq!((next().await, next().await), (json!(pulled), json!(younger)), "it kept its place");
     order(&pulled, "pause", json!({})).await.problem(409, "not_pausable");
+    let long = json!({ "reason": "x".repeat(4_097) });
+    order(&paused, "resume", long).await.problem(422, "too_large");
     order(&paused, "resume", json!({})).await.ok();
     world.until(&paused, "completed").await;
     order(&paused, "pause", json!({})).await.problem(409, "not_pausable");

@@ -243,7 +243,9 @@ fn job(kind: &str) -> Vec<JobFact> {
         "job.paused/1" => {
             [Some("ada".to_owned()), None].map(|by| JobFact::Paused { reason: by.clone(), by }).to_vec()
         }
-        "job.unpaused/1" => [Some("ada".to_owned()), None].map(|by| JobFact::Unpaused { by }).to_vec(),
+        "job.unpaused/1" => {
+            [Some("ada".to_owned()), None].map(|by| JobFact::Unpaused { reason: by.clone(), by }).to_vec()
+        }
         "job.cancel_requested/1" => [(Some("ada"), Some(time())), (None, Some(time())), (None, None)]
             .map(|(by, limit_at)| JobFact::CancelRequested {
                 by: by.map(str::to_owned),

@@ -116,7 +116,11 @@ pub(super) async fn status_response(
         .map_or(server.daemon.policy().for_all().default_retry_after_seconds, |known| {
             known.retry_after_seconds()
         });
-    let bytes = render(&face.status(retry_after, result, causal_context, server.now()));
+    checked_status(render(&face.status(retry_after, result, causal_context, server.now())), waited)
+}
+
+/// A status that breaks its schema does not leave.
+fn checked_status(bytes: Vec<u8>, waited: Option<Duration>) -> Result<Reply> {
     let document = check(Document::Status, &bytes)?;
     let retry_after_seconds = document["retry_after_seconds"].as_u64();
     Ok(Reply { retry_after_seconds, waited, ..Reply::rendered(bytes, Given::Now) })
@@ -219,5 +223,18 @@ fn only_state(status: OperationStatus) -> Option<JobStateName> {
         OperationStatus::Cancelled => Some(JobStateName::Cancelled),
         OperationStatus::Expired => Some(JobStateName::Expired),
         OperationStatus::Pending | OperationStatus::Running | OperationStatus::Unknown => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // conforms: O92
+    #[test]
+    fn status_that_breaks_its_schema_does_not_leave() {
+        let unfit = br#"{"schema":"deferred-operation-status.v1","status":"deferred"}"#;
+        let problem = checked_status(unfit.to_vec(), None).err().expect("it has no word of the schema");
+        assert_eq!(problem.code, ProblemCode::Internal.as_str());
     }
 }
