@@ -26,18 +26,18 @@ pub(crate) const CANCEL_REQUESTED: &str = "cancel_requested";
 const MAX_OPERATIONS: usize = 1_000;
 
 pub(crate) async fn cancel(server: &Server, asked: RequestContext) -> Result<Reply> {
-    let to_cancel = |by, reason: Option<String>| JobCommand::RequestCancel {
+    let to_cancel = |by, _: String, reason: Option<String>| JobCommand::RequestCancel {
         by,
         reason: reason.unwrap_or_else(|| CANCEL_REQUESTED.to_owned()),
     };
     order_by(server, asked, to_cancel).await
 }
 
-/// An order of which only is said who gives it and why.
+/// An order that says who gives it and why. The command is made of the peer who asks, if one does, the actor, and the reason.
 pub(crate) async fn order_by(
     server: &Server,
     asked: RequestContext,
-    command: fn(Option<String>, Option<String>) -> JobCommand,
+    command: fn(Option<String>, String, Option<String>) -> JobCommand,
 ) -> Result<Reply> {
     let sent: CancelJob = asked.read()?;
     let keyed = match begin(server, &asked).await? {
@@ -46,7 +46,8 @@ pub(crate) async fn order_by(
     };
     let visible = steerable_job(server, &asked, sent.requested_by_peer_id.as_deref()).await?;
     let by = asked.principal.peer_id.clone().or(sent.requested_by_peer_id);
-    give(server, &asked, &visible, keyed, command(by, sent.reason), Vec::new()).await
+    let command = command(by, asked.principal.actor.to_string(), sent.reason);
+    give(server, &asked, &visible, keyed, command, Vec::new()).await
 }
 
 /// Whether an order asks to stop a job.

@@ -153,7 +153,9 @@ pub(super) static OPERATIONS: &[Operation] = &[
         keyed: true,
         request_example: Some(|| json!({ "reason": "the press is being cleaned" })),
         handler: |server, request| {
-            Box::pin(jobs::order_by(server, request, |by, reason| JobCommand::Pause { by, reason }))
+            let to_pause =
+                |by: Option<String>, actor, reason| JobCommand::Pause { by: by.or(Some(actor)), reason };
+            Box::pin(jobs::order_by(server, request, to_pause))
         },
         ..Operation::taking::<api::CancelJob, api::StatusAnswer>(May::Run, Body::Json(SMALL))
     },
@@ -164,7 +166,9 @@ pub(super) static OPERATIONS: &[Operation] = &[
         keyed: true,
         request_example: Some(|| json!({})),
         handler: |server, request| {
-            Box::pin(jobs::order_by(server, request, |by, reason| JobCommand::Unpause { by, reason }))
+            let to_resume =
+                |by: Option<String>, actor, reason| JobCommand::Unpause { by: by.or(Some(actor)), reason };
+            Box::pin(jobs::order_by(server, request, to_resume))
         },
         ..Operation::taking::<api::CancelJob, api::StatusAnswer>(May::Run, Body::Json(SMALL))
     },

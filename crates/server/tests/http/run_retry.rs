@@ -55,6 +55,10 @@ async fn paused_job_keeps_its_place_and_nobody_begins_it() {
     order(&paused, "resume", long).await.problem(422, "too_large");
     order(&paused, "resume", json!({})).await.ok();
     world.until(&paused, "completed").await;
+    let mut nameless = world.create(json!({ "lane": "glue" })).await;
+    order(&nameless, "pause", json!({})).await.ok();
+    nameless = world.get(&format!("/jobs/{nameless}/why")).send().await.body;
+    assert!(nameless.contains("token:"), "who paused it is said of every caller: {nameless}");
     order(&paused, "pause", json!({})).await.problem(409, "not_pausable");
     assert_eq!(order(&paused, "resume", json!({})).await.ok()["status"]["state"], "completed");
 }

@@ -1,3 +1,5 @@
+//! When a checkpoint is due, and what it holds.
+
 use super::*;
 use crate::operation::{
     Accepted, Cancelability, Ending, Operation, OperationFact, OperationLink, Polled, ReportedStatus,
